@@ -1,0 +1,60 @@
+"""Errors, sorted by who reads them.
+
+    Error
+    ├── ModelMistake        the model reads it and tries again
+    │   ├── ParseError      its reply is not in the form asked for
+    │   └── ToolError       its query is refused, fails, or names no tool
+    ├── BudgetExceeded      the run ends here; the harness records why
+    ├── LMError             the endpoint failed for good; the harness records why
+    └── SetupError          the person reads it: a bad flag, key, file
+
+Anything else is a bug, and is not caught.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class ModelMistake(Error):
+    """The model reads it and tries again."""
+
+
+class ParseError(ModelMistake):
+    """A reply is not in the form asked for. ``reason`` is one word for counting (empty, syntax, both, ...)."""
+
+    def __init__(self, complaint: str, reason: str = "syntax") -> None:
+        super().__init__(complaint)
+        self.reason = reason
+
+
+class ToolError(ModelMistake):
+    """A query is refused, fails, or names no tool. ``refused``: the fence said no, nothing was run."""
+
+    def __init__(self, complaint: str, refused: bool = False) -> None:
+        super().__init__(complaint)
+        self.refused = refused
+
+
+class BudgetExceeded(Error):
+    """A limit is reached. ``limit`` is its name (calls, tokens, dollars, seconds, actions)."""
+
+    def __init__(self, limit: str, allowed: float) -> None:
+        super().__init__(f"The limit of {allowed:g} {limit} is reached.")
+        self.limit = limit
+        self.allowed = allowed
+
+
+class LMError(Error):
+    """The endpoint did not give a usable reply. ``permanent``: asking again will not help (key, quota, model)."""
+
+    def __init__(self, complaint: str, kind: str = "protocol", permanent: bool = False) -> None:
+        super().__init__(complaint)
+        self.kind = kind
+        self.permanent = permanent
+
+
+class SetupError(Error):
+    """The person reads it: one line, with what to do."""

@@ -1,0 +1,93 @@
+"""What happened: append-only events with a parent. The file, the story, the page and the report all read these.
+
+A trace file holds one JSON object a line: id, parent, kind, at (seconds since the run began), and the event's data.
+A torn last line (power loss, kill -9) is skipped by the reader.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from decisor.errors import SetupError
+
+Kind = Literal["run", "span", "plan", "replan", "lm", "action", "observation", "decision", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened. ``parent`` is the id of the span it happened in; 0 is the run itself."""
+
+    id: int
+    parent: int
+    kind: Kind
+    at: float
+    data: Mapping[str, Any]
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses, tuples and mappings as what JSON can hold."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def line_of(event: Event) -> str:
+    data = json.dumps(plain(event), ensure_ascii=False, default=str)
+    return data.encode("utf-8", "replace").decode() + "\n"
+
+
+@dataclass(slots=True)
+class Trace:
+    """Events of one run. ``listeners`` are called with each new one; ``file`` gets a line each, flushed."""
+
+    events: list[Event] = field(default_factory=list)
+    listeners: list[Callable[[Event], None]] = field(default_factory=list)
+    file: TextIO | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def add(self, kind: Kind, parent: int = 0, **data: Any) -> int:
+        """Append and return the event's id (1, 2, ...)."""
+        event = Event(len(self.events) + 1, parent, kind, round(time.monotonic() - self.began, 6), data)
+        self.events.append(event)
+        if self.file is not None:
+            self.file.write(line_of(event))
+            self.file.flush()
+        for listener in self.listeners:
+            listener(event)
+        return event.id
+
+
+def read_trace(path: Path) -> list[Event]:
+    """The events of a trace file.
+
+    Raises:
+        SetupError: the file cannot be read or is not a trace.
+    """
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(
+            f"Cannot read the trace {path}: {error}. Make one with: decisor ask ... --trace FILE"
+        ) from error
+    events = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            events.append(Event(row["id"], row["parent"], row["kind"], row["at"], row["data"]))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if number >= len(lines) - 1 and not line.endswith("}"):
+                break  # torn by a crash while it was written
+            raise SetupError(f"{path}, line {number}, is not a trace event. Is this a file of --trace?") from error
+    return events

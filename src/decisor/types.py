@@ -1,0 +1,293 @@
+"""The nouns, in reading order, and the protocols. Frozen: nothing here changes once it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from decisor.run import Run
+
+Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
+Goal = Literal["min", "max"]
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with an LM."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent. ``dollars`` is None when a price is unknown; unknown plus anything is unknown."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    dollars: float | None = 0.0
+    seconds: float = 0.0
+    actions: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """
+        >>> (Usage(calls=1, dollars=0.5) + Usage(calls=1, dollars=None)).dollars is None
+        True
+        """
+        unknown = self.dollars is None or other.dollars is None
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
+            self.seconds + other.seconds,
+            self.actions + other.actions,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that."""
+
+    stop: tuple[str, ...] = ()
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    n: int = 1
+    seed: int | None = None
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What an LM answered: ``n`` texts, what they cost, and why it stopped (stop, length, content_filter, refusal)."""
+
+    texts: tuple[str, ...]
+    usage: Usage = Usage(calls=1)
+    finish: str = "stop"
+    model: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be decided: the question, the rules it is decided by, and the goal in words."""
+
+    text: str
+    rules: str = ""
+    goal: str = ""
+
+    def __str__(self) -> str:
+        return "\n\n".join(part.strip() for part in (self.rules, self.text, self.goal) if part.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A tool and what to give it."""
+
+    tool: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One citable thing that a tool returned: a row or node (fields) or a passage (text)."""
+
+    id: str
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    text: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A candidate and the outcome that the decision model predicts for it."""
+
+    name: str
+    outcome: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates from best to worst (equal ones in data order).
+
+    ``ties``: the candidates within a relative 1e-9 of the best. ``margin``: relative distance from the best to the
+    first candidate outside the tie set, None where there is none. ``robustness``: share of trials in which the best
+    stayed in front while the inputs varied by ``varied_percent``, None where it was not measured.
+    """
+
+    measure: str
+    goal: Goal
+    options: tuple[Option, ...]
+    ties: tuple[str, ...] = ()
+    margin: float | None = None
+    robustness: float | None = None
+    varied_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an action returned. ``note`` is for the model to read; a failed query is an observation with ``error``."""
+
+    records: tuple[Record, ...] = ()
+    note: str = ""
+    error: bool = False
+    truncated: bool = False
+    total: int | None = None
+    ranking: Ranking | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action with its observation, the thought before it, and the number of the plan step it serves."""
+
+    action: Action
+    observation: Observation
+    thought: str = ""
+    plan_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replan:
+    """A change of plan: after which step (1-based), why, and the new plan."""
+
+    after_step: int
+    why: str
+    plan: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number quoted in an answer, and the record or calculation that supports it ('' = unsupported)."""
+
+    text: str
+    support: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The ids of the records that a decision rests on, and the figures quoted from them."""
+
+    ids: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        return tuple(figure.text for figure in self.figures if not figure.support)
+
+
+Stopped = Literal["answered", "budget", "steps", "no_answer", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer and everything it rests on. ``stopped`` says why the run ended; ``reasons`` are in plain words."""
+
+    answer: str
+    evidence: Evidence = Evidence()
+    ranking: Ranking | None = None
+    plan: tuple[str, ...] = ()
+    replans: tuple[Replan, ...] = ()
+    reasons: tuple[str, ...] = ()
+    stopped: Stopped = "answered"
+
+
+class LM(Protocol):
+    """Something that completes messages."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = ...) -> Completion: ...
+
+
+class Tool(Protocol):
+    """One named thing an action can use. Records carry provisional ids r1, r2, ...; the environment completes them."""
+
+    @property
+    def name(self) -> str: ...
+
+    def describe(self) -> str: ...
+
+    async def call(self, text: str) -> Observation:
+        """Raises ToolError where the model's input is refused or fails."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Environment(Protocol):
+    """Where actions happen. ``fork`` is an independent copy of what changes; read-only parts may be shared."""
+
+    def tools(self) -> tuple[str, ...]: ...
+
+    def describe(self) -> str: ...
+
+    async def step(self, action: Action) -> Observation: ...
+
+    def fork(self) -> Environment: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    truncated: bool = False
+
+
+class Source(Protocol):
+    """A database that trusted code (loaders of decision models) reads in bulk, through the same fence."""
+
+    @property
+    def form(self) -> Literal["sql", "cypher"]: ...
+
+    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table: ...
+
+
+class Retriever(Protocol):
+    """Finds records for a query, best first."""
+
+    async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]: ...
+
+
+class Technique(Protocol):
+    """A reasoning loop."""
+
+    async def __call__(self, question: Question, run: Run) -> Decision: ...
+
+
+class WhatIf(Protocol):
+    """A decision model for one question: what may be chosen, and the outcome of choosing it."""
+
+    @property
+    def measure(self) -> str: ...
+
+    @property
+    def goal(self) -> Goal: ...
+
+    def candidates(self) -> tuple[str, ...]:
+        """In data order."""
+        ...
+
+    def outcomes(self, candidates: Sequence[str]) -> NDArray[np.float64]:
+        """One float per candidate, shape (len(candidates),); nan where a candidate is not allowed."""
+        ...
+
+    def varied(self, percent: float, rng: np.random.Generator) -> WhatIf:
+        """The same model with each input multiplied by 1 + U(-percent, percent)/100."""
+        ...
