@@ -16,9 +16,12 @@ def last_words(request: dict[str, Any]) -> str:
 
 
 async def test_the_server_answers_with_the_function_and_honours_stop_words() -> None:
-    async with serve(last_words) as base_url, aiohttp.ClientSession() as session:
-        async with session.post(f"{base_url}/chat/completions", json=REQUEST) as response:
-            body = await response.json()
+    async with (
+        serve(last_words) as base_url,
+        aiohttp.ClientSession() as session,
+        session.post(f"{base_url}/chat/completions", json=REQUEST) as response,
+    ):
+        body = await response.json()
     assert body["choices"][0]["message"]["content"] == "You said Where?"
 
 
