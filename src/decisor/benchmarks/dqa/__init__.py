@@ -1,0 +1,1 @@
+"""Decision QA: worlds, questions and their answers."""

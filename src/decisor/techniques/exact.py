@@ -1,0 +1,82 @@
+"""Exact: decide by computing the outcome of every candidate, without an LM.
+
+ranking <- WHATIF(all candidates)
+return the best, with margin, tie set and robustness
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from decisor.errors import SetupError
+from decisor.run import Run
+from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
+
+NO_MODEL = (
+    "exact needs a decision model for this database, and there is none: give one with --model FILE.toml, "
+    "or name an LM (--lm MODEL) and a technique that asks it, such as plan_rag."
+)
+NO_LM = "No LM planned this: every candidate was computed on the decision model."
+
+
+@dataclass(frozen=True)
+class Exact:
+    """``semantics``: how the model reads its rules. ``percent``, ``trials``: how far and often inputs vary."""
+
+    semantics: Literal["paper", "released"] = "paper"
+    percent: float = 5.0
+    trials: int = 200
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        """Raises SetupError where the environment has no ``whatif`` tool."""
+        if "whatif" not in run.env.tools():
+            raise SetupError(NO_MODEL)
+        wish = f"rank semantics={self.semantics} percent={self.percent:g} trials={self.trials}"
+        observation = await run.act(Action("whatif", wish))
+        ranking = observation.ranking
+        if observation.error or ranking is None or not ranking.options:
+            return Decision("", reasons=(observation.note or "The decision model has no candidate.",), stopped="failed")
+        decision = Decision(
+            ranking.options[0].name,
+            evidence(observation, ranking),
+            ranking,
+            plan=(
+                "Compute the outcome of every candidate.",
+                f"Take the one with the {ranking.goal} {ranking.measure}.",
+            ),
+            reasons=reasons(ranking),
+        )
+        run.trace.add("decision", run.span_id, decision=decision)
+        return decision
+
+
+def evidence(observation: Observation, ranking: Ranking) -> Evidence:
+    """The records of the tie set and of the first candidate outside it, and the best outcome as a figure."""
+    cited = observation.records[: max(len(ranking.ties), 1) + 1]
+    support = cited[0].id if cited else "calculation"
+    return Evidence(tuple(record.id for record in cited), (Figure(f"{ranking.options[0].outcome:.6g}", support),))
+
+
+def reasons(ranking: Ranking) -> tuple[str, ...]:
+    """Ranking, margin, tie set and robustness in plain words."""
+    best, count = ranking.options[0], len(ranking.options)
+    extreme = "largest" if ranking.goal == "max" else "smallest"
+    told = [f"{best.name} gives the {extreme} {ranking.measure} of {count} candidates: {best.outcome:.6g}."]
+    tied = set(ranking.ties)
+    behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
+    if len(ranking.ties) > 1:
+        others = ", ".join(ranking.ties[:5]) + (", ..." if len(ranking.ties) > 5 else "")
+        told.append(f"{len(ranking.ties)} candidates are equally good: {others}; {best.name} comes first in the data.")
+    if behind is None:
+        told.append(
+            "No other candidate does worse, so the choice changes nothing." if count > 1 else "There is no other."
+        )
+    elif ranking.margin is not None:
+        told.append(f"The next is {behind.name} with {behind.outcome:.6g}, {ranking.margin:.3%} behind.")
+    if ranking.robustness is not None:
+        told.append(
+            f"With every input varied by up to {ranking.varied_percent:g} %, "
+            f"it stays best in {ranking.robustness:.0%} of trials."
+        )
+    return (*told, NO_LM)

@@ -1,0 +1,163 @@
+"""The tool that tests candidates on a decision model, so that no LM has to do the arithmetic in its head."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from decisor.errors import ToolError
+from decisor.types import Goal, Observation, Ranking, Record, WhatIf
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SETTINGS = ("semantics", "percent", "trials")
+
+
+class Rank(Protocol):
+    """Ranks the candidates of a model: ``decisor.whatif.ranking.rank``."""
+
+    def __call__(self, model: WhatIf, percent: float = ..., trials: int = ...) -> Ranking: ...
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an input asks for; no candidates means all of them."""
+
+    candidates: tuple[str, ...] = ()
+    semantics: str = ""
+    percent: float = 5.0
+    trials: int = 200
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A model cut down to some of its candidates."""
+
+    model: WhatIf
+    names: tuple[str, ...]
+
+    @property
+    def measure(self) -> str:
+        return self.model.measure
+
+    @property
+    def goal(self) -> Goal:
+        return self.model.goal
+
+    def candidates(self) -> tuple[str, ...]:
+        return self.names
+
+    def outcomes(self, candidates: Sequence[str]) -> NDArray[np.float64]:
+        return self.model.outcomes(candidates)
+
+    def varied(self, percent: float, rng: np.random.Generator) -> WhatIf:
+        return replace(self, model=self.model.varied(percent, rng))
+
+
+@dataclass(frozen=True)
+class WhatIfTool:
+    """``find`` gives the decision model for a semantics ("paper" or "released"); ``rank`` ranks its candidates.
+
+    ``shown``: how many candidates become records. Satisfies ``types.Tool``.
+    """
+
+    find: Callable[[str], WhatIf]
+    rank: Rank
+    semantics: str = "paper"
+    shown: int = 10
+    name: str = "whatif"
+
+    def describe(self) -> str:
+        return (
+            "Computes the outcome of candidates on the decision model of this question.\n"
+            "Input: `rank` for all candidates, or some candidates separated by commas (or a JSON list).\n"
+            "Returns the outcome of each, best first, with the margin and how robust the best one is."
+        )
+
+    async def call(self, text: str) -> Observation:
+        """Raises ToolError where a candidate does not exist or a setting cannot be read."""
+        return await asyncio.to_thread(self._answer, parse_wish(text))
+
+    def _answer(self, wish: Wish) -> Observation:
+        model = self.find(wish.semantics or self.semantics)
+        if wish.candidates:
+            model = Chosen(model, known(wish.candidates, model.candidates()))
+        ranking = self.rank(model, percent=wish.percent, trials=wish.trials)
+        records = tuple(
+            Record(f"r{at}", {"candidate": option.name, ranking.measure: option.outcome, "rank": at}, source=self.name)
+            for at, option in enumerate(ranking.options[: self.shown], 1)
+        )
+        total = len(ranking.options)
+        return Observation(records, note(ranking), truncated=total > len(records), total=total, ranking=ranking)
+
+    async def close(self) -> None:
+        """Holds nothing open."""
+
+
+def parse_wish(text: str) -> Wish:
+    """
+    >>> parse_wish("rank")
+    Wish(candidates=(), semantics='', percent=5.0, trials=200)
+    >>> parse_wish("rank semantics=released trials=0").trials
+    0
+    >>> parse_wish('["genua", "12"]').candidates, parse_wish("genua, 12").candidates
+    (('genua', '12'), ('genua', '12'))
+    """
+    text = text.strip().strip("`").strip()
+    head, *rest = text.split() or [""]
+    if head.lower() in ("", "rank", "all") and all("=" in word for word in rest):
+        return _settings([word.partition("=") for word in rest])
+    if text.startswith("["):
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise ToolError(f"The list of candidates is not JSON: {error}.") from error
+    else:
+        given = text.split(",")
+    return Wish(tuple(str(name).strip().strip("\"'") for name in given if str(name).strip()))
+
+
+def _settings(pairs: Sequence[tuple[str, str, str]]) -> Wish:
+    given = {key: value for key, _, value in pairs}
+    if strange := given.keys() - set(SETTINGS):
+        raise ToolError(f"whatif has no setting {', '.join(sorted(strange))}; it has {', '.join(SETTINGS)}.")
+    try:
+        percent, trials = float(given.get("percent", 5.0)), int(given.get("trials", 200))
+    except ValueError as error:
+        raise ToolError(f"A setting of whatif is not a number: {error}.") from error
+    if not (0 <= percent <= 100 and 0 <= trials <= 100_000):
+        raise ToolError("percent is from 0 to 100 and trials from 0 to 100,000.")
+    return Wish((), given.get("semantics", ""), percent, trials)
+
+
+def known(wanted: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
+    """The wanted names, each once. Raises ToolError, with close names, where one is no candidate."""
+    names = set(there)
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, there, 3) or list(there[:3])
+            raise ToolError(f"{name!r} is no candidate; close to it: {', '.join(near)}. There are {len(there)}.")
+    return tuple(dict.fromkeys(wanted))
+
+
+def note(ranking: Ranking) -> str:
+    """A ranking in one or two lines."""
+    if not ranking.options:
+        return "There is no candidate."
+    best = ranking.options[0]
+    parts = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({best.outcome:.6g})."]
+    if len(ranking.ties) > 1:
+        parts.append(f"Equally good: {', '.join(ranking.ties[:10])} ({len(ranking.ties)} in all).")
+    if ranking.margin is not None:
+        parts.append(f"Margin to the next: {ranking.margin:.3%}.")
+    if ranking.robustness is not None:
+        parts.append(
+            f"Stays best in {ranking.robustness:.0%} of trials with inputs varied by {ranking.varied_percent:g} %."
+        )
+    return " ".join(parts)
