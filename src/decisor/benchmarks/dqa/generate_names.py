@@ -7,28 +7,26 @@ from itertools import product
 
 import numpy as np
 
-HEADS = "bel cor dun esk fal gar hol ist jor kel lor mar nor oss per quel ros sol tar ul vel wen yar zan".split()
-MIDDLES = ["", *"a en i or um est ev al".split()]
-PLACES = "by dale fell ford gate ham haven holm mere mouth port stead thorpe wick".split()
-REALMS = "ia mark land ria mora stan tania wen".split()
+HEADS = "bel cor dun esk fal gar hol ist jor kel lor mar nor oss per quel ros sol tar ul vel wen yar zan"
+MIDDLES = " a en i or um est ev al"
+PLACES = "by dale fell ford gate ham haven holm mere mouth port stead thorpe wick"
+REALMS = "ia mark land ria mora stan tania wen"
 GOODS = (
     "grain timber iron coal clay wool flax hides salt copper tin lead tools furniture glass cloth paper dye bricks "
     "steel rope sails barrels lamps clocks boots bread beer cheese candles soap ink books pottery nails wagons "
     "engines pumps saddles carpets"
-).split()
-KINDS = "fine plain red blue old northern southern eastern western royal rough light heavy dry fresh".split()
-WORKS = "works mill yard workshop hall".split()
-FIELDS = "field pit farm camp".split()
+)
+KINDS = "fine plain red blue old northern southern eastern western royal rough light heavy dry fresh"
 
 
 def places(count: int, rng: np.random.Generator) -> list[str]:
     """``count`` names of trading nodes, such as velmere: letters and _ only."""
-    return _some(("".join(parts) for parts in product(HEADS, MIDDLES, PLACES)), count, rng)
+    return _some(("".join(parts) for parts in _crossed(HEADS, MIDDLES, PLACES)), count, rng)
 
 
 def realms(count: int, rng: np.random.Generator) -> list[str]:
     """``count`` names of countries, such as Corria."""
-    return _some(("".join(parts).capitalize() for parts in product(HEADS, MIDDLES, REALMS)), count, rng)
+    return _some(("".join(parts).capitalize() for parts in _crossed(HEADS, MIDDLES, REALMS)), count, rng)
 
 
 def goods(count: int) -> list[str]:
@@ -37,8 +35,13 @@ def goods(count: int) -> list[str]:
     >>> goods(2), goods(41)[-1]
     (['grain', 'timber'], 'fine_grain')
     """
-    names = [*GOODS, *(f"{kind}_{name}" for kind, name in product(KINDS, GOODS))]
+    plain = GOODS.split()
+    names = [*plain, *(f"{kind}_{name}" for kind, name in product(KINDS.split(), plain))]
     return _stretched(names, count)
+
+
+def _crossed(*parts: str) -> Iterator[tuple[str, ...]]:
+    return product(*(part.split(" ") for part in parts))
 
 
 def _some(names: Iterator[str], count: int, rng: np.random.Generator) -> list[str]:

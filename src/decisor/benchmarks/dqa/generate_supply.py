@@ -1,4 +1,4 @@
-"""Building worlds: goods, buildings, and what each building supplies and demands; goods may depend on each other in rings.
+"""Building worlds: goods, buildings, what each building supplies and demands; goods may need each other in rings.
 
 The simulation follows the printed rules ("paper" semantics). The share of a demand that is met is the same for every
 building, min(1, TS/TD), so ten rounds for all goods are products with one goods x goods matrix, and expanding one
@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from decisor.benchmarks.dqa.generate_names import FIELDS, WORKS, goods
+from decisor.benchmarks.dqa.generate_arrays import Floats, Ints, rows_of, tally
+from decisor.benchmarks.dqa.generate_names import goods
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+FIELDS = ("field", "pit", "farm", "camp")
+WORKS = ("works", "mill", "yard", "hall")
 ROUNDS, LEVELS, SPREAD = 10, 5, 0.75
 
 
@@ -45,7 +45,7 @@ class Supply:
 
 @dataclass(frozen=True)
 class Balance:
-    """The constants of a simulation: per goods, and how much of goods h's shortage reaches goods g (``chain[h, g]``)."""
+    """The constants of a simulation: per goods, and how much of goods g hangs on goods h (``chain[h, g]``)."""
 
     demand: Floats
     potential: Floats
@@ -55,14 +55,15 @@ class Balance:
 
     @classmethod
     def of(cls, world: Supply) -> Balance:
-        count, buildings = len(world.goods), len(world.ids)
-        inputs = np.bincount(world.demander, minlength=buildings)
-        makes = np.zeros((buildings, count))
-        np.add.at(makes, (world.supplier, world.supplied), world.max_supply)
-        chain = np.zeros((count, count))
-        np.add.at(chain, world.demanded, makes[world.demander] / inputs[world.demander, None])
-        demand = world.pop_demand + np.bincount(world.demanded, world.max_demand, count)
-        return cls(demand, makes.sum(0), makes[inputs == 0].sum(0), chain, inputs)
+        count = len(world.goods)
+        inputs = np.bincount(world.demander, minlength=len(world.ids)).astype(np.int64)
+        made, used = rows_of(world.demander, world.supplier)
+        reach = world.max_supply[made] / inputs[world.supplier[made]]
+        chain = tally(world.demanded[used] * count + world.supplied[made], reach, count * count)
+        free = world.max_supply * (inputs[world.supplier] == 0)
+        demand = world.pop_demand + tally(world.demanded, world.max_demand, count)
+        return cls(demand, tally(world.supplied, world.max_supply, count),
+                   tally(world.supplied, free, count), chain.reshape(count, count), inputs)  # fmt: skip
 
 
 def settle(world: Supply, balance: Balance, expanded: Ints | None = None) -> tuple[Floats, Floats, Floats]:
@@ -76,10 +77,10 @@ def settle(world: Supply, balance: Balance, expanded: Ints | None = None) -> tup
     makes = np.zeros((rows, count))
     if expanded is not None:
         growth = LEVELS / world.level[expanded]
-        row, which = _of(world.demander, expanded)
+        row, which = rows_of(world.demander, expanded)
         uses[row, world.demanded[which]] = 1 / balance.inputs[world.demander[which]]
         more_uses[row, world.demanded[which]] = world.max_demand[which] * growth[row]
-        row, which = _of(world.supplier, expanded)
+        row, which = rows_of(world.supplier, expanded)
         makes[row, world.supplied[which]] = world.max_supply[which] * growth[row]
     fixed = np.ones(rows) if expanded is None else (balance.inputs[expanded] == 0).astype(np.float64)
     demand = balance.demand + more_uses
@@ -90,16 +91,6 @@ def settle(world: Supply, balance: Balance, expanded: Ints | None = None) -> tup
         effort = (share * uses).sum(1) + fixed
         supply = balance.free + share @ balance.chain + effort[:, None] * makes
     return demand, supply, share
-
-
-def _of(owner: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Pairs (place in ``wanted``, row) of all rows whose owner is wanted; rows need not be sorted."""
-    order = np.argsort(owner, kind="stable")
-    first, end = np.searchsorted(owner[order], wanted, "left"), np.searchsorted(owner[order], wanted, "right")
-    counts = end - first
-    place = np.repeat(np.arange(len(wanted)), counts)
-    step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return place, order[np.repeat(first, counts) + step]
 
 
 def prices(world: Supply, demand: Floats, supply: Floats) -> Floats:
@@ -113,12 +104,14 @@ def published(world: Supply) -> Supply:
     """The world with its state: simulated once."""
     balance = Balance.of(world)
     demand, supply, share = settle(world, balance)
-    ratio = np.divide(np.bincount(world.demander, share[0][world.demanded], len(world.ids)), balance.inputs,
+    ratio = np.divide(tally(world.demander, share[0][world.demanded], len(world.ids)), balance.inputs,
                       out=np.ones(len(world.ids)), where=balance.inputs > 0)  # fmt: skip
     output = world.max_supply * ratio[world.supplier]
     met = np.divide(supply[0], demand[0], out=np.zeros(len(world.goods)), where=demand[0] > 0)
     price = prices(world, demand, supply)[0]
-    return replace(world, current_price=price, current_output=output, current_input=world.max_demand * met[world.demanded])
+    return replace(
+        world, current_price=price, current_output=output, current_input=world.max_demand * met[world.demanded]
+    )
 
 
 def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator) -> Supply:
@@ -137,8 +130,8 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
     yields = np.round(rng.uniform(8, 40, len(supplier)), 2)
     needs = np.round(rng.uniform(2, 12, len(demander)), 2)
     max_supply, max_demand = yields * level[supplier], needs * level[demander]
-    totals = np.bincount(supplied, max_supply, count)
-    spare = totals - np.bincount(demanded, max_demand, count)
+    totals = tally(supplied, max_supply, count)
+    spare = totals - tally(demanded, max_demand, count)
     bought = np.round(np.maximum(spare, 0.1 * totals) * rng.uniform(0.5, 1.8, count), 2)
     kinds = [f"{names[made]}_{(FIELDS if made < raw else WORKS)[made % 4]}" for made in output.tolist()]
     ids = np.sort(rng.choice(np.arange(100, 100 + 3 * buildings), buildings, replace=False))

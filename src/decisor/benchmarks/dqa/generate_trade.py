@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from decisor.benchmarks.dqa.generate_arrays import Floats, Ints, tally
 from decisor.benchmarks.dqa.generate_names import places, realms
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 GAIN = 1.05  # of power by a merchant, and of a value that moves on
 
 
@@ -63,7 +62,7 @@ class Flows:
 
 
 def simulate(world: Trade, row: int | None = None, reaches: Sequence[bool] = ()) -> Flows:
-    """One simulation, with the merchant on ``row`` where given; ``reaches`` says of each node whether home is below it."""
+    """One simulation, with the merchant on ``row`` where given; ``reaches``: of each node, is home below it?"""
     power = world.base.copy()
     steered: dict[int, int] = {}
     starts = world.starts().tolist()
@@ -74,8 +73,8 @@ def simulate(world: Trade, row: int | None = None, reaches: Sequence[bool] = ())
         edge = steer(world, starts[node], starts[node + 1], int(world.home[country]), reaches)
         steered = {} if edge is None else {node: edge}
     count = len(world.nodes)
-    total = np.bincount(world.at, power, count)
-    foreign = np.bincount(world.at, power * ~world.at_home, count)
+    total = tally(world.at, power, count)
+    foreign = tally(world.at, power * ~world.at_home, count)
     share = np.divide(foreign, total, out=np.zeros(count), where=total > 0)
     flow, ingoing, outgoing = _move(world, starts, share.tolist(), steered)
     return Flows(power, total, ingoing, outgoing, flow)
@@ -141,7 +140,9 @@ def make_trade(nodes: int, countries: int, rows: int, rng: np.random.Generator) 
         nothing, nothing, nothing, np.zeros(len(source)),
     )  # fmt: skip
     state = simulate(world)
-    return replace(world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow)
+    return replace(
+        world, total_power=state.total_power, ingoing=state.ingoing, outgoing=state.outgoing, flow=state.flow
+    )
 
 
 def _edges(names: Sequence[str], rng: np.random.Generator) -> tuple[Ints, Ints]:
