@@ -1,0 +1,58 @@
+# make demo and make test need Python >= 3.11 and an internet connection the first time; uv is used where it is there.
+# The set-up lives in .venv; make clean removes it.
+
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
+  $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
+BIN := .venv/bin
+WORKERS ?= 2
+
+.PHONY: demo test check fix bench clean
+
+demo: .venv/base
+	@$(BIN)/decisor ask --example supply
+	@echo
+	@$(BIN)/decisor ask --example trade
+
+test: .venv/dev
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+check: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+fix: .venv/dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/dev
+	@for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+
+clean:
+	rm -rf .venv
+
+.venv/bin/python:
+	@test -n "$(PYTHON)$(UV)" || { echo "Decisor needs Python 3.11 or newer: install it, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
+ifeq ($(UV),uv)
+	uv venv --quiet --allow-existing --python '>=3.11' .venv
+else
+	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: on Debian or Ubuntu, apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+endif
+
+.venv/base: pyproject.toml | .venv/bin/python
+ifeq ($(UV),uv)
+	uv pip install --quiet --python $(BIN)/python -e .
+else
+	$(BIN)/python -m pip install --quiet -e .
+endif
+	@touch $@
+
+.venv/dev: pyproject.toml | .venv/bin/python
+ifeq ($(UV),uv)
+	uv pip install --quiet --python $(BIN)/python -e '.[learned]' --group dev
+else
+	$(BIN)/python -m pip install --quiet -e '.[learned]' --group dev
+endif
+	@touch $@ .venv/base

@@ -1,0 +1,95 @@
+"""The command line. A subcommand's module is imported when it is the one that was asked for, so help stays fast.
+
+Exit codes, the same for every subcommand: see docs/command.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+# name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
+COMMANDS = {
+    "ask": ("decisor.cli.ask", "Answer a decision question from databases."),
+    "trace": ("decisor.cli.story", "Show a recorded run as a readable story."),
+    "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
+    "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the fence says of statements."),
+    "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
+}
+
+HELP = """Decisor answers decision questions from data: it plans, queries, replans, decides, and shows the evidence.
+
+Try it without data or a model: decisor ask --example trade"""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; ends the process with the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(run(words))
+
+
+def run(words: Sequence[str]) -> int:
+    """The exit code of a command line. Errors that a person can mend are one line on standard error."""
+    from decisor.errors import Error
+
+    try:
+        build(words)(args=list(words), prog_name="decisor")
+        return 0
+    except SystemExit as leaving:
+        return int(leaving.code or 0)
+    except Error as error:
+        from decisor.cli.words import exit_of_error, say_error
+
+        say_error(error)
+        return int(exit_of_error(error))
+    except KeyboardInterrupt:
+        print("decisor: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output left (decisor ... | head): that is not an error of ours.
+        sys.stdout = None  # type: ignore[assignment]
+        return 0
+
+
+def build(words: Sequence[str]) -> typer.Typer:
+    """The Typer app, with only the subcommand that ``words`` name imported."""
+    import typer
+
+    app = typer.Typer(
+        help=HELP,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(root)
+    wanted = next((word for word in words if not word.startswith("-")), "")
+    for name, (module, summary) in COMMANDS.items():
+        if name != wanted:
+            app.command(name, help=summary)(_elsewhere)
+            continue
+        room = importlib.import_module(module)
+        if hasattr(room, "app"):
+            app.add_typer(room.app, name=name, help=summary)
+        else:
+            command: Callable[..., object] = room.command
+            app.command(name)(command)
+    return app
+
+
+def root(version: bool = False) -> None:
+    if version:
+        from decisor import __version__
+
+        print(f"decisor {__version__}")
+        raise SystemExit(0)
+
+
+def _elsewhere() -> None:
+    """Stands in for a subcommand that was not asked for."""
