@@ -6,6 +6,7 @@ Exit codes, the same for every subcommand: see docs/command.md.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -52,7 +53,7 @@ def run(words: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our output left (decisor ... | head): that is not an error of ours.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 0
 
 
@@ -68,7 +69,15 @@ def build(words: Sequence[str]) -> typer.Typer:
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True)(root)
+
+    @app.callback(invoke_without_command=True)
+    def root(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
+        if version:
+            from decisor import __version__
+
+            print(f"decisor {__version__}")
+            raise typer.Exit
+
     wanted = next((word for word in words if not word.startswith("-")), "")
     for name, (module, summary) in COMMANDS.items():
         if name != wanted:
@@ -81,14 +90,6 @@ def build(words: Sequence[str]) -> typer.Typer:
             command: Callable[..., object] = room.command
             app.command(name)(command)
     return app
-
-
-def root(version: bool = False) -> None:
-    if version:
-        from decisor import __version__
-
-        print(f"decisor {__version__}")
-        raise SystemExit(0)
 
 
 def _elsewhere() -> None:

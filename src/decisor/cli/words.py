@@ -52,7 +52,9 @@ def clean(text: str) -> str:
     >>> clean("a\x1b[31mb\x9bc\u202ed\te")
     'a[31mbcd\te'
     """
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+    return "".join(
+        c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    )
 
 
 def one_line(text: str, width: int = 100) -> str:
