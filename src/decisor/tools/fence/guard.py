@@ -1,0 +1,154 @@
+"""The SQL guard: one statement, of a reading kind, made of allowed nodes, functions and tables.
+
+Only SQL written anew from the tree is run, so what the parser took for a comment is not run as code either.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from decisor.errors import ToolError
+from decisor.tools.fence.forms import special
+from decisor.tools.fence.names import CATALOGS, FUNCTION_CLASSES_REFUSED, FUNCTIONS, NODES, READABLE
+
+MAX_CHARS = 20_000
+MAX_BRACKETS = 60
+MAX_OPERATORS = 2_000
+UNSAFE_NAME = re.compile(
+    r"[/\\:*?]|^\.|\.(csv|tsv|json|jsonl|ndjson|parquet|db|duckdb|sqlite|txt|gz|zst|xlsx|arrow)$", re.I
+)
+
+
+def refuse(reason: str) -> ToolError:
+    return ToolError(f"Refused: {reason}", refused=True)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """``dialect`` as sqlglot names it. ``deny``: tables that may not be read, lower case."""
+
+    dialect: str
+    deny: frozenset[str] = frozenset()
+
+    def check(self, statement: str) -> str:
+        """The statement to run. Raises ToolError(refused=True) with the reason."""
+        within_size(statement)
+        if self.dialect == "mysql" and re.search(r"/\*\s*M?!", statement, re.I):
+            raise refuse("comments that MySQL executes (/*! ... */) are not allowed.")
+        if form := special(self.dialect, statement):
+            if form.name.lower() in self.deny:
+                raise refuse(f"the table {form.name} may not be read.")
+            return form.before + (self.query(form.query) if form.query else "")
+        return self.query(statement)
+
+    def query(self, text: str) -> str:
+        tree = self._parse(text)
+        if not isinstance(tree, _exp().Query | _exp().Values):
+            raise refuse(
+                f"{type(tree).__name__.upper()} is not a query. Only reading is possible (SELECT, WITH, VALUES)."
+            )
+        for node in tree.walk():
+            self._node(node)
+        return str(tree.sql(dialect=self.dialect, comments=False))
+
+    def _parse(self, text: str) -> Any:
+        import sqlglot
+        from sqlglot.errors import ErrorLevel, SqlglotError
+
+        try:
+            trees = [tree for tree in sqlglot.parse(text, dialect=self.dialect, error_level=ErrorLevel.RAISE) if tree]
+        except SqlglotError as error:
+            raise refuse(f"this does not parse as {self.dialect} SQL: {_plain(error)}") from error
+        trees = [tree for tree in trees if not isinstance(tree, _exp().Semicolon)]
+        if len(trees) != 1:
+            raise refuse(f"one statement at a time, please; this holds {len(trees)}.")
+        return trees[0]
+
+    def _node(self, node: Any) -> None:
+        exp = _exp()
+        kind = type(node).__name__
+        if isinstance(node, exp.Table):
+            self._table(node)
+        elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+            name = node.this if isinstance(node.this, str) else node.name
+            self._function(str(name))
+        elif isinstance(node, exp.Func):
+            if kind in FUNCTION_CLASSES_REFUSED:
+                raise refuse(f"the function {node.sql_name()} is not allowed.")
+        elif not (isinstance(node, exp.Binary | exp.Unary) or kind in NODES):
+            raise refuse(f"{kind} is not allowed in a query.")
+        if node.args.get("into") or node.args.get("locks") or node.args.get("hint"):
+            raise refuse("INTO, locks and hints are not allowed in a query.")
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+            schema = node.this.sql().strip('"`').lower()
+            if schema not in ("pg_catalog", "main", "public") and not self.dialect == "duckdb":
+                raise refuse(f"functions of {schema} are not allowed.")
+
+    def _function(self, name: str) -> None:
+        if name.lower() not in FUNCTIONS[self.dialect]:
+            raise refuse(f"the function {name} is not on the list of allowed functions.")
+
+    def _table(self, node: Any) -> None:
+        exp = _exp()
+        if isinstance(node.this, exp.Func):
+            return  # its node is visited by itself
+        if not isinstance(node.this, exp.Identifier):
+            raise refuse("a table is named by an identifier, not by a text or an expression.")
+        name, schema, catalog = node.name.lower(), node.db.lower(), node.catalog.lower()
+        if UNSAFE_NAME.search(node.name) and self.dialect == "duckdb":
+            raise refuse(f"{node.name} looks like a file, not a table.")
+        if name in self.deny or (self.deny and name in ("sqlite_master", "sqlite_schema", "duckdb_tables")):
+            raise refuse(f"the table {node.name} may not be read.")
+        if not _readable(self.dialect, name, schema) or (catalog and not _readable(self.dialect, schema, catalog)):
+            raise refuse(f"the catalog table {node.name} may not be read.")
+
+
+def _readable(dialect: str, name: str, schema: str) -> bool:
+    """Whether a table may be read as far as catalogs go.
+
+    >>> _readable("postgres", "pg_authid", ""), _readable("postgres", "pg_class", "pg_catalog")
+    (False, True)
+    """
+    if schema in CATALOGS[dialect] or name in CATALOGS[dialect]:
+        return False
+    if schema in READABLE:
+        return name in READABLE[schema]
+    if dialect == "postgres" and name.startswith("pg_"):
+        return name in READABLE["pg_catalog"]
+    if dialect == "sqlite" and name.startswith(("pragma_", "sqlite_", "dbstat", "fts3tokenize")):
+        return name in ("sqlite_master", "sqlite_schema", "sqlite_sequence") or name in FUNCTIONS["sqlite"]
+    if dialect == "duckdb" and name.startswith(("duckdb_", "pragma_")):
+        return name in ("duckdb_tables", "duckdb_columns", "duckdb_views", "duckdb_constraints")
+    return True
+
+
+def within_size(statement: str) -> None:
+    """Size and nesting, before any parser sees it: a parser that recurses too deep takes its process down."""
+    if not statement.strip():
+        raise refuse("there is no statement.")
+    if len(statement) > MAX_CHARS:
+        raise refuse(f"the statement is longer than {MAX_CHARS} characters.")
+    if "\0" in statement:
+        raise refuse("the statement holds a NUL character.")
+    depth = deepest = 0
+    for char in statement:
+        depth += (char in "([{") - (char in ")]}")
+        deepest = max(deepest, depth)
+    operators = sum(map(statement.count, "+-*/%|&")) + len(
+        re.findall(r"(?i)\b(and|or|not|union|case|except)\b", statement)
+    )
+    if deepest > MAX_BRACKETS or operators > MAX_OPERATORS:
+        raise refuse("the statement is nested too deeply or has too many operators.")
+
+
+def _plain(error: Exception) -> str:
+    """The parser's complaint without terminal colours, on one line."""
+    return " ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())[:300]
+
+
+def _exp() -> Any:
+    from sqlglot import exp
+
+    return exp

@@ -1,0 +1,54 @@
+"""Frames between parent and worker: four bytes of length, big-endian, then a JSON object in UTF-8."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict
+from typing import Any, BinaryIO
+
+from decisor.tools.fence.engine import Caps
+from decisor.types import Table
+
+HEAD = struct.Struct(">I")
+
+
+def pack(frame: dict[str, Any]) -> bytes:
+    """Lone surrogates become question marks: what a database holds must never break the pipe."""
+    body = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return HEAD.pack(len(body)) + body
+
+
+def receive(pipe: BinaryIO) -> dict[str, Any] | None:
+    """The next frame, None at the end of the pipe."""
+    head = pipe.read(HEAD.size)
+    if len(head) < HEAD.size:
+        return None
+    body = pipe.read(HEAD.unpack(head)[0])
+    frame: dict[str, Any] = json.loads(body)
+    return frame
+
+
+def send(pipe: BinaryIO, frame: dict[str, Any]) -> None:
+    pipe.write(pack(frame))
+    pipe.flush()
+
+
+def caps_to(caps: Caps) -> dict[str, Any]:
+    return asdict(caps)
+
+
+def caps_of(data: dict[str, Any]) -> Caps:
+    """
+    >>> caps_of(caps_to(Caps(rows=3, deny=("secret",)))) == Caps(rows=3, deny=("secret",))
+    True
+    """
+    return Caps(**{**data, "deny": tuple(data["deny"])})
+
+
+def table_to(table: Table) -> dict[str, Any]:
+    return {"columns": table.columns, "rows": table.rows, "truncated": table.truncated}
+
+
+def table_of(data: dict[str, Any]) -> Table:
+    return Table(tuple(data["columns"]), tuple(map(tuple, data["rows"])), data["truncated"])
