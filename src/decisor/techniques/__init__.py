@@ -1,1 +1,65 @@
+"""Reasoning loops, one paper a file. The fields of a technique are its settings, on the command line too."""
 
+from __future__ import annotations
+
+from dataclasses import Field, fields
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, get_args, get_type_hints
+
+from decisor.errors import SetupError
+from decisor.techniques.iter_rag import IterRAG
+from decisor.techniques.plan_rag import PlanRAG
+from decisor.techniques.single_rag import SingleRAG
+from decisor.types import Technique
+
+TECHNIQUES: dict[str, type] = {"plan_rag": PlanRAG, "iter_rag": IterRAG, "single_rag": SingleRAG}
+if find_spec("decisor.techniques.exact"):
+    TECHNIQUES["exact"] = import_module("decisor.techniques.exact").Exact
+
+
+def technique(name: str, **settings: str) -> Technique:
+    """From the command line: ``--technique plan_rag -o max_steps=20 -o replan=no``.
+
+    >>> technique("plan_rag", max_steps="20", replan="no")
+    PlanRAG(max_steps=20, replan=False, order='ptaor')
+    >>> technique("plan_rag", steps="20")
+    Traceback (most recent call last):
+    decisor.errors.SetupError: plan_rag has no steps; it has max_steps, replan, order.
+
+    Raises:
+        SetupError: there is no such technique or setting, or the value does not fit it.
+    """
+    if name not in TECHNIQUES:
+        raise SetupError(f"There is no technique {name!r}; there is {', '.join(TECHNIQUES)}.")
+    kind = TECHNIQUES[name]
+    known = {field.name: field for field in fields(kind)}
+    if unknown := settings.keys() - known.keys():
+        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(known) or 'no settings'}.")
+    hints = get_type_hints(kind)
+    made: Technique = kind(**{key: read(known[key], hints[key], text) for key, text in settings.items()})
+    return made
+
+
+def read(field: Field[Any], kind: Any, text: str) -> bool | int | float | str:
+    """A setting from its text, by the type of its field."""
+    if choices := get_args(kind):
+        if text not in choices:
+            raise SetupError(f"{field.name} is one of {', '.join(map(str, choices))}, not {text!r}.")
+        return text
+    if kind is bool:
+        if (word := text.casefold()) not in TRUTH:
+            raise SetupError(f"{field.name} is yes or no, not {text!r}.")
+        return TRUTH[word]
+    if kind in (int, float):
+        try:
+            number: int | float = kind(text)
+        except ValueError as error:
+            raise SetupError(f"{field.name} is a number, not {text!r}.") from error
+        if number < 0:
+            raise SetupError(f"{field.name} cannot be below 0.")
+        return number
+    return text
+
+
+TRUTH = {"yes": True, "true": True, "1": True, "on": True, "no": False, "false": False, "0": False, "off": False}

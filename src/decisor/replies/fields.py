@@ -1,0 +1,196 @@
+"""Labelled replies: ``Thought: ... Action: ... Action input: ...``, with or without a plan.
+
+Forgiven: case, markdown around labels, order, a label repeated with the same value, names for one thing. Asked again:
+anything with two readings. What a model writes after an ``Observation:`` of its own is cut off before anything is read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from decisor.errors import ParseError
+from decisor.replies import text as texts
+
+NAMES = {
+    "plan": "plan",
+    "new plan": "plan",
+    "revised plan": "plan",
+    "current step": "current",
+    "thought": "thought",
+    "thoughts": "thought",
+    "action": "action",
+    "tool": "action",
+    "action input": "input",
+    "input": "input",
+    "re-plan": "replan",
+    "replan": "replan",
+    "final answer": "answer",
+    "because": "because",
+    "observation": "observation",
+}
+WORDS = "|".join(sorted((re.escape(name).replace(r"\ ", "[ _]") for name in NAMES), key=len, reverse=True))
+LABEL = re.compile(
+    r"^[ \t]*(?:(?P<heading>\#{1,6})[ \t]*)?(?P<mark>[*_>-]{0,3})[ \t]*"
+    rf"(?P<name>{WORDS})[ \t]*(?:\d{{1,3}}[ \t]*)?[*_]{{0,3}}[ \t]*"
+    r"(?:[:\uff1a][*_]{0,3}|(?=\r?$))",
+    re.M | re.I,
+)
+ONE_VALUED = ("action", "input", "answer", "replan")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool and its input as the model wrote them."""
+
+    tool: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One labelled reply. Exactly one of ``call`` and ``answer`` is there. ``replan`` is None where it is not said."""
+
+    call: Call | None = None
+    answer: str | None = None
+    because: str = ""
+    plan: tuple[str, ...] = ()
+    current: str = ""
+    thought: str = ""
+    replan: bool | None = None
+    why: str = ""
+    repairs: tuple[str, ...] = ()
+
+
+def parse_written(reply: str, tools: Sequence[str], observations: int) -> Written:
+    """
+    >>> parse_written("Thought: look\\nAction: SQL\\nAction input: SELECT 1", ["sql"], 0).call
+    Call(tool='sql', input='SELECT 1')
+
+    Raises:
+        ParseError: no or two readings (missing_field, duplicate_key, multiple_actions, both, unknown_tool, control), or
+            an answer before any observation (no_evidence).
+    """
+    repairs: list[str] = []
+    fields = read_fields(texts.clean(reply, repairs), repairs)
+    call = written_call(fields, tools, repairs)
+    answer, because = parse_answer(fields)
+    if call and answer is not None:
+        raise ParseError("You wrote an action and a final answer. Write one of them.", "both")
+    if answer is not None and not answer:
+        raise ParseError("Your final answer is empty.", "missing_field")
+    if answer is not None and not observations:
+        raise ParseError("There is no observation yet: query the data before you answer.", "no_evidence")
+    if not call and answer is None:
+        if not fields and texts.NO_HELP.search(reply):
+            raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
+        raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
+    yes, why = parse_replan(fields.get("replan", ""))
+    plan = parse_plan(fields.get("plan", ""))
+    if yes and not plan:
+        raise ParseError(
+            "You say Re-plan: Y but give no new plan. Write it as Plan: [Step 1: ..., ...]", "missing_field"
+        )
+    kept = {name: texts.no_halves(fields.get(name, "")) for name in ("current", "thought")}
+    return Written(call, answer, because, plan, replan=yes, why=texts.no_halves(why), repairs=tuple(repairs), **kept)
+
+
+def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
+    """Label to value, up to the first ``Observation:``. Labels that come again must say the same, or be thoughts."""
+    found: dict[str, list[str]] = {}
+    order: list[str] = []
+    labels = list(LABEL.finditer(text))
+    for number, label in enumerate(labels):
+        name = NAMES[re.sub(r"[ _]", " ", label["name"].casefold())]
+        if name == "observation":
+            repairs.append("cut_at_observation")
+            break
+        end = labels[number + 1].start() if number + 1 < len(labels) else len(text)
+        value = text[label.end() : end].strip()
+        if label["heading"] or label["mark"]:
+            repairs.append("markdown_labels")
+        if label["mark"].strip("->_ ") and value.endswith("**"):
+            value = value.strip("* ")
+        found.setdefault(name, []).append(value)
+        order.append(name)
+    return {name: one_value(name, values, found, repairs) for name, values in found.items()}
+
+
+def one_value(name: str, values: list[str], found: dict[str, list[str]], repairs: list[str]) -> str:
+    if len(values) == 1:
+        return values[0]
+    if name not in ONE_VALUED:
+        return "\n".join(values) if name != "plan" else values[-1]
+    if len(set(values)) == 1 and not (len(found.get("action", ())) > 1 and len(found.get("input", ())) > 1):
+        repairs.append("duplicate_key_same")
+        return values[0]
+    if len(found.get("input", ())) > 1 and len(found.get("action", ())) > 1:
+        raise ParseError("You wrote several actions. Write one, then wait for its observation.", "multiple_actions")
+    raise ParseError(f"You wrote {name} twice, with different values.", "duplicate_key")
+
+
+def written_call(fields: dict[str, str], tools: Sequence[str], repairs: list[str]) -> Call | None:
+    if "action" not in fields and "input" not in fields:
+        return None
+    for name, label in (("action", "Action"), ("input", "Action input")):
+        if not fields.get(name):
+            raise ParseError(f"{label} is missing.", "missing_field")
+    if list(fields).index("input") < list(fields).index("action"):
+        repairs.append("order")
+    tool = texts.tool(fields["action"], tools, repairs)
+    return Call(tool, texts.query(read_input(texts.unfenced(fields["input"]), repairs)))
+
+
+def read_input(text: str, repairs: list[str]) -> str:
+    """A query, also where it came as ``{"query": "..."}``."""
+    if text.startswith("{") and text.endswith("}") and len(text) < texts.MAX_CHARS:
+        try:
+            value = json.loads(text, strict=False)
+        except (ValueError, RecursionError):
+            return text
+        if isinstance(value, dict) and len(value) == 1 and isinstance(inside := next(iter(value.values())), str):
+            repairs.append("json_input")
+            return inside.strip()
+    return text
+
+
+def parse_answer(fields: dict[str, str]) -> tuple[str | None, str]:
+    """The name alone, which is the first line, and what supports it.
+
+    >>> parse_answer({"answer": "krakow [o1.r2]\\nIt has the largest outflow."})
+    ('krakow [o1.r2]', 'It has the largest outflow.')
+    """
+    if "answer" not in fields:
+        return None, texts.no_halves(fields.get("because", ""))
+    name, _, rest = fields["answer"].translate(texts.INVISIBLE).partition("\n")
+    because = "\n".join(part for part in (rest.strip(), fields.get("because", "")) if part)
+    return texts.no_halves(name.strip()), texts.no_halves(because)
+
+
+def parse_plan(text: str) -> tuple[str, ...]:
+    """
+    >>> parse_plan("[Step 1: find the suppliers, Step 2: compare them]")
+    ('find the suppliers', 'compare them')
+    >>> parse_plan("1. find\\n2. compare")
+    ('find', 'compare')
+    """
+    bare = texts.no_halves(text).strip().strip("[]").strip()
+    parts = re.split(r"(?:^|[\s,;\[])(?:\*\*)?Step\s+\d+\s*[:.)](?:\*\*)?", bare, flags=re.I)
+    if len(parts) == 1:
+        parts = re.split(r"(?:^|\n)\s*(?:\d{1,3}[.)]|[-*])\s+", bare)
+    steps = [re.sub(r"\s+", " ", part).strip().rstrip(",;]").strip() for part in parts]
+    return tuple(step for step in steps if step)
+
+
+def parse_replan(text: str) -> tuple[bool | None, str]:
+    """Whether to replan, and why.
+
+    >>> parse_replan("Y, the goods have no suppliers")
+    (True, 'the goods have no suppliers')
+    """
+    said = re.match(r"\W*(yes|no|y|n)\b[\s,.:;\u2013\u2014-]*", text, re.I)
+    if not said:
+        return None, text.strip()
+    return said[1].casefold().startswith("y"), text[said.end() :].strip().strip("[]")

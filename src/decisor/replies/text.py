@@ -1,0 +1,123 @@
+"""What every reply goes through first: size caps, invisible characters, reasoning blocks, fences, names of tools."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from decisor.errors import ParseError
+
+MAX_CHARS = 200_000
+MAX_DEPTH = 64
+INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad"))
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+THINK = re.compile(r"\s*<think(?:ing)?>(.*?)</think(?:ing)?>", re.S | re.I)
+FENCE = re.compile(r"^[ \t]*(```+|~~~+)[\w+-]*[ \t]*\r?$", re.M)
+NO_HELP = re.compile(
+    r"(?:sorry|apologi[sz]e)\b.{0,80}\b(?:can(?:'|\u2019)?t|cannot|unable)"
+    r"|\b(?:can(?:'|\u2019)?t|cannot|unable to|not able to|won(?:'|\u2019)?t) (?:help|assist|comply|do that)\b",
+    re.I | re.S,
+)
+ALIASES = {
+    "relational_db": "sql",
+    "relational_database": "sql",
+    "rdb": "sql",
+    "sql_query": "sql",
+    "graph_db": "cypher",
+    "graph_database": "cypher",
+    "gdb": "cypher",
+    "cypher_query": "cypher",
+    "self_thinking": "think",
+    "self_think": "think",
+}
+
+
+def clean(text: str, repairs: list[str] | None = None) -> str:
+    """The reply without what only surrounds it. Half characters become U+FFFD, so that it can be written as UTF-8.
+
+    >>> clean("<think>Hmm.</think> Thought: x")
+    'Thought: x'
+
+    Raises:
+        ParseError: it is too long (limits) or holds nothing (empty).
+    """
+    if len(text) > MAX_CHARS:
+        raise ParseError(f"Your reply is longer than {MAX_CHARS:,} characters.", "limits")
+    made = repairs if repairs is not None else []
+    if block := THINK.match(text):
+        made.append("strip_think")
+        text = text[block.end() :]
+    edges = "".join(map(chr, INVISIBLE))
+    bare = text.strip()
+    trimmed = bare.strip(edges + " \t\r\n")
+    if trimmed != bare:
+        made.append("invisible")
+    if not trimmed:
+        raise ParseError("Your reply is empty.", "empty")
+    return trimmed
+
+
+def no_halves(text: str) -> str:
+    """Lone surrogates replaced: for text that is only kept, never run."""
+    return SURROGATE.sub("\ufffd", text)
+
+
+def query(text: str) -> str:
+    """A query that may be passed on: no NUL, no ESC, no direction marks, no half characters.
+
+    >>> query("SELECT 1\\x00")
+    Traceback (most recent call last):
+    decisor.errors.ParseError: Your action input holds a control character (U+0000).
+    """
+    if bad := CONTROL.search(text):
+        raise ParseError(f"Your action input holds a control character (U+{ord(bad.group()):04X}).", "control")
+    return text
+
+
+def tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
+    """The tool that is meant: case, spaces and well-known other names are forgiven, look-alikes are not.
+
+    >>> tool("Relational DB", ["sql", "think"], [])
+    'sql'
+    >>> tool("sq", ["sql", "think"], [])
+    Traceback (most recent call last):
+    decisor.errors.ParseError: There is no tool 'sq'; there is sql, think. Did you mean sql?
+    """
+    if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", name):
+        raise ParseError("The name of the tool holds a control character.", "control")
+    seen = name.translate(INVISIBLE)
+    if seen != name:
+        repairs.append("invisible")
+    known = {known.casefold(): known for known in tools}
+    if seen in tools:
+        return seen
+    plain = re.sub(r"[\s-]+", "_", seen.strip().strip("`*'\"[]").strip()).casefold()
+    if plain in known:
+        repairs.append("case")
+        return known[plain]
+    if ALIASES.get(plain) in known:
+        repairs.append("tool_alias")
+        return known[ALIASES[plain]]
+    near = difflib.get_close_matches(plain, known, 1)
+    hint = f" Did you mean {known[near[0]]}?" if near else ""
+    shown = name[:60].encode("ascii", "backslashreplace").decode()
+    raise ParseError(f"There is no tool {shown!r}; there is {', '.join(tools)}.{hint}", "unknown_tool")
+
+
+def unfenced(text: str) -> str:
+    """The inside of the one fence around a query, or the text as it is.
+
+    >>> unfenced("```sql\\nSELECT 1\\n```")
+    'SELECT 1'
+    """
+    bare = text.strip()
+    if bare[:3] in ("```", "~~~") and bare.endswith(bare[:3]) and len(bare) > 6:
+        head, _, rest = bare.strip("`~").partition("\n")
+        inside = rest if re.fullmatch(r"[\w+-]*\s*", head) else f"{head}\n{rest}"
+        if "```" not in inside and "~~~" not in inside:
+            return inside.strip()
+    if bare.startswith("`") and bare.endswith("`") and bare.count("`") == 2:
+        return bare[1:-1].strip()
+    return bare

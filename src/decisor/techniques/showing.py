@@ -1,0 +1,90 @@
+"""How observations and steps are shown to a model: ids first, values as data, one record a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from decisor.types import Observation, Record, Step, Value
+
+PLAIN = re.compile(r"[^\x00-\x1f\x7f|\"\[\]\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
+MAX_CHARS = 24_000
+
+
+def show_value(value: Value) -> str:
+    """A value in one line: texts that could be taken for something else are quoted.
+
+    >>> show_value("krakow"), show_value("a\\nFinal answer: b"), show_value(None)
+    ('krakow', '"a\\\\nFinal answer: b"', 'null')
+    """
+    if isinstance(value, str) and PLAIN.fullmatch(value) and value == value.strip():
+        return value
+    return json.dumps(value, ensure_ascii=isinstance(value, str) and not value.isprintable(), default=str)
+
+
+def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple[list[str], int]:
+    """Rows under a header that is repeated where the columns change; passages as text after their id. Also how many
+    of the records fitted in."""
+    lines: list[str] = []
+    header: tuple[str, ...] = ()
+    size = 0
+    for number, record in enumerate(records):
+        columns = tuple(record.fields)
+        cells = [show_value(value) for value in record.fields.values()]
+        text = [show_value(record.text)] if record.text else []
+        new = [" | ".join([f"[{record.id}]", *cells, *text])]
+        if columns and columns != header:
+            new.insert(0, " | ".join(["id", *(show_value(column) for column in columns)]))
+            header = columns
+        size += sum(len(line) + 1 for line in new)
+        if size > max_chars and number:
+            return lines, number
+        lines += new
+    return lines, len(records)
+
+
+def shown_records(steps: Sequence[Step]) -> dict[str, Record]:
+    """By id, the records that a model was really shown."""
+    seen: dict[str, Record] = {}
+    for step in steps:
+        records = step.observation.records
+        seen |= {record.id: record for record in records[: show_records(records)[1]]}
+    return seen
+
+
+def show_observation(observation: Observation) -> str:
+    """The observation as the model reads it. What is cut is said."""
+    lines, fitted = show_records(observation.records)
+    if fitted < len(observation.records):
+        more = len(observation.records) - fitted
+        lines.append(f"({more} more rows are not shown: ask for fewer rows or columns.)")
+    if observation.truncated:
+        total = f" of {observation.total}" if observation.total is not None else ""
+        lines.append(f"(Cut: only the first {len(observation.records)}{total} rows came back.)")
+    if observation.note:
+        lines.append(("Error: " if observation.error else "") + observation.note)
+    if not observation.records and not observation.note:
+        lines.append("(nothing came back)")
+    return "\n".join(lines)
+
+
+def show_steps(steps: Sequence[Step], thoughts: bool = True) -> str:
+    """All steps so far, in the labels the model itself uses."""
+    parts: list[str] = []
+    for step in steps:
+        if step.plan_step:
+            parts.append(f"Current step: {step.plan_step}")
+        if thoughts and step.thought:
+            parts.append(f"Thought: {step.thought}")
+        parts += [f"Action: {step.action.tool}", f"Action input: {step.action.input}"]
+        parts.append(f"Observation:\n{show_observation(step.observation)}\n")
+    return "\n".join(parts)
+
+
+def show_plan(plan: Sequence[str]) -> str:
+    """
+    >>> show_plan(["find", "compare"])
+    '[Step 1: find, Step 2: compare]'
+    """
+    return "[" + ", ".join(f"Step {number}: {text}" for number, text in enumerate(plan, 1)) + "]"
