@@ -1,0 +1,95 @@
+"""Heuristic: rules of thumb for Decision QA, without an LM and without a simulation.
+
+    locating   the upstream neighbour of home with the largest outgoing * (1 - 1/outdegree)
+    building   the supplier with the largest max_supply/level * share of its inputs that it gets
+
+They answer most of the released questions, so an LM's score says little until it stands beside theirs. That is all
+they are for: they know two kinds of question, and look at neither the rules nor the outcome.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from decisor.errors import SetupError
+from decisor.run import Run
+from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Value
+
+HOME = re.compile(r"home node is \"([^\"]+)\"|steer trade to \"([^\"]+)\"", re.I)
+GOODS = re.compile(r"market price of (?:the goods )?[\"']?([\w -]+?)[\"']?(?:\s*[?.]|\s*$)", re.I | re.M)
+NOT_MINE = (
+    'heuristic knows two kinds of question: where a country whose home node is "N" should put its merchant, '
+    "and which building lowers the market price of a good. Use another technique for this one."
+)
+
+
+@dataclass(frozen=True)
+class Heuristic:
+    """Asks the database of the environment (``sql`` or ``cypher``) for the two or three columns it looks at."""
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        """Raises SetupError where the question is of neither kind, or there is no database."""
+        tool = next((name for name in ("sql", "cypher") if name in run.env.tools()), "")
+        if not tool:
+            raise SetupError("heuristic needs a database: give one with --db URL.")
+        if home := HOME.search(question.text):
+            query, worth = LOCATING[tool], neighbour_worth
+            name = home[1] or home[2]
+        elif goods := GOODS.search(question.text):
+            query, worth = BUILDING[tool], supplier_worth
+            name = goods[1]
+        else:
+            raise SetupError(NOT_MINE)
+        observation = await run.act(Action(tool, query.replace("NAME", name.replace("'", "''"))))
+        decision = best(observation, worth)
+        run.trace.add("decision", run.span_id, decision=decision)
+        return decision
+
+
+def best(observation: Observation, worth: Callable[[Mapping[str, Value]], float]) -> Decision:
+    """The record of the largest worth, the first of equal ones."""
+    if observation.error or not observation.records:
+        why = observation.note or "The database has no candidate that the rule of thumb looks at."
+        return Decision("", reasons=(why,), stopped="failed" if observation.error else "no_answer")
+    first: Record = max(observation.records, key=lambda record: worth(record.fields))
+    most = f"{worth(first.fields):.6g}, the most of {len(observation.records)}"
+    why = f"A rule of thumb, not a simulation: it scores {most}."
+    return Decision(str(first.fields["candidate"]), Evidence((first.id,)), reasons=(why,))
+
+
+def neighbour_worth(fields: Mapping[str, Value]) -> float:
+    """What an upstream neighbour would send more if all of its outgoing trade came home."""
+    return number(fields["outgoing"]) * (1 - 1 / number(fields["outdegree"]))
+
+
+def supplier_worth(fields: Mapping[str, Value]) -> float:
+    """What a level adds, as far as its inputs allow."""
+    ratio = fields.get("input_ratio")
+    return number(fields["max_supply"]) / number(fields["level"]) * (1.0 if ratio is None else number(ratio))
+
+
+def number(value: Value) -> float:
+    return float(value) if isinstance(value, int | float | str) else 0.0
+
+
+LOCATING = {
+    "sql": """SELECT n.trade_node AS candidate, n.outgoing AS outgoing,
+  (SELECT COUNT(*) FROM flow AS o WHERE o.source = n.trade_node) AS outdegree
+FROM flow AS f JOIN trade_node AS n ON n.trade_node = f.source WHERE f.dest = 'NAME'""",
+    "cypher": """MATCH (n:Trade_node)-[:source]->(:Trade_node {name: 'NAME'})
+MATCH (n)-[o:source]->(:Trade_node)
+RETURN n.name AS candidate, n.outgoing AS outgoing, count(o) AS outdegree""",
+}
+
+BUILDING = {
+    "sql": """SELECT s.building_id AS candidate, s.max_supply AS max_supply, s.level AS level,
+  (SELECT AVG(CASE WHEN d.max_demand <= d.current_input THEN 1.0 ELSE d.current_input / d.max_demand END)
+   FROM demand AS d WHERE d.building_id = s.building_id AND d.max_demand > 0) AS input_ratio
+FROM supply AS s JOIN goods AS g ON g.code = s.goods_id WHERE g.goods_name = 'NAME' AND s.level > 0""",
+    "cypher": """MATCH (b:Building)-[s:Supply]->(:Goods {name: 'NAME'}) WHERE s.level > 0
+OPTIONAL MATCH (:Goods)-[d:Demand]->(b)
+RETURN b.id AS candidate, s.max_supply AS max_supply, s.level AS level,
+  avg(CASE WHEN d.max_demand <= d.current_input THEN 1.0 ELSE d.current_input / d.max_demand END) AS input_ratio""",
+}
