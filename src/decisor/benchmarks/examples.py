@@ -1,0 +1,93 @@
+"""The two example worlds of ``decisor ask --example``: made on the fly from the generator, with fixed seeds."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from decisor.errors import SetupError
+from decisor.types import Question
+
+Scenario = Literal["locating", "building"]
+FORMAT = 1  # raised when the worlds or their files change, so that old files are not used
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question and its world, as an SQLite file and as a file of the embedded graph (kglite)."""
+
+    name: str
+    scenario: Scenario
+    subject: str
+    question: Question
+    database: Path
+    graph: Path
+
+    @property
+    def database_url(self) -> str:
+        return f"sqlite:///{self.database}"
+
+    @property
+    def graph_url(self) -> str:
+        return f"kglite:///{self.graph}"
+
+
+@dataclass(frozen=True)
+class _Seed:
+    scenario: Scenario
+    size: str
+    seed: int
+    question: int  # which of the questions found, from 0
+
+
+SEEDS = {"supply": _Seed("building", "60x170", 11, 0), "trade": _Seed("locating", "60x320", 11, 0)}
+
+
+def example(name: str, folder: Path | None = None) -> Example:
+    """The example ``supply`` or ``trade``, its files written below ``folder`` (the user's cache) once.
+
+    Raises:
+        SetupError: there is no such example, or its files cannot be written.
+    """
+    from decisor.benchmarks.dqa import generate
+    from decisor.benchmarks.dqa.generate_write import write_graph, write_sqlite
+
+    if name not in SEEDS:
+        raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
+    how = SEEDS[name]
+    folder = folder or cache()
+    world = generate.make(how.scenario, generate.parse_size(how.size), how.seed)
+    found = next(islice(generate.find(world, how.seed), how.question, None))
+    database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _once(database, lambda path: write_sqlite(world, path))
+        _once(graph, lambda path: write_graph(world, path))
+    except OSError as error:
+        raise SetupError(f"The example cannot be written to {folder}: {error}.") from error
+    subject = generate.subject(world, found)
+    return Example(name, how.scenario, subject, generate.ask(world, found), database, graph)
+
+
+def cache() -> Path:
+    """Where examples are kept: the user's cache folder, or a temporary one where there is no home to write to."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    folder = Path(given) if given else Path.home() / ".cache"
+    if os.access(folder if folder.exists() else folder.parent, os.W_OK):
+        return folder / "decisor"
+    return Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
+
+
+def _once(path: Path, write: Callable[[Path], None]) -> None:
+    """Written beside its place and then moved, so that a file is there whole or not at all."""
+    if path.exists():
+        return
+    with tempfile.TemporaryDirectory(dir=path.parent) as beside:
+        fresh = Path(beside) / path.name
+        write(fresh)
+        fresh.replace(path)

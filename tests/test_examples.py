@@ -1,0 +1,41 @@
+"""The example worlds."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.benchmarks.examples import SEEDS, example
+from decisor.errors import SetupError
+
+
+def counted(graph: Any, query: str) -> int:
+    return int(graph.cypher(query).to_list()[0]["n"])
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_an_example_has_the_same_world_in_both_forms(name: str, tmp_path: Path) -> None:
+    import kglite
+
+    made = example(name, tmp_path)
+    label, table = ("Goods", "goods") if name == "supply" else ("Country", "country")
+    graph = kglite.load(str(made.graph))
+    with closing(sqlite3.connect(made.database)) as database:
+        ((rows,),) = database.execute(f"SELECT count(*) FROM {table}")
+        ((edges,),) = database.execute("SELECT count(*) FROM " + ("supply" if name == "supply" else "node_country"))
+    assert counted(graph, f"MATCH (n:{label}) RETURN count(n) AS n") == rows
+    kind = "Supply" if name == "supply" else "NodeCountry"
+    assert counted(graph, f"MATCH ()-[r:{kind}]->() RETURN count(r) AS n") == edges
+    assert made.subject in made.question.text
+
+
+def test_an_example_is_written_once(tmp_path: Path) -> None:
+    first = example("trade", tmp_path).database.stat().st_mtime_ns
+    assert example("trade", tmp_path).database.stat().st_mtime_ns == first
+
+
+def test_an_unknown_example_is_named() -> None:
+    with pytest.raises(SetupError, match="supply, trade"):
+        example("chess")
