@@ -1,0 +1,165 @@
+"""The Messages API of Anthropic, natively."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from decisor.aio import each
+from decisor.errors import LMError
+from decisor.lms.endpoint import Endpoint, within
+from decisor.lms.faults import fault_in_reply
+from decisor.lms.http import merged, refused_part
+from decisor.lms.prices import Price
+from decisor.lms.replying import cut, tidy, tokens_of
+from decisor.lms.retry import Again, Retries
+from decisor.lms.secrets import Secret, redact_known
+from decisor.types import Completion, Message, Sampling, Usage
+
+ANTHROPIC = "https://api.anthropic.com"
+VERSION = "2023-06-01"
+MAX_TOKENS = 8192
+FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length", "refusal": "refusal",
+          "model_context_window_exceeded": "length"}  # fmt: skip
+
+
+class Anthropic:
+    """One LM behind ``POST {base_url}/v1/messages``. Fields as in OpenAICompatible.
+
+    A schema is asked for as the input of a tool that must be used. ``n`` texts are ``n`` calls; a seed is not offered.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        key: str,
+        base_url: str = ANTHROPIC,
+        seconds: float = 300.0,
+        max_bytes: int = 8 * 2**20,
+        price: Price | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        self.name = model
+        self.seconds = seconds
+        self.price = price
+        self.dropped: set[str] = set()
+        headers: dict[str, Secret | str] = {
+            "User-Agent": "decisor",
+            "anthropic-version": VERSION,
+            "x-api-key": Secret(key.strip()),
+        }
+        url = base_url.strip().rstrip("/").removesuffix("/v1") + "/v1/messages"
+        self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
+
+    def __repr__(self) -> str:
+        return f"Anthropic({self.name!r} at {self.endpoint.where})"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        """``sampling.n`` texts, cut at the stop words.
+
+        Raises:
+            LMError: no usable reply within ``seconds``.
+        """
+
+        async def ask(ends: float) -> Completion:
+            return merged(await each(lambda _: self._ask(messages, sampling, ends), range(sampling.n)))
+
+        reply: Completion = await within(self.seconds, ask, self.endpoint.where)
+        return reply
+
+    async def close(self) -> None:
+        await self.endpoint.close()
+
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float) -> Completion:
+        while True:
+            body = request(self.name, messages, sampling, self.dropped)
+            try:
+                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends)
+            except LMError as error:
+                refused = refused_part(error, body)
+                if refused not in ("temperature", "stop_sequences"):
+                    raise
+                self.dropped.add(refused)
+
+    def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        completion = parse_message(reply, messages, self.endpoint.where)
+        text = redact_known(cut(completion.text, sampling.stop), self.endpoint.secrets)
+        used = completion.usage
+        dollars = self.price.dollars(used.prompt_tokens, used.completion_tokens) if self.price else None
+        return replace(
+            completion, texts=(text,), usage=replace(used, dollars=dollars), model=completion.model or self.name
+        )
+
+
+def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
+    """The body of a Messages request: system text apart, turns that alternate, blank stop words left out."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    body: dict[str, Any] = {
+        "model": model,
+        "max_tokens": sampling.max_tokens or MAX_TOKENS,
+        "messages": alternating([message for message in messages if message.role != "system"]),
+        "temperature": min(1.0, sampling.temperature),
+    }
+    if system and body["messages"]:
+        body["system"] = system
+    elif system:
+        body["messages"] = [{"role": "user", "content": system}]
+    if stops := [stop for stop in sampling.stop if stop.strip()]:
+        body["stop_sequences"] = stops
+    if sampling.schema is not None:
+        body["tools"] = [{"name": "reply", "description": "Give the reply.", "input_schema": sampling.schema}]
+        body["tool_choice"] = {"type": "tool", "name": "reply"}
+    return {name: value for name, value in body.items() if name not in without}
+
+
+def alternating(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """User and assistant in turn, the user first; neighbours of one role are joined."""
+    turns: list[dict[str, str]] = []
+    for message in messages:
+        if turns and turns[-1]["role"] == message.role:
+            turns[-1]["content"] += f"\n\n{message.content}"
+        else:
+            turns.append({"role": message.role, "content": message.content})
+    if turns and turns[0]["role"] == "assistant":
+        turns.insert(0, {"role": "user", "content": "Go on."})
+    return turns
+
+
+def parse_message(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+    """A Messages reply as a Completion; a used tool's input is the text, as JSON.
+
+    Raises:
+        Again: it is none, it is empty, or it holds a passing error.
+        LMError: it holds an error that will not pass.
+    """
+    if not isinstance(reply, Mapping):
+        raise Again(f"{where} sent JSON that is no message.")
+    if isinstance(reply.get("error"), Mapping):
+        raise fault_in_reply(reply["error"], where)
+    blocks, finish = reply.get("content"), FINISH.get(str(reply.get("stop_reason")), "stop")
+    if not isinstance(blocks, list) or (
+        not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
+    ):
+        raise Again(f"{where} sent a message without content.")
+    text = "".join(block_text(block) for block in blocks)
+    usage = reply.get("usage")
+    counts = usage if isinstance(usage, Mapping) else {}
+    prompt = tokens_of(counts.get("input_tokens"), [message.content for message in messages])
+    cached = sum(tokens_of(counts.get(f"cache_{way}_input_tokens"), ()) for way in ("creation", "read"))
+    model = reply.get("model")
+    return Completion(
+        (text,),
+        Usage(1, prompt + cached, tokens_of(counts.get("output_tokens"), [text]), None),
+        finish,
+        tidy(model) if isinstance(model, str) else "",
+    )
+
+
+def block_text(block: Any) -> str:
+    if not isinstance(block, Mapping):
+        return ""
+    if block.get("type") == "tool_use":
+        return tidy(json.dumps(block.get("input"), ensure_ascii=False))
+    return tidy(str(block.get("text") or "")) if block.get("type") == "text" else ""

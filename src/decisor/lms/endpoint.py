@@ -1,0 +1,184 @@
+"""One HTTP endpoint: pooled connections, one retry layer, a deadline, a size cap, no redirects, no leaked keys."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+from uuid import uuid4
+
+from decisor.errors import LMError, SetupError
+from decisor.lms.faults import fault, shortened
+from decisor.lms.retry import Again, Retries
+from decisor.lms.secrets import Secret, redact
+
+if TYPE_CHECKING:
+    import aiohttp
+
+T = TypeVar("T")
+CONNECT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status, headers with names in lower case, and the decoded body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class Endpoint:
+    """Where JSON is posted to. ``secrets`` are what must never be seen; ``max_bytes`` is of decoded bytes."""
+
+    url: str
+    headers: Mapping[str, Secret | str] = field(default_factory=dict)
+    max_bytes: int = 8 * 2**20
+    retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise SetupError(f"{redact(self.url)!r} is no address of an endpoint; write http://HOST:PORT/v1")
+        if parts.username is not None or parts.password is not None:
+            raise SetupError(f"The address of {parts.hostname} holds a user or key. Put the key into the environment.")
+        if not all(shown(value).isascii() and shown(value).isprintable() for value in self.headers.values()):
+            raise SetupError(f"The key for {parts.hostname} holds characters that no key has. Was it copied whole?")
+        self.where = parts.hostname + (f":{parts.port}" if parts.port else "")
+        self.secrets = [value for value in self.headers.values() if isinstance(value, Secret)]
+        self.proxy = None if is_loopback(parts.hostname) else proxy_for(parts.scheme, parts.hostname)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, body: Mapping[str, Any], read: Callable[[Any], T], ends: float) -> T:
+        """Post until ``read`` accepts the reply; ``read`` raises LMError or Again where the reply is not usable.
+
+        Raises:
+            LMError: as sorted out by ``faults``; its text holds no key.
+        """
+        payload = json.dumps(body).encode()
+        headers = {"Idempotency-Key": uuid4().hex}
+        return await self.retries.call(lambda: self._once(payload, headers, read), ends)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def clean(self, error: LMError) -> LMError:
+        """The same error with keys redacted, on one line of bounded length."""
+        error.args = (shortened(redact(str(error), self.secrets)),)
+        return error
+
+    async def _once(self, payload: bytes, headers: Mapping[str, str], read: Callable[[Any], T]) -> T:
+        answer = await self._exchange(payload, headers)
+        if not 200 <= answer.status < 300:
+            raise self.clean(fault(answer.status, answer.headers, answer.body, self.where))
+        try:
+            reply = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            page = answer.body[:200].lstrip()[:1] == b"<"
+            problem = Again(f"{self.where} sent {'a web page' if page else 'no valid JSON'} instead of a completion.")
+        else:
+            try:
+                return read(reply)
+            except LMError as error:
+                raise self.clean(error) from None
+        raise problem
+
+    async def _exchange(self, payload: bytes, headers: Mapping[str, str]) -> Answer:
+        """One request. aiohttp's errors hold the request with its key, so none is chained to ours."""
+        import aiohttp
+
+        problem: LMError
+        try:
+            async with self._opened().post(
+                self.url, data=payload, headers=headers, allow_redirects=False, proxy=self.proxy
+            ) as response:
+                seen = {name.lower(): value for name, value in response.headers.items()}
+                return Answer(response.status, seen, await self._body(response))
+        except aiohttp.ClientSSLError as error:
+            problem = LMError(f"{self.where}: no safe connection ({type(error).__name__}).", "connection", True)
+        except aiohttp.InvalidURL:
+            problem = LMError(f"{self.where} is no valid address.", "connection", True)
+        except aiohttp.ClientConnectorError as error:
+            problem = Again(
+                f"{self.where} cannot be reached ({error.os_error.strerror or 'no connection'}).", "connection"
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            problem = Again(f"{self.where} broke off ({type(error).__name__}).", "connection")
+        raise self.clean(problem)
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None or self._session.closed:
+            import aiohttp
+
+            plain = {name: shown(value) for name, value in self.headers.items()}
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=256, ttl_dns_cache=300),
+                headers={**plain, "Content-Type": "application/json", "Accept-Encoding": "identity"},
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        """Decoded while reading, so that neither a huge reply nor a gzip bomb is ever held in memory."""
+        encoding = response.headers.get("Content-Encoding", "identity").lower()
+        if encoding not in ("identity", "gzip", "deflate", ""):
+            raise Again(f"{self.where} sent its reply in an encoding that was not asked for.")
+        unpack = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None
+        parts, size = [], 0
+        async for chunk in response.content.iter_any():
+            try:
+                part = unpack.decompress(chunk, self.max_bytes + 1 - size) if unpack else chunk
+            except zlib.error:
+                raise Again(f"{self.where} sent a reply that does not unpack.") from None
+            size += len(part)
+            if size > self.max_bytes:
+                raise LMError(f"{self.where} sent more than {self.max_bytes} bytes; reading stopped.", "size")
+            parts.append(part)
+        if unpack and not unpack.eof:
+            raise Again(f"{self.where} broke off in the middle of its reply.")
+        return b"".join(parts)
+
+
+async def within(seconds: float, act: Callable[[float], Any], where: str) -> Any:
+    """``act(ends)`` under a wall clock that covers everything: retries, pauses, a body that only drips."""
+    ends = time.monotonic() + seconds
+    try:
+        async with asyncio.timeout(seconds):
+            return await act(ends)
+    except TimeoutError:
+        pass
+    raise LMError(f"{where} gave no reply within {seconds:g} s.", "timeout")
+
+
+def shown(value: Secret | str) -> str:
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+def is_loopback(host: str) -> bool:
+    """
+    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("localhost.example.com")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def proxy_for(scheme: str, host: str) -> str | None:
+    """The proxy of the environment (HTTPS_PROXY, NO_PROXY, ...) for this host."""
+    return None if proxy_bypass(host) else getproxies().get(scheme)

@@ -1,0 +1,228 @@
+"""Any OpenAI-compatible chat endpoint: OpenAI, vLLM, Ollama, llama.cpp, and the many that speak the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from decisor.aio import each
+from decisor.errors import LMError
+from decisor.lms.endpoint import Endpoint, within
+from decisor.lms.faults import fault_in_reply
+from decisor.lms.prices import Price
+from decisor.lms.replying import cut, tidy, tokens_of
+from decisor.lms.retry import Again, Retries
+from decisor.lms.secrets import Secret, redact_known
+from decisor.types import Completion, Message, Sampling, Usage
+
+OPENAI = "https://api.openai.com/v1"
+MAX_STOPS = 4
+FITTING = "Answer with one JSON object that fits this JSON schema, and nothing else:"
+# What an endpoint may refuse and we can do without, and how its complaint names it.
+OPTIONAL = {
+    "response_format": r"response_format|json_schema|structured output|grammar",
+    "max_tokens": r"max_tokens",
+    "temperature": r"temperature",
+    "stop_sequences": r"stop_sequences",
+    "stop": r"['\"`]stop['\"`]|stop (?:word|sequence)|param(?:eter)?s? stop\b",
+    "seed": r"\bseed\b",
+    "n": r"['\"`]n['\"`]|param(?:eter)?s? n\b",
+}
+
+
+class OpenAICompatible:
+    """One LM behind ``POST {base_url}/chat/completions``.
+
+    ``key``: sent as a bearer token; many local endpoints need none. ``seconds``: wall clock for one completion with all
+    its retries. ``max_bytes``: of a decoded reply. ``price``: None means unknown. ``dropped`` collects what this
+    endpoint refused, so that it is asked without from then on.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str = OPENAI,
+        key: str | None = None,
+        seconds: float = 300.0,
+        max_bytes: int = 8 * 2**20,
+        price: Price | None = None,
+        retries: Retries | None = None,
+    ) -> None:
+        self.name = model
+        self.seconds = seconds
+        self.price = price
+        self.dropped: set[str] = set()
+        headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
+        if key:
+            headers["Authorization"] = Secret(f"Bearer {key.strip()}")
+        self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
+        if key:
+            self.endpoint.secrets.append(Secret(key.strip()))
+
+    def __repr__(self) -> str:
+        return f"OpenAICompatible({self.name!r} at {self.endpoint.where})"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        """``sampling.n`` texts, cut at the stop words also where the endpoint ignores them.
+
+        Raises:
+            LMError: no usable reply within ``seconds``.
+        """
+
+        async def ask(ends: float) -> Completion:
+            reply = await self._ask(messages, sampling, ends)
+            missing = sampling.n - len(reply.texts)
+            if missing <= 0:
+                return replace(reply, texts=reply.texts[: sampling.n])
+            alone = [replace(sampling, n=1, seed=_next(sampling.seed, i + 1)) for i in range(missing)]
+            more = await each(lambda one: self._ask(messages, one, ends), alone)
+            return merged([reply, *more])
+
+        reply: Completion = await within(self.seconds, ask, self.endpoint.where)
+        return reply
+
+    async def close(self) -> None:
+        await self.endpoint.close()
+
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float) -> Completion:
+        for _ in range(len(OPTIONAL) + 1):
+            body = request(self.name, messages, sampling, self.dropped)
+            try:
+                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends)
+            except LMError as error:
+                refused = refused_part(error, body)
+                if refused is None:
+                    raise
+                self.dropped.add(refused)
+        raise AssertionError("unreachable")
+
+    def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        completion = parse_completion(reply, messages, self.endpoint.where)
+        texts = tuple(redact_known(cut(text, sampling.stop), self.endpoint.secrets) for text in completion.texts)
+        used = completion.usage
+        dollars = self.price.dollars(used.prompt_tokens, used.completion_tokens) if self.price else None
+        return replace(
+            completion, texts=texts, usage=replace(used, dollars=dollars), model=completion.model or self.name
+        )
+
+
+def chat_url(base_url: str) -> str:
+    """
+    >>> chat_url("http://localhost:11434"), chat_url("https://api.example.com/v1/")
+    ('http://localhost:11434/v1/chat/completions', 'https://api.example.com/v1/chat/completions')
+    """
+    scheme, host, path, query, _ = urlsplit(base_url.strip())
+    path = path.rstrip("/").removesuffix("/chat/completions") or "/v1"
+    return urlunsplit((scheme, host, f"{path}/chat/completions", query, ""))
+
+
+def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
+    """The body of a chat completion request, leaving out what the endpoint is known to refuse."""
+    turns = [{"role": message.role, "content": message.content} for message in messages]
+    if sampling.schema is not None and "response_format" in without and turns:
+        told = f"{turns[-1]['content']}\n\n{FITTING}\n{json.dumps(sampling.schema)}"
+        turns[-1] = {"role": turns[-1]["role"], "content": told}
+    limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
+    parts: dict[str, Any] = {
+        "temperature": sampling.temperature,
+        limit: sampling.max_tokens,
+        "stop": list(sampling.stop[:MAX_STOPS]) or None,
+        "n": sampling.n if sampling.n > 1 else None,
+        "seed": sampling.seed,
+        "response_format": None if sampling.schema is None else schema_format(sampling.schema),
+    }
+    chosen = {name: value for name, value in parts.items() if value is not None and name not in without}
+    return {"model": model, "messages": turns, **chosen}
+
+
+def schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": is_strict(schema)}}
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether the strict mode of OpenAI takes it: every object closed, every property required.
+
+    >>> is_strict({"type": "object", "properties": {"a": {"type": "string"}}})
+    False
+    """
+    if isinstance(schema, list | tuple):
+        return all(is_strict(part) for part in schema)
+    if not isinstance(schema, Mapping):
+        return True
+    properties = schema.get("properties")
+    if schema.get("type") == "object" and (
+        schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties or ())
+    ):
+        return False
+    return all(is_strict(part) for part in schema.values())
+
+
+def refused_part(error: LMError, body: Mapping[str, Any]) -> str | None:
+    """The optional part of ``body`` that this refusal is about; None where it is about something else."""
+    if error.kind != "request":
+        return None
+    text = str(error)
+    return next((name for name, named in OPTIONAL.items() if name in body and re.search(named, text, re.I)), None)
+
+
+def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+    """A chat completion object as a Completion.
+
+    Raises:
+        Again: it is none, it is empty, or it holds a passing error.
+        LMError: it holds an error that will not pass.
+    """
+    if not isinstance(reply, Mapping):
+        raise Again(f"{where} sent JSON that is no chat completion.")
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices:
+        error = reply.get("error")
+        if error:
+            raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
+        raise Again(f"{where} sent a completion without choices.")
+    read = [parse_choice(choice, where) for choice in choices]
+    texts = tuple(text for text, _ in read)
+    usage = reply.get("usage")
+    counts = usage if isinstance(usage, Mapping) else {}
+    prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])
+    model = reply.get("model")
+    return Completion(
+        texts,
+        Usage(1, prompt, tokens_of(counts.get("completion_tokens"), texts), None),
+        read[0][1],
+        tidy(model) if isinstance(model, str) else "",
+    )
+
+
+def parse_choice(choice: Any, where: str) -> tuple[str, str]:
+    """The text of one choice and why it stopped; raises Again where it has no text and no reason for that."""
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(message, Mapping):
+        raise Again(f"{where} sent a choice without a message.")
+    finish = choice.get("finish_reason")
+    content, refusal = message.get("content"), message.get("refusal")
+    if finish == "error":
+        raise Again(f"{where} broke off its completion with an error.")
+    if isinstance(content, list):
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    if isinstance(content, str) and (content or not refusal):
+        return tidy(content), finish if isinstance(finish, str) else "stop"
+    if isinstance(refusal, str) and refusal:
+        return tidy(refusal), "refusal"
+    if content is None and finish in ("length", "content_filter"):
+        return "", finish
+    raise Again(f"{where} sent a completion without text.")
+
+
+def merged(replies: Sequence[Completion]) -> Completion:
+    """Several completions of one request as one."""
+    usage = sum((reply.usage for reply in replies[1:]), replies[0].usage)
+    return replace(replies[0], texts=tuple(text for reply in replies for text in reply.texts), usage=usage)
+
+
+def _next(seed: int | None, step: int) -> int | None:
+    return None if seed is None else seed + step

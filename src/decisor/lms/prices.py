@@ -1,0 +1,42 @@
+"""What a call costs. There is no built-in price list: it would go stale, and a wrong price is worse than none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from decisor.errors import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars per million tokens.
+
+    >>> Price(2.0, 8.0).dollars(500_000, 250_000)
+    3.0
+    """
+
+    prompt: float
+    completion: float
+
+    def dollars(self, prompt_tokens: int, completion_tokens: int) -> float:
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
+def parse_price(text: str) -> Price:
+    """From ``DECISOR_PRICE``: dollars per million prompt tokens, a comma, dollars per million completion tokens.
+
+    >>> parse_price("0.4, 1.6")
+    Price(prompt=0.4, completion=1.6)
+
+    Raises:
+        SetupError: it is not two amounts.
+    """
+    try:
+        prompt, completion = (float(part) for part in text.split(","))
+        if not (0 <= prompt < 1e6 and 0 <= completion < 1e6):
+            raise ValueError
+    except ValueError:
+        raise SetupError(
+            f"DECISOR_PRICE is {text!r}; write dollars per million tokens, prompt and completion: 0.4,1.6"
+        ) from None
+    return Price(prompt, completion)

@@ -1,0 +1,34 @@
+"""What replies of all providers have in common: texts, stop words, token counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+def tidy(text: str) -> str:
+    """``text`` without lone surrogates, which no UTF-8 file takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def cut(text: str, stops: Iterable[str]) -> str:
+    """``text`` before the first of these words: some endpoints ignore them, all take only a few.
+
+    >>> cut("Action: query\\nObservation: made up", ["\\nObservation"])
+    'Action: query'
+    """
+    for stop in stops:
+        if stop:
+            text = text.partition(stop)[0]
+    return text
+
+
+def tokens_of(count: Any, texts: Iterable[str]) -> int:
+    """The endpoint's count where it is one; else an estimate of a token per four characters, so that a limit holds.
+
+    >>> tokens_of(7, []), tokens_of(None, ["eight ch"]), tokens_of(-1, ["eight ch"])
+    (7, 2, 2)
+    """
+    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53:
+        return count
+    return sum((len(text) + 3) // 4 for text in texts)
