@@ -61,9 +61,8 @@ class CalculatorTool:
             Record(f"r{number}", {"expression": line, "value": value}, source=self.name)
             for number, (line, value) in enumerate(zip(lines, values, strict=True), 1)
         )
-        return Observation(
-            records, "\n".join(f"{line} = {value:.12g}" for line, value in zip(lines, values, strict=True))
-        )
+        told = (f"{line} = {value:.12g}" for line, value in zip(lines, values, strict=True))
+        return Observation(records, "\n".join(told))
 
     async def close(self) -> None:
         """Holds nothing open."""

@@ -20,7 +20,7 @@ node that is not its home, the whole outgoing value takes a single edge: the edg
 if there is one, else the first edge, in alphabetical order of dest, from which the home node can be reached. If the \
 home node cannot be reached from there, the value is divided evenly.
 5. The ingoing value of a node is 1.05 times the sum of the flows that arrive there.
-6. The profit of a country is (local_value + ingoing - outgoing) of its home node, times its own trading power there, \
+6. The profit of a country is (local_value + ingoing) of its home node, times its own trading power there, \
 divided by total_power there.
 The merchant cannot be placed at the home node. No other country has a merchant. The data show the state without one."""
 

@@ -120,8 +120,8 @@ def profit(world: Trade, flows: Flows, country: int) -> float:
     """Of ``country`` at its home node."""
     home = int(world.home[country])
     own = float(flows.power[(world.of == country) & (world.at == home)].sum())
-    left = world.local_value[home] - flows.outgoing[home] + flows.ingoing[home]
-    return float(left * own / flows.total_power[home]) if flows.total_power[home] else 0.0
+    value = world.local_value[home] + flows.ingoing[home]
+    return float(value * own / flows.total_power[home]) if flows.total_power[home] else 0.0
 
 
 def make_trade(nodes: int, countries: int, rows: int, rng: np.random.Generator) -> Trade:
