@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -136,3 +137,16 @@ def _numbered(columns: Iterable[str]) -> Iterator[str]:
             name = f"{column}_{number}"
         seen.add(name)
         yield name
+
+
+def bind(statement: str, parameters: Mapping[str, Value], style: str) -> str:
+    """``:name`` of each given parameter as the driver writes it.
+
+    >>> bind("SELECT ':a', x::int FROM t WHERE b = :a", {"a": 1}, "%({})s")
+    "SELECT ':a', x::int FROM t WHERE b = %(a)s"
+    """
+    if not parameters:
+        return statement
+    names = "|".join(map(re.escape, parameters))
+    pattern = re.compile(rf"('(?:[^']|'')*')|(?<![:\w]):({names})\b")
+    return pattern.sub(lambda found: found[1] or style.format(found[2]), statement)

@@ -1,0 +1,93 @@
+"""PostgreSQL through psycopg: a READ ONLY transaction that is always rolled back, extended protocol, a cursor.
+
+``DECLARE ... CURSOR FOR`` is a second parser: the server takes only reading queries there. Queries that only plan
+(EXPLAIN) or show run without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.fence.engine import Caps
+from decisor.tools.fence.guard import Guard
+from decisor.tools.fence.values import bind, table
+from decisor.types import Table, Value
+
+ROWS_AT_ONCE = 20
+DISCARD = "SELECT pg_advisory_unlock_all()"
+
+
+@dataclass(eq=False)
+class PostgresEngine:
+    url: str
+    guard: Guard
+    db: Any
+
+    def check(self, statement: str) -> str:
+        return self.guard.check(statement)
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        if self.db.closed:
+            self.db = _open(self.url)
+        text = bind(statement, parameters, "%({})s").rstrip().rstrip(";")
+        try:
+            with self.db.cursor() as cursor:
+                cursor.execute("BEGIN READ ONLY")
+                cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(caps.seconds * 1000))}")
+                cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '60s'")
+                if text.lstrip().upper().startswith("EXPLAIN"):
+                    return self._whole(cursor, text, caps)
+                return self._part(cursor, text, parameters, caps)
+        except psycopg.Error as error:
+            raise ToolError(str(error).strip()) from error
+        finally:
+            with contextlib.suppress(psycopg.Error):
+                self.db.execute("ROLLBACK")
+                self.db.execute(DISCARD)
+
+    def close(self) -> None:
+        self.db.close()
+
+    def _whole(self, cursor: Any, text: str, caps: Caps) -> Table:
+        cursor.execute(text, prepare=True)
+        return table([column.name for column in cursor.description or ()], cursor, caps)
+
+    def _part(self, cursor: Any, text: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        # prepare=True: the extended protocol takes one statement, whatever it holds.
+        declared = f"DECLARE decisor NO SCROLL CURSOR FOR {text}"
+        cursor.execute(declared, dict(parameters) or None, prepare=not parameters)
+        cursor.execute("FETCH FORWARD 0 FROM decisor")
+        columns = [column.name for column in cursor.description or ()]
+        return table(columns, fetched(cursor, caps.rows), caps)
+
+
+def fetched(cursor: Any, rows: int) -> Iterator[tuple[Any, ...]]:
+    """Few rows at a time where few are shown: one row may hold megabytes."""
+    at_once = ROWS_AT_ONCE if rows < 10_000 else 5_000
+    while True:
+        found = cursor.execute(f"FETCH FORWARD {at_once} FROM decisor").fetchall()
+        yield from found
+        if len(found) < at_once:
+            return
+
+
+def _open(url: str) -> Any:
+    return psycopg.connect(
+        url, autocommit=True, connect_timeout=10, application_name="decisor", keepalives=1, keepalives_idle=30
+    )
+
+
+def connect(url: str, caps: Caps) -> PostgresEngine:
+    """Raises SetupError where the server does not answer or refuses the account."""
+    import sqlglot.dialects.postgres  # noqa: F401  warm: the first query should not pay for it
+
+    try:
+        return PostgresEngine(url, Guard("postgres", frozenset(caps.deny)), _open(url))
+    except psycopg.Error as error:
+        raise SetupError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}") from error
