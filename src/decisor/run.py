@@ -57,7 +57,7 @@ class Run:
                 return parse(reply.text)
             except ParseError as complaint:
                 self.trace.add("note", self.span_id, problem="reply", reason=complaint.reason, text=str(complaint))
-                if not left:
+                if not left or complaint.reason == "limits":
                     raise
                 again = f"{complaint}\nAnswer again, in the form asked for."
                 messages = [*messages, Message("assistant", reply.text), Message("user", again)]

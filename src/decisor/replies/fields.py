@@ -94,7 +94,9 @@ def parse_written(reply: str, tools: Sequence[str], observations: int) -> Writte
             "You say Re-plan: Y but give no new plan. Write it as Plan: [Step 1: ..., ...]", "missing_field"
         )
     kept = {name: texts.no_halves(fields.get(name, "")) for name in ("current", "thought")}
-    return Written(call, answer, because, plan, replan=yes, why=texts.no_halves(why), repairs=tuple(repairs), **kept)
+    return Written(
+        call, answer, because, plan, replan=yes, why=texts.no_halves(why), repairs=tuple(dict.fromkeys(repairs)), **kept
+    )
 
 
 def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
@@ -109,6 +111,8 @@ def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
             break
         end = labels[number + 1].start() if number + 1 < len(labels) else len(text)
         value = text[label.end() : end].strip()
+        if not label["name"][0].isupper() or label["name"].isupper() or label.group().endswith(" :"):
+            repairs.append("case")
         if label["heading"] or label["mark"]:
             repairs.append("markdown_labels")
         if label["mark"].strip("->_ ") and value.endswith("**"):
