@@ -1,0 +1,105 @@
+"""The guard on Cypher: one reading statement of known words, or a refusal with its reason."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data import DATA
+from decisor.errors import ToolError
+from decisor.tools.fence.cypher_guard import check
+
+
+def corpus(name: str) -> list[Any]:
+    path = DATA / "security" / f"{name}_cypher.jsonl"
+    if not path.exists():
+        return []
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    return [pytest.param(row["statement"], id=row["id"]) for row in rows if row["expected"] in ("refuse", "allow")]
+
+
+@pytest.mark.skipif(not corpus("hostile"), reason="the security corpus is not here (DECISOR_DATA)")
+@pytest.mark.parametrize("statement", corpus("hostile"))
+def test_every_hostile_statement_is_refused(statement: str) -> None:
+    with pytest.raises(ToolError) as refusal:
+        check(statement)
+    assert refusal.value.refused
+
+
+@pytest.mark.skipif(not corpus("benign"), reason="the security corpus is not here (DECISOR_DATA)")
+@pytest.mark.parametrize("statement", corpus("benign"))
+def test_every_benign_statement_is_allowed(statement: str) -> None:
+    assert check(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "WITH * DELETE [n][0] RETURN 1",
+        "MATCH (n) WITH * SET n.x=1",
+        "RETURN * CREATE(:X)",
+        "CALL db.labels() YIELD label CREATE (:X)",
+        "RETURN 'a\\u0027; CREATE (:X) //'",
+        "RETURN '\\uuu0027'",
+        "RETURN `a\\u0060b`",
+        "MATCH (n) REMOVE\u00a0n.x",
+        "\uff2d\uff21\uff34\uff23\uff28 (n) RETURN n",
+        "RETURN {a: apoc.load.json('x')}",
+        "RETURN {a: unknown(1)}",
+        "RETURN `unknown`(1)",
+        "RETURN apoc.load.`json`(1)",
+        "RETURN (1).abs(1)",
+        "CALL db.labels.`other`()",
+        "CALL { MATCH (n) RETURN n } IN TRANSACTIONS RETURN 1",
+        "MATCH (n) USE other RETURN n",
+        "WITH * START [1]",
+        "RETURN 1 /* not closed",
+        "RETURN 'not closed",
+        "RETURN (1",
+        "RETURN 1)",
+        "MATCH (n) RETURN n UNION",
+        "EXPLAIN CREATE (:X)",
+        "LOAD CSV FROM 'file:///etc/passwd' AS l RETURN l",
+        "",
+        ";",
+    ],
+)
+def test_ways_around_the_list_are_refused(statement: str) -> None:
+    with pytest.raises(ToolError) as refusal:
+        check(statement)
+    assert refusal.value.refused
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MATCH (n) WHERE n.create = 1 RETURN n.delete AS start",
+        "MATCH (a)-[:SET]->(b:Delete) RETURN b",
+        "RETURN {a: CASE 1 WHEN 1 THEN 2 END, b: NOT true, c: count(*), set: 1}",
+        "MATCH (a)-[*1..3]->(b) RETURN b, [1, 2, 3][0..1]",
+        "MATCH p = ANY SHORTEST (a)-[:R]->+(b) RETURN p",
+        "WITH 1 AS x CALL (x) { RETURN x AS y } RETURN y",
+        "MATCH (n) WHERE n.name STARTS WITH 'DELETE' RETURN DISTINCT n{.*} ORDER BY n.x DESC SKIP 1 LIMIT 2",
+        "MATCH (n) RETURN n.a AS x UNION ALL MATCH (m) RETURN m.b AS x",
+        "RETURN count { (a)-->(b) } AS c, EXISTS { MATCH (a) } AS e",
+    ],
+)
+def test_reading_goes_through_as_it_is_written(statement: str) -> None:
+    assert check(statement) == statement
+
+
+def test_what_is_run_holds_no_comment_no_version_and_no_escape() -> None:
+    assert check("CYPHER 5 MATCH /* x */ (n) // y\n RETURN 'caf\\u00e9';") == "MATCH (n) RETURN 'café'"
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_refused_or_runs_as_one_clean_statement(text: str) -> None:
+    ran = ""
+    with contextlib.suppress(ToolError):
+        ran = check("MATCH (n) RETURN " + text)
+    assert not ran or check(ran) == ran
