@@ -1,0 +1,99 @@
+"""The Messages API: what is sent, and what is made of the replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from decisor.errors import LMError
+from decisor.lms.anthropic import Anthropic
+from decisor.lms.retry import Retries
+from decisor.types import Completion, Message, Sampling
+from lms.faulty import ASK, KEY, Fault, Faulty, body, faulty, status
+
+USAGE = {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 3}
+SAID = {
+    "type": "message",
+    "model": "claude-x",
+    "content": [{"type": "text", "text": "Lyon"}],
+    "stop_reason": "end_turn",
+    "usage": USAGE,
+}
+ANSWER = body(SAID)
+
+
+async def asked(
+    *faults: Fault, messages: Sequence[Message] = ASK, sampling: Sampling = Sampling()
+) -> tuple[Completion, Faulty]:
+    async with faulty(*faults) as server:
+        lm = Anthropic("claude-x", KEY, server.origin, retries=Retries(attempts=3, first_seconds=0.01))
+        try:
+            return await lm.complete(messages, sampling), server
+        finally:
+            await lm.close()
+
+
+async def test_system_text_goes_apart_and_turns_alternate() -> None:
+    messages = [Message("system", "Be brief."), Message("user", "a"), Message("user", "b"), Message("assistant", "c")]
+    reply, server = await asked(ANSWER, messages=messages, sampling=Sampling(("\n", "Observation:"), max_tokens=7))
+    assert reply.text == "Lyon"
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.dollars) == (8, 2, None)
+    assert server.bodies == [{
+        "model": "claude-x", "system": "Be brief.", "max_tokens": 7, "temperature": 0.0,
+        "stop_sequences": ["Observation:"],
+        "messages": [{"role": "user", "content": "a\n\nb"}, {"role": "assistant", "content": "c"}]}]  # fmt: skip
+    assert server.headers["x-api-key"] == KEY
+    assert server.headers["anthropic-version"] == "2023-06-01"
+
+
+async def test_a_schema_is_a_tool_that_must_be_used() -> None:
+    used = SAID | {"content": [{"type": "tool_use", "name": "reply", "input": {"city": "Lyon"}}]}
+    reply, server = await asked(body(used | {"stop_reason": "tool_use"}), sampling=Sampling(schema={"type": "object"}))
+    assert reply.text == '{"city": "Lyon"}'
+    assert server.bodies[0]["tool_choice"] == {"type": "tool", "name": "reply"}
+
+
+async def test_several_texts_are_several_calls() -> None:
+    reply, _ = await asked(*[ANSWER] * 3, sampling=Sampling(n=3))
+    assert reply.texts == ("Lyon",) * 3
+    assert reply.usage.calls == 3
+
+
+async def test_a_refused_temperature_is_left_out() -> None:
+    _, server = await asked(status(400, "`temperature` may not be set for this model"), ANSWER)
+    assert "temperature" not in server.bodies[1]
+
+
+@pytest.mark.parametrize(("reason", "finish"), [("max_tokens", "length"), ("refusal", "refusal")])
+async def test_why_it_stopped_is_told(reason: str, finish: str) -> None:
+    reply, _ = await asked(body(SAID | {"stop_reason": reason, "content": []}))
+    assert reply.finish == finish
+
+
+PASSING: list[Any] = [
+    status(529, "Overloaded", type="overloaded_error"),
+    status(429, "slow", headers={"Retry-After": "0"}),
+    body(SAID | {"content": []}),
+    body({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+    body([]),
+    body(b"<html>"),
+]
+
+
+@pytest.mark.parametrize("fault", PASSING)
+async def test_a_passing_fault_is_tried_again(fault: Fault) -> None:
+    reply, server = await asked(fault, ANSWER)
+    assert reply.text == "Lyon"
+    assert server.asked == 2
+
+
+@pytest.mark.parametrize(
+    "fault", [status(401, f"invalid x-api-key {KEY}", type="authentication_error"), status(400, "prompt is too long")]
+)
+async def test_a_final_fault_ends_at_once_without_the_key(fault: Fault) -> None:
+    with pytest.raises(LMError) as caught:
+        await asked(fault, ANSWER)
+    assert caught.value.permanent
+    assert KEY not in str(caught.value)

@@ -1,0 +1,157 @@
+"""Which LM is chosen, and whose key goes where."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from decisor.errors import SetupError
+from decisor.lms import choose
+from decisor.lms.anthropic import Anthropic
+from decisor.lms.http import OpenAICompatible
+from decisor.lms.prices import Price
+from lms.faulty import KEY, echoes_key, faulty
+from servers.openai_server import serve, serve_threaded
+
+ALONE = {"DECISOR_OLLAMA_PORT": "0", "DECISOR_LLAMACPP_PORT": "0"}
+OLLAMA = b'{"models": [{"name": "nomic-embed-text:latest"}, {"name": "qwen3:8b"}, {"name": "big:120b-cloud"}]}'
+LLAMACPP = b'{"object": "list", "data": [{"id": "qwen.gguf", "owned_by": "llamacpp"}]}'
+
+
+@contextmanager
+def local(reply: bytes) -> Iterator[str]:
+    """A server on the loopback interface that answers each GET so; yields its port."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(reply)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield str(server.server_port)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def chosen(spec: str | None, **environ: str) -> tuple[str, str, bool]:
+    """Name, address, and whether a key is sent."""
+    lm = choose.lm(spec, ALONE | environ)
+    assert isinstance(lm, OpenAICompatible | Anthropic)
+    return lm.name, lm.endpoint.url, bool(lm.endpoint.secrets)
+
+
+def test_nothing_set_and_nothing_running_is_no_lm() -> None:
+    assert choose.lm(None, ALONE) is None
+    assert choose.lm("none", ALONE | {"OPENAI_API_KEY": KEY}) is None
+    assert not any(row.chosen for row in choose.found(ALONE))
+
+
+def test_the_flag_goes_before_the_environment_and_that_before_keys() -> None:
+    there = "http://127.0.0.1:1/v1"
+    full = f"{there}/chat/completions"
+    assert chosen(f"a@{there}", DECISOR_LM="b@http://127.0.0.1:2") == ("a", full, False)
+    assert chosen(None, DECISOR_LM=f"b@{there}", OPENAI_API_KEY=KEY) == ("b", full, False)
+    assert chosen(None, OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY="k")[1] == "https://api.openai.com/v1/chat/completions"
+    assert chosen(None, ANTHROPIC_API_KEY=KEY)[1] == "https://api.anthropic.com/v1/messages"
+    assert chosen("m@localhost:8000") == ("m", "http://localhost:8000/v1/chat/completions", False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "sent"),
+    [
+        ("m", True),
+        ("m@https://api.openai.com/v1", True),
+        ("m@https://elsewhere.example/v1", False),
+        ("m@https://api.openai.com.elsewhere.example/v1", False),
+        ("m@http://localhost:8000/v1", False),
+    ],
+)
+def test_a_key_goes_only_to_its_host(spec: str, sent: bool) -> None:
+    assert chosen(spec, OPENAI_API_KEY=KEY)[2] is sent
+
+
+def test_the_key_of_the_person_goes_to_the_address_they_name() -> None:
+    assert chosen("m@https://elsewhere.example/v1", OPENAI_API_KEY="sk-other", DECISOR_LM_KEY=KEY)[2]
+
+
+def test_a_claude_goes_to_anthropic_where_there_is_a_key() -> None:
+    assert chosen("claude-opus", OPENAI_API_KEY="k", ANTHROPIC_API_KEY=KEY)[1].endswith("/v1/messages")
+    with pytest.raises(SetupError, match="ANTHROPIC_API_KEY"):
+        choose.lm("claude-opus@https://api.anthropic.com", ALONE)
+
+
+@pytest.mark.parametrize("spec", ["@http://h", "http://localhost:8000/v1", "gpt-4.1", "m@https://u:p@h.example/v1"])
+def test_what_cannot_be_used_is_told(spec: str) -> None:
+    with pytest.raises(SetupError):
+        choose.lm(spec, ALONE)
+
+
+def test_a_running_ollama_is_found_with_its_first_model_that_talks() -> None:
+    with local(OLLAMA) as port:
+        lm = choose.lm(None, ALONE | {"DECISOR_OLLAMA_PORT": port})
+        by_name = choose.lm("qwen3:8b", ALONE | {"DECISOR_OLLAMA_PORT": port})
+        cloud = choose.lm("big:120b-cloud", ALONE | {"DECISOR_OLLAMA_PORT": port})
+    assert isinstance(lm, OpenAICompatible)
+    assert (lm.name, lm.price) == ("qwen3:8b", Price(0.0, 0.0))
+    assert isinstance(by_name, OpenAICompatible)
+    assert by_name.name == "qwen3:8b"
+    assert isinstance(cloud, OpenAICompatible)
+    assert cloud.price is None
+
+
+def test_a_running_llama_cpp_server_is_found_and_another_on_its_port_is_not() -> None:
+    with local(LLAMACPP) as port:
+        rows = choose.found(ALONE | {"DECISOR_LLAMACPP_PORT": port})
+    assert [row.model for row in rows if row.chosen] == ["qwen.gguf"]
+    with local(b'{"data": [{"id": "something"}]}') as port:
+        assert choose.lm(None, ALONE | {"DECISOR_LLAMACPP_PORT": port}) is None
+
+
+def test_the_model_of_a_base_url_is_asked_for() -> None:
+    with serve_threaded(lambda _: "", "only-model") as base_url:
+        assert chosen(None, OPENAI_BASE_URL=base_url)[0] == "only-model"
+    with pytest.raises(SetupError, match="Name it"):
+        choose.lm(None, ALONE | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "places"),
+    [
+        ({"DECISOR_LM": "m@http://127.0.0.1:1"}, ["--lm or DECISOR_LM"]),
+        ({"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}, ["OPENAI_API_KEY or OPENAI_BASE_URL"]),
+        ({"DECISOR_LM": "none", "ANTHROPIC_API_KEY": KEY}, ["--lm or DECISOR_LM"]),
+        ({"DECISOR_LM": "m"}, []),
+    ],
+)
+def test_the_list_for_doctor_shows_what_is_chosen_and_no_key(environ: dict[str, str], places: list[str]) -> None:
+    rows = choose.found(ALONE | environ)
+    assert [row.place for row in rows if row.chosen] == places
+    assert KEY not in repr(rows)
+    assert all(row.model or row.note for row in rows)
+
+
+async def test_a_probe_tells_what_one_call_gave() -> None:
+    async with serve(lambda _: "ready") as base_url:
+        lm = OpenAICompatible("m", base_url)
+        assert (await choose.probe(lm)).text == "ready"
+        await lm.close()
+    async with faulty(echoes_key) as server:
+        lm = server.lm()
+        probe = await choose.probe(lm)
+        await lm.close()
+    assert not probe.ok
+    assert "Check the key" in probe.error
+    assert KEY not in probe.error
