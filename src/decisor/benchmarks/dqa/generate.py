@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,15 @@ SIZES = {
     "tiny": Size(24, 80), "small": Size(100, 400), "medium": Size(300, 2_000),
     "large": Size(10_000, 60_000), "huge": Size(100_000, 1_000_000),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Published:
+    """A world and the questions about it. ``label``: the year (Locating) or the name of the database (Building)."""
+
+    world: Trade | Supply
+    found: tuple[Found, ...]
+    label: str
 
 
 @dataclass(frozen=True)
@@ -89,19 +98,29 @@ def generate(scenario: Scenario, size: Size | str, seed: int, out: Path, questio
         SetupError: the size cannot be read, the folder holds something else, or no question has one best decision.
     """
     size = parse_size(size) if isinstance(size, str) else size
-    folder = out / scenario
-    if folder.exists() and any(folder.iterdir()):
-        raise SetupError(f"{folder} is not empty; name a new folder.")
     world = make(scenario, size, seed)
-    found = list(islice(find(world, seed), questions))
+    found = tuple(islice(find(world, seed), questions))
     if not found:
         raise SetupError(f"No question on this world has one best decision; try another seed than {seed}.")
-    entries = [entry(world, each, number, seed) for number, each in enumerate(found, 1)]
-    (folder / "questions").mkdir(parents=True, exist_ok=True)
-    name = "simulated_question.json" if isinstance(world, Trade) else "simulated_questions.json"
+    return publish([Published(world, found, YEAR if scenario == "locating" else f"GEN{seed}")], out / scenario)
+
+
+def publish(worlds: Sequence[Published], folder: Path) -> Generated:
+    """Write worlds of one scenario with their questions, numbered through. Raises SetupError as ``generate`` does."""
+    if folder.exists() and any(folder.iterdir()):
+        raise SetupError(f"{folder} is not empty; name a new folder.")
+    for form in ("questions", "queries/SQL_format", "queries/LPG_format"):
+        (folder / form).mkdir(parents=True)
+    entries: list[Mapping[str, object]] = []
+    for each in worlds:
+        numbers = range(len(entries) + 1, len(entries) + len(each.found) + 1)
+        entries += [entry(each, found, number) for found, number in zip(each.found, numbers, strict=True)]
+        trade = isinstance(each.world, Trade)
+        _write_databases(each.world, folder / "queries", [f"q{n}" for n in numbers] if trade else [each.label])
+    name = "simulated_question.json" if isinstance(worlds[0].world, Trade) else "simulated_questions.json"
     (folder / "questions" / name).write_text(json.dumps(entries, indent=1), encoding="utf-8")
-    _write_databases(world, folder / "queries", [database(world, number, seed) for number in range(1, len(found) + 1)])
-    return Generated(folder, *extent(world), len(found))
+    sizes = [extent(each.world) for each in worlds]
+    return Generated(folder, sum(nodes for nodes, _ in sizes), sum(edges for _, edges in sizes), len(entries))
 
 
 def find(world: Trade | Supply, seed: int, margin: float | None = None) -> Iterator[Found]:
@@ -133,28 +152,22 @@ def ask(world: Trade | Supply, found: Found) -> Question:
     return Question(text.SUPPLY_QUESTION.format(goods=goods), text.SUPPLY_RULES, text.SUPPLY_GOAL.format(goods=goods))
 
 
-def entry(world: Trade | Supply, found: Found, number: int, seed: int) -> Mapping[str, object]:
+def entry(each: Published, found: Found, number: int) -> Mapping[str, object]:
     """One entry of the released question file, with its difficulty."""
-    asked = ask(world, found)
+    world, asked = each.world, ask(each.world, found)
     shared = {
         "business_rules": asked.rules, "question": asked.text, "goal": asked.goal, "answer": found.answer,
         "question_num": number, "difficulty": asdict(found.difficulty),
     }  # fmt: skip
     if isinstance(world, Trade):
         home = world.nodes[int(world.home[found.subject])]
-        return shared | {"home": home, "country": world.countries[found.subject], "year": YEAR}
-    return shared | {"goods": world.goods[found.subject], "country": database(world, number, seed)}
-
-
-def database(world: Trade | Supply, number: int, seed: int) -> str:
-    """The name of a question's database: a Locating question has its own, Building questions share one."""
-    return f"q{number}" if isinstance(world, Trade) else f"GEN{seed}"
+        return shared | {"home": home, "country": world.countries[found.subject], "year": each.label}
+    return shared | {"goods": world.goods[found.subject], "country": each.label}
 
 
 def _write_databases(world: Trade | Supply, folder: Path, names: list[str]) -> None:
     """Both dumps once; further names of the same world are links, or copies where links are not to be had."""
     for form, ending, write in (("SQL_format", "sql", write_sql), ("LPG_format", "cql", write_cypher)):
-        (folder / form).mkdir(parents=True)
         first, *others = dict.fromkeys(folder / form / f"{name}.{ending}" for name in names)
         write(world, first)
         for other in others:
