@@ -227,3 +227,14 @@ def test_an_address_that_is_none_is_the_persons_mistake(url: str) -> None:
 def test_a_key_with_a_line_break_is_the_persons_mistake() -> None:
     with pytest.raises(SetupError, match="copied whole"):
         OpenAICompatible("m", "http://localhost/v1", "abc\r\ndef: x")
+
+
+async def test_many_calls_at_once_all_come_through_a_server_that_fails_at_every_fifth() -> None:
+    kinds = [status(500), status(429), body(HTML), resets, truncated]
+    faults = [kinds[i // 5 % 5] if i % 5 == 0 else zips for i in range(200)]
+    async with faulty(*faults) as server:
+        lm = server.lm(seconds=60.0)
+        replies = await asyncio.gather(*(lm.complete(ASK) for _ in range(150)))
+        await lm.close()
+    assert {reply.text for reply in replies} == {"Lyon"}
+    assert server.asked <= 200

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 from uuid import uuid4
 
 from decisor.errors import LMError, SetupError
@@ -181,4 +180,6 @@ def is_loopback(host: str) -> bool:
 
 def proxy_for(scheme: str, host: str) -> str | None:
     """The proxy of the environment (HTTPS_PROXY, NO_PROXY, ...) for this host."""
+    from urllib.request import getproxies, proxy_bypass
+
     return None if proxy_bypass(host) else getproxies().get(scheme)

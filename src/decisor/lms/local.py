@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -55,6 +54,8 @@ def first_model(base_url: str) -> str:
 
 def get_json(url: str) -> Any:
     """What a GET returns, or None where nothing sensible does."""
+    import http.client
+
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=LOOK_SECONDS)

@@ -28,15 +28,16 @@ class Again(LMError):
 class Retries:
     """Shared by all calls to one endpoint.
 
-    The pause before attempt k+1 is uniform in (0, min(most_seconds, first_seconds * 2**(k-1))). Where the server named
-    a time, every call waits at least that long (the gate), then a little more, each its own. ``allowance``: retries at
-    hand; each takes one unless the server asked for it, and each success gives half a one back.
+    The pause before attempt k+1 is uniform in (0, min(most_seconds, first_seconds * 2**(k-1))), with four times
+    first_seconds after a 429. Where the server named a time, every call waits at least that long (the gate), then a
+    little more, each its own. ``allowance``: retries at hand; each takes one unless the server asked for it, and each
+    success gives half a one back.
     """
 
     attempts: int = 6
     first_seconds: float = 0.5
     most_seconds: float = 30.0
-    allowance: float = 60.0
+    allowance: float = 128.0
     opens_at: float = 0.0
 
     def __post_init__(self) -> None:
@@ -77,7 +78,8 @@ class Retries:
         if self.allowance < 1:
             raise LMError(f"{failed} Too many retries lately; not trying again.", failed.kind)
         self.allowance -= 1
-        await asyncio.sleep(random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tried - 1))))
+        slower = 2 if failed.kind == "rate" else 0
+        await asyncio.sleep(random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tried - 1 + slower))))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

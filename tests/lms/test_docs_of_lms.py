@@ -1,0 +1,28 @@
+"""Every setting of an LM and each variable of the environment is in the docs."""
+
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from decisor.lms import choose, local
+from decisor.lms.anthropic import Anthropic
+from decisor.lms.http import OpenAICompatible
+from decisor.lms.retry import Retries
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lms.md").read_text()
+
+
+def test_every_setting_is_in_the_docs() -> None:
+    for kind in (OpenAICompatible, Anthropic):
+        assert f"## {kind.__name__}\n" in PAGE
+        settings = set(inspect.signature(kind).parameters) - {"model", "base_url", "key"}
+        assert [name for name in settings if f"`{name}`" not in PAGE] == []
+    assert [field.name for field in fields(Retries) if f"`{field.name}`" not in PAGE] == []
+
+
+def test_every_variable_of_the_environment_is_in_the_docs() -> None:
+    source = inspect.getsource(choose) + inspect.getsource(local)
+    read = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', source))
+    assert len(read) >= 9
+    assert [name for name in read if name not in PAGE] == []

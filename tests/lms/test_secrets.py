@@ -1,0 +1,45 @@
+"""What must not be seen is not, and what is no secret stays: the shapes and headers of the shared cases."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from data import DATA
+from decisor.lms.secrets import Secret, redact, redact_known
+from decisor.trace import Trace, line_of
+
+FILE = DATA / "security" / "secrets_redaction.jsonl"
+
+
+def rows() -> list[dict[str, Any]]:
+    if not FILE.exists():
+        return []
+    read = [json.loads(line) for line in FILE.read_text().splitlines()]
+    return [row for row in read if row["kind"].startswith(("key:", "header", "must_keep"))]
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row["id"])
+def test_shapes_of_keys_are_hidden_and_other_words_stay(row: dict[str, Any]) -> None:
+    text = redact(row["text"])
+    assert not [word for word in row["must_not_contain"] if word in text]
+    assert not [word for word in row.get("must_contain", []) if word not in text]
+
+
+@pytest.mark.parametrize(
+    "form", [str, lambda key: quote(key, safe=""), lambda key: base64.b64encode(key.encode()).decode()]
+)
+def test_a_known_key_is_hidden_in_each_of_its_forms(form: Any) -> None:
+    key = "pa/ss+word="
+    assert key not in redact_known(f"a {form(key)} b", [Secret(key)])
+    assert redact_known(f"a {form(key)} b", [Secret(key)]) == "a [hidden] b"
+
+
+def test_a_key_in_a_trace_event_is_hidden() -> None:
+    trace = Trace()
+    trace.add("note", setting=Secret("pa/ss+word="))
+    assert "pa/ss" not in line_of(trace.events[0])
