@@ -1,0 +1,191 @@
+"""Loads one database of the benchmark into a relational store, typed, in file order, with float64 kept exact.
+
+Columns and keys are the release's, with two changes: FLOAT becomes DOUBLE, and names may be longer. MariaDB and
+MySQL keep rows by primary key, so there each table has one more column ``ord``, invisible to ``SELECT *``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from decisor.benchmarks.dqa import dumps
+from decisor.errors import SetupError
+from decisor.tools.fence.urls import parse_url
+from decisor.whatif.building import BuildingData
+from decisor.whatif.locating import LocatingData
+from decisor.whatif.rows import BUILDING, LOCATING
+
+KEYS = {
+    "country": "country_name",
+    "trade_node": "trade_node",
+    "flow": "source, dest",
+    "node_country": "trade_node, country_name",
+    "goods": "code",
+    "building": "id",
+    "supply": "goods_id, building_id",
+    "demand": "goods_id, building_id",
+}
+TYPES = {"str": "VARCHAR(255)", "float": "DOUBLE PRECISION", "int": "INT", "bool": "BOOLEAN"}
+World = LocatingData | BuildingData
+Rows = Sequence[tuple[Any, ...]]
+
+
+async def load_database(dump: Path, url: str) -> None:
+    """Reads a .sql or .cql dump and writes it to the store that ``url`` names; all of it or nothing.
+
+    Raises:
+        SetupError: the dump cannot be read, or the store cannot be written or holds such tables already.
+    """
+    await load_world(await asyncio.to_thread(dumps.read, dump), url)
+
+
+async def load_world(world: World, url: str) -> None:
+    """Writes a world to SQLite, DuckDB, PostgreSQL, MariaDB, or to a graph (kglite, ArcadeDB, Bolt)."""
+    engine, place = parse_url(url)
+    writers: dict[str, Callable[[World, str], None]] = {
+        "sqlite": to_sqlite,
+        "duckdb": to_duckdb,
+        "postgres": to_postgres,
+        "mysql": to_mysql,
+    }
+    if engine not in writers:
+        raise SetupError(f"A world is not loaded into {engine}; give sqlite, duckdb, postgresql or mysql.")
+    await asyncio.to_thread(writers[engine], world, place)
+
+
+def tables_of(world: World) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
+    """Name, columns and rows of each table."""
+    if isinstance(world, LocatingData):
+        rows: tuple[Rows, ...] = (world.countries, world.nodes, world.flows, world.powers)
+        kinds: Mapping[str, type[tuple[Any, ...]]] = LOCATING
+    else:
+        rows, kinds = (world.goods, world.buildings, world.supply, world.demand), BUILDING
+    for (name, kind), held in zip(kinds.items(), rows, strict=True):
+        yield name, tuple(kind.__annotations__), held
+
+
+def schema(world: World, more: str = "", ending: str = "") -> Iterator[str]:
+    """One CREATE TABLE for each table; ``more`` goes before the key, ``ending`` after the bracket."""
+    for name, kind in (LOCATING if isinstance(world, LocatingData) else BUILDING).items():
+        notes = {column: str(getattr(note, "__forward_arg__", note)) for column, note in kind.__annotations__.items()}
+        columns = ", ".join(f"{column} {TYPES[note]}" for column, note in notes.items())
+        yield f"CREATE TABLE {name} ({columns}, {more}PRIMARY KEY ({KEYS[name]})){ending}"
+
+
+def to_sqlite(world: World, url: str) -> None:
+    import sqlite3
+
+    with reported(url, sqlite3.Error), contextlib.closing(sqlite3.connect(file_of(url), isolation_level=None)) as db:
+        db.execute("BEGIN")
+        for statement in schema(world):
+            db.execute(statement)
+        for name, columns, rows in tables_of(world):
+            db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
+        db.execute("COMMIT")
+
+
+def to_duckdb(world: World, url: str) -> None:
+    import duckdb
+
+    with reported(url, duckdb.Error), duckdb.connect(file_of(url)) as db:
+        db.execute("BEGIN")
+        for statement in schema(world):
+            db.execute(statement)
+        for name, columns, rows in tables_of(world):
+            if rows:
+                each = ", ".join("unnest(?)" for _ in columns)
+                db.execute(f"INSERT INTO {name} SELECT {each}", [list(column) for column in zip(*rows, strict=True)])
+        db.execute("COMMIT")
+
+
+def to_postgres(world: World, url: str) -> None:
+    import psycopg
+
+    with reported(url, psycopg.Error), _postgres(url) as db, db.cursor() as cursor:
+        for statement in schema(world):
+            cursor.execute(statement)
+        for name, columns, rows in tables_of(world):
+            with cursor.copy(f"COPY {name} ({', '.join(columns)}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+
+
+def _postgres(url: str) -> Any:
+    """A connection to the database, which is made where there is none."""
+    import psycopg
+
+    try:
+        return psycopg.connect(url)
+    except psycopg.OperationalError as error:
+        if "does not exist" not in str(error):
+            raise
+        parts = urlsplit(url)
+        with psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True) as server:
+            name = psycopg.sql.Identifier(unquote(parts.path.lstrip("/")))
+            server.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(name))
+        return psycopg.connect(url)
+
+
+def to_mysql(world: World, url: str) -> None:
+    """Tables are InnoDB; what was made is dropped again where a row fails, for the server commits each CREATE."""
+    import pymysql
+
+    parts = urlsplit(url)
+    database = unquote(parts.path.lstrip("/"))
+    with reported(url, pymysql.Error):
+        db = pymysql.connect(
+            host=parts.hostname or "127.0.0.1",
+            port=parts.port or 3306,
+            user=unquote(parts.username or "root"),
+            password=unquote(parts.password or ""),
+            charset="utf8mb4",
+        )
+        made: list[str] = []
+        with contextlib.closing(db), db.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE IF NOT EXISTS {_ticked(database)}")
+            cursor.execute(f"USE {_ticked(database)}")
+            try:
+                ending = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+                statements = schema(world, more="ord BIGINT INVISIBLE, ", ending=ending)
+                for statement, (name, columns, rows) in zip(statements, tables_of(world), strict=True):
+                    cursor.execute(statement)
+                    made.append(name)
+                    into = f"INSERT INTO {name} ({', '.join(columns)}, ord)"
+                    marks = ", ".join(["%s"] * (len(columns) + 1))
+                    cursor.executemany(f"{into} VALUES ({marks})", [(*row, at) for at, row in enumerate(rows)])
+                db.commit()
+            except pymysql.Error:
+                for name in made:
+                    cursor.execute(f"DROP TABLE {name}")
+                raise
+
+
+def _ticked(name: str) -> str:
+    if not name:
+        raise SetupError("The URL names no database: give mysql://USER@HOST/DATABASE.")
+    return "`" + name.replace("`", "``") + "`"
+
+
+def file_of(url: str) -> str:
+    """``sqlite:///a.db`` is relative, ``sqlite:////tmp/a.db`` absolute.
+
+    >>> file_of("sqlite:///a.db"), file_of("duckdb:////tmp/a.duckdb")
+    ('a.db', '/tmp/a.duckdb')
+    """
+    return unquote(url.partition(":///")[2])
+
+
+@contextlib.contextmanager
+def reported(url: str, *kinds: type[Exception]) -> Iterator[None]:
+    """A store's own error becomes one line for the person; the password stays out of it."""
+    try:
+        yield
+    except kinds as error:
+        parts = urlsplit(url)
+        place = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        raise SetupError(f"Cannot load {place}: {str(error).splitlines()[0]}") from error
