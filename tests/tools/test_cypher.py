@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from data import DATA
 
+from data import DATA
 from decisor.errors import SetupError, ToolError
 from decisor.tools.cypher import CypherTool
 from decisor.tools.fence.engine import Caps

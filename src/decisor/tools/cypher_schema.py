@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -118,8 +119,8 @@ def near_names(statement: str, schema: GraphSchema) -> str:
         return ""
     names = {*schema.labels, *schema.types}
     complaints: list[str] = []
-    made = {b.key for a, b in zip(found, found[1:], strict=False) if a.key == "AS" or b.kind == "parameter"}
-    for before, token, after in zip(found, found[1:], [*found[2:], None], strict=True):
+    made = {b.key for a, b in itertools.pairwise(found) if a.key == "AS" or b.kind == "parameter"}
+    for before, token, after in zip(found, found[1:], [*found[2:], None], strict=False):
         if token.kind not in ("word", "name") or (after is not None and after.text == "("):
             continue
         name = token.text if token.kind == "word" else token.key

@@ -81,7 +81,8 @@ def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> Non
     graph = kglite.KnowledgeGraph()
 
     def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
-        return [next(iter(row.values())) for row in graph.cypher(statement, params={"rows": rows})]
+        result: Any = graph.cypher(statement, params={"rows": rows})
+        return [next(iter(row.values())) for row in result]
 
     write(run, nodes, edges, returned="id(n)", start="(a:{} {{id: row.a}})", end="(b:{} {{id: row.b}})")
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
