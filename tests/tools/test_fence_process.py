@@ -14,7 +14,7 @@ from decisor.tools.fence.engine import Caps
 from decisor.tools.fence.process import Worker
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
-HUNGRY = "SELECT length(printf('%.*c', 900000000, 'x'))"
+HUNGRY = "SELECT randomblob(900000000)"
 
 
 @pytest.fixture

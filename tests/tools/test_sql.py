@@ -1,5 +1,6 @@
 """The tool sql on real databases: what it shows, what it refuses, what it says of a mistake."""
 
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ from decisor.tools.fence.report import check_statements
 from decisor.tools.sql import SqlTool
 from decisor.tools.sql_schema import ColumnInfo, TableInfo, close_names
 
+DATABASE = f"decisor_sql_{os.getpid()}"
 SCHEMA = (
     "CREATE TABLE plant(id INTEGER PRIMARY KEY, city VARCHAR(40) NOT NULL, cost DOUBLE PRECISION)",
     'CREATE TABLE "flow log"(plant INTEGER REFERENCES plant(id), "select" INTEGER, day DATE)',
@@ -47,13 +49,13 @@ def make_postgres(folder: Path) -> Iterator[str]:
     except psycopg.Error:
         pytest.skip("no PostgreSQL at 127.0.0.1:5432")
     with admin:
-        admin.execute("DROP DATABASE IF EXISTS decisor_sql_test WITH (FORCE)")
-        admin.execute("CREATE DATABASE decisor_sql_test")
-        with psycopg.connect("postgresql://postgres@127.0.0.1/decisor_sql_test", autocommit=True) as db:
+        admin.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+        admin.execute(f"CREATE DATABASE {DATABASE}")
+        with psycopg.connect(f"postgresql://postgres@127.0.0.1/{DATABASE}", autocommit=True) as db:
             for statement in SCHEMA:
                 db.execute(statement)
-        yield "postgresql://postgres@127.0.0.1/decisor_sql_test"
-        admin.execute("DROP DATABASE IF EXISTS decisor_sql_test WITH (FORCE)")
+        yield f"postgresql://postgres@127.0.0.1/{DATABASE}"
+        admin.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
 
 
 def make_mysql(folder: Path) -> Iterator[str]:
@@ -63,13 +65,13 @@ def make_mysql(folder: Path) -> Iterator[str]:
     except pymysql.Error:
         pytest.skip("no MySQL or MariaDB at 127.0.0.1:3306")
     with admin, admin.cursor() as cursor:
-        cursor.execute("DROP DATABASE IF EXISTS decisor_sql_test")
-        cursor.execute("CREATE DATABASE decisor_sql_test")
-        cursor.execute("USE decisor_sql_test")
+        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+        cursor.execute(f"CREATE DATABASE {DATABASE}")
+        cursor.execute(f"USE {DATABASE}")
         for statement in SCHEMA:
             cursor.execute(statement.replace('"', "`"))
-        yield "mysql://root@127.0.0.1/decisor_sql_test"
-        cursor.execute("DROP DATABASE IF EXISTS decisor_sql_test")
+        yield f"mysql://root@127.0.0.1/{DATABASE}"
+        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
 
 
 @pytest.fixture(params=["sqlite", "duckdb", "postgres", "mysql"])

@@ -60,6 +60,13 @@ def rows_of(cursor: Any) -> Iterator[tuple[Any, ...]]:
         yield from rows
 
 
+def open_functions(db: Any) -> frozenset[str]:
+    """The database's own scalar macros and the catalog: only where no table is denied, for they may read any."""
+    macros = "SELECT function_name FROM duckdb_functions() WHERE function_type = 'macro' AND NOT internal"
+    catalog = {"duckdb_tables", "duckdb_columns", "duckdb_views", "duckdb_constraints"}
+    return frozenset({str(name).lower() for (name,) in db.execute(macros).fetchall()} | catalog)
+
+
 def settings(memory_mb: int) -> dict[str, Any]:
     return {
         "enable_external_access": "false",
@@ -84,4 +91,4 @@ def connect(url: str, caps: Caps) -> DuckEngine:
         raise SetupError(f"{path} cannot be read as a DuckDB database: {' '.join(str(error).split())}") from error
     import sqlglot.dialects.duckdb  # noqa: F401  warm: the first query should not pay for it
 
-    return DuckEngine(db, Guard("duckdb", frozenset(caps.deny)))
+    return DuckEngine(db, Guard("duckdb", frozenset(caps.deny), frozenset() if caps.deny else open_functions(db)))

@@ -12,27 +12,33 @@ PG_OPTION = r"(FORMAT\s+(TEXT|JSON|YAML|XML)|(COSTS|VERBOSE)(\s+(ON|OFF|TRUE|FAL
 
 EXPLAIN = {
     "sqlite": r"EXPLAIN(\s+QUERY\s+PLAN)?(?=\s)",
-    "duckdb": r"EXPLAIN(?=\s)",
+    "duckdb": r"(EXPLAIN|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
     "postgres": rf"EXPLAIN(\s+\(\s*{PG_OPTION}(\s*,\s*{PG_OPTION})*\s*\)|(?=\s))",
     "mysql": r"(EXPLAIN|DESCRIBE|DESC)(\s+FORMAT\s*=\s*(JSON|TRADITIONAL|TREE))?(?=\s)",
 }
 SHOWING = {
-    "sqlite": {rf"PRAGMA\s+(?P<verb>{PRAGMA})\s*\(\s*{NAME}\s*\)": "PRAGMA {verb}({name})"},
+    "sqlite": {
+        rf"PRAGMA\s+(?P<verb>{PRAGMA})\s*\(\s*{NAME}\s*\)": "PRAGMA {verb}({name})",
+        r"PRAGMA\s+table_list": "PRAGMA table_list",
+    },
     "duckdb": {
         rf"(DESCRIBE|DESC)\s+(TABLE\s+)?{NAME}": "DESCRIBE {name}",
         rf"SUMMARIZE\s+{NAME}": "SUMMARIZE {name}",
         r"SHOW\s+TABLES": "SHOW TABLES",
+        rf"SHOW\s+{NAME}": "DESCRIBE {name}",
     },
-    "postgres": {},
+    "postgres": {r"SHOW\s+(?P<verb>server_version|search_path|timezone)": "SHOW {verb}"},
     "mysql": {
         rf"(DESCRIBE|DESC|EXPLAIN)\s+{NAME}": "DESCRIBE {name}",
         rf"SHOW\s+(FULL\s+)?(COLUMNS|FIELDS)\s+(FROM|IN)\s+{NAME}": "SHOW COLUMNS FROM {name}",
         rf"SHOW\s+(INDEX|INDEXES|KEYS)\s+(FROM|IN)\s+{NAME}": "SHOW INDEX FROM {name}",
-        r"SHOW\s+TABLES": "SHOW TABLES",
+        rf"SHOW\s+CREATE\s+TABLE\s+{NAME}": "SHOW CREATE TABLE {name}",
+        r"SHOW\s+(FULL\s+)?TABLES": "SHOW TABLES",
     },
 }
 VERBS = re.compile(
-    r"(SELECT|WITH|VALUES|FROM|INSERT|UPDATE|DELETE|REPLACE|MERGE|CREATE|DROP|ALTER|TABLE|ANALYZE|CALL|COPY)$", re.I
+    r"(SELECT|WITH|VALUES|FROM|INSERT|UPDATE|DELETE|REPLACE|MERGE|CREATE|DROP|ALTER|TABLE|ANALYZE|CALL|COPY|ALL|DATABASES|VARIABLES)$",
+    re.I,
 )
 
 

@@ -6,12 +6,13 @@ Only SQL written anew from the tree is run, so what the parser took for a commen
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from decisor.errors import ToolError
 from decisor.tools.fence.forms import special
-from decisor.tools.fence.names import CATALOGS, FUNCTION_CLASSES_REFUSED, FUNCTIONS, NODES, READABLE
+from decisor.tools.fence.names import CATALOGS, FORMATTING, FUNCTION_CLASSES_REFUSED, FUNCTIONS, NODES, READABLE
 
 MAX_CHARS = 20_000
 MAX_BRACKETS = 60
@@ -27,10 +28,11 @@ def refuse(reason: str) -> ToolError:
 
 @dataclass(frozen=True)
 class Guard:
-    """``dialect`` as sqlglot names it. ``deny``: tables that may not be read, lower case."""
+    """``dialect`` as sqlglot names it. ``deny``: tables not to be read. ``extra``: more functions that may run."""
 
     dialect: str
     deny: frozenset[str] = frozenset()
+    extra: frozenset[str] = field(default=frozenset())
 
     def check(self, statement: str) -> str:
         """The statement to run. Raises ToolError(refused=True) with the reason."""
@@ -45,7 +47,7 @@ class Guard:
 
     def query(self, text: str) -> str:
         tree = self._parse(text)
-        if not isinstance(tree, _exp().Query | _exp().Values):
+        if not isinstance(tree, _exp().Query | _exp().Values | _exp().Pivot):
             raise refuse(
                 f"{type(tree).__name__.upper()} is not a query. Only reading is possible (SELECT, WITH, VALUES)."
             )
@@ -58,6 +60,8 @@ class Guard:
         from sqlglot.errors import ErrorLevel, SqlglotError
 
         try:
+            if self.dialect == "mysql" and re.match(r"\s*VALUES\b", text, re.I):
+                return _values(text)
             trees = [tree for tree in sqlglot.parse(text, dialect=self.dialect, error_level=ErrorLevel.RAISE) if tree]
         except SqlglotError as error:
             raise refuse(f"this does not parse as {self.dialect} SQL: {_plain(error)}") from error
@@ -73,21 +77,26 @@ class Guard:
             self._table(node)
         elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
             name = node.this if isinstance(node.this, str) else node.name
-            self._function(str(name))
+            self._function(str(name), node)
         elif isinstance(node, exp.Func):
             if kind in FUNCTION_CLASSES_REFUSED:
                 raise refuse(f"the function {node.sql_name()} is not allowed.")
+            if isinstance(node, exp.Format):
+                within_width(node.this)
         elif not (isinstance(node, exp.Binary | exp.Unary) or kind in NODES):
             raise refuse(f"{kind} is not allowed in a query.")
-        if node.args.get("into") or node.args.get("locks") or node.args.get("hint"):
+        if (node.args.get("into") and kind != "Pivot") or node.args.get("locks") or node.args.get("hint"):
             raise refuse("INTO, locks and hints are not allowed in a query.")
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             schema = node.this.sql().strip('"`').lower()
             if schema not in ("pg_catalog", "main", "public") and not self.dialect == "duckdb":
                 raise refuse(f"functions of {schema} are not allowed.")
 
-    def _function(self, name: str) -> None:
-        if name.lower() not in FUNCTIONS[self.dialect]:
+    def _function(self, name: str, node: Any) -> None:
+        known = name.lower()
+        if known in FORMATTING:
+            within_width(node.expressions[0] if node.expressions else node)
+        elif known not in FUNCTIONS[self.dialect] | known_functions() | self.extra:
             raise refuse(f"the function {name} is not on the list of allowed functions.")
 
     def _table(self, node: Any) -> None:
@@ -103,6 +112,35 @@ class Guard:
             raise refuse(f"the table {node.name} may not be read.")
         if not _readable(self.dialect, name, schema) or (catalog and not _readable(self.dialect, schema, catalog)):
             raise refuse(f"the catalog table {node.name} may not be read.")
+
+
+@cache
+def known_functions() -> frozenset[str]:
+    """Names that sqlglot has a class for, less the refused classes."""
+    from sqlglot.expressions import ALL_FUNCTIONS
+
+    kept = [kind for kind in ALL_FUNCTIONS if kind.__name__ not in FUNCTION_CLASSES_REFUSED]
+    return frozenset(name.lower() for kind in kept for name in kind.sql_names()) - FORMATTING
+
+
+def within_width(pattern: Any) -> None:
+    """A format may not ask for a width of its own choosing: one such cell can be a gigabyte."""
+    if not getattr(pattern, "is_string", False) or re.search(r"%[^a-zA-Z%]*(\*|\d{4})|\{[^}]*(\d{4}|\{)", pattern.name):
+        raise refuse("a format must be a text without * and with widths below 1000.")
+
+
+def _values(text: str) -> Any:
+    """MySQL's VALUES as a statement of its own, which sqlglot reads only inside a FROM."""
+    import sqlglot
+
+    tree = sqlglot.parse_one(f"INSERT INTO t {text}", dialect="mysql")
+    values = tree.expression
+    if type(values).__name__ != "Values" or {key for key, value in tree.args.items() if value} != {
+        "this",
+        "expression",
+    }:
+        raise refuse("only plain rows may follow VALUES.")
+    return values
 
 
 def _readable(dialect: str, name: str, schema: str) -> bool:
@@ -130,8 +168,8 @@ def within_size(statement: str) -> None:
         raise refuse("there is no statement.")
     if len(statement) > MAX_CHARS:
         raise refuse(f"the statement is longer than {MAX_CHARS} characters.")
-    if "\0" in statement:
-        raise refuse("the statement holds a NUL character.")
+    if odd := re.search("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\x85\\u2028\\u2029]", statement):
+        raise refuse(f"the statement holds the character U+{ord(odd[0]):04X}.")
     depth = deepest = 0
     for char in statement:
         depth += (char in "([{") - (char in ")]}")

@@ -33,38 +33,42 @@ class MysqlEngine:
         if not self.db.open:
             self.db = _open(self.url)
         clean = False
+        cursor = SSCursor(self.db)
         try:
-            self._begin(caps.seconds)
-            with self.db.cursor(SSCursor) as cursor:
-                cursor.execute(bind(statement, parameters, "%({})s"), dict(parameters) or None)
-                result = table([column[0] for column in cursor.description or ()], cursor, caps)
-                clean = not result.truncated
+            self._begin(caps)
+            cursor.execute(bind(statement, parameters, "%({})s"), dict(parameters) or None)
+            result = table([column[0] for column in cursor.description or ()], cursor, caps)
+            clean = not result.truncated or len(result.rows) == caps.rows
             return result
         except (pymysql.Error, UnicodeError) as error:
             code = error.args[0] if error.args else 0
             clean = isinstance(code, int) and 1000 <= code < 2000  # the server answered: the connection is whole
             raise ToolError(str(error.args[-1] if error.args else error)) from error
         finally:
-            self._end(clean)
+            self._end(cursor, clean)
 
     def close(self) -> None:
         with contextlib.suppress(pymysql.Error):
             self.db.close()
 
-    def _begin(self, seconds: float) -> None:
+    def _begin(self, caps: Caps) -> None:
+        """Limits first: the server stops one row after the cap, so what is left over is soon drained."""
         with self.db.cursor() as cursor:
             try:
-                cursor.execute(f"SET SESSION max_statement_time = {max(0.01, seconds)}")
+                cursor.execute(f"SET SESSION max_statement_time = {max(0.01, caps.seconds)}")
             except pymysql.Error:  # MySQL's own name and unit
-                cursor.execute(f"SET SESSION max_execution_time = {max(1, int(seconds * 1000))}")
+                cursor.execute(f"SET SESSION max_execution_time = {max(1, int(caps.seconds * 1000))}")
+            cursor.execute(f"SET SESSION sql_select_limit = {caps.rows + 1}")
             cursor.execute("START TRANSACTION READ ONLY")
 
-    def _end(self, clean: bool) -> None:
-        """Roll back; a connection with rows under way is left, not drained."""
+    def _end(self, cursor: Any, clean: bool) -> None:
+        """Roll back; a connection with many bytes under way is dropped, not drained."""
         if not clean:
             self.db._force_close()
+            cursor.connection = cursor._result = None
             return
         with contextlib.suppress(pymysql.Error):
+            cursor.close()
             self.db.rollback()
 
 

@@ -16,18 +16,19 @@ NODES = words(
     OnCondition Join Lambda Lateral Limit LimitOptions Literal National Null Offset Order Ordered Paren Pivot PivotAlias
     PivotAny Placeholder PositionalColumn PreWhere PropertyEQ ProjectionDef Qualify RawString RespectNulls Rollup
     Select Slice Star Subquery TableAlias TableColumn TableSample Tuple UnicodeString Union UnpivotColumns Values Var
-    Where Window WindowSpec With WithinGroup Schema Table Adjacent"""
+    Where Window WindowSpec With WithinGroup Schema Table Adjacent
+    Introducer IndexTableHint JSONSchema JSONColumnDef"""
 )
 """Node classes of sqlglot (with all its binary and unary operators) that a query may hold."""
 
 FUNCTION_CLASSES_REFUSED = words(
-    """AIAgg AIClassify AIEmbed AIForecast AIGenerate AISimilarity AISummarizeAgg Apply CheckXml Compress Columns
+    """AIAgg AIClassify AIEmbed AIForecast AIGenerate AISimilarity AISummarizeAgg Apply CheckXml Compress
     CurrentAccount CurrentAccountName CurrentAvailableRoles CurrentClient CurrentIpAddress CurrentOrganizationName
     CurrentOrganizationUser CurrentRegion CurrentRole CurrentRoleType CurrentSecondaryRoles CurrentSession
     CurrentStatement CurrentTransaction CurrentUser CurrentUserId CurrentVersion CurrentWarehouse DecompressBinary
-    DecompressString Decrypt DecryptRaw DynamicIdentifier Encrypt EncryptRaw FeaturesAtTime Format GenerateEmbedding
+    DecompressString Decrypt DecryptRaw DynamicIdentifier Encrypt EncryptRaw FeaturesAtTime GenerateEmbedding
     GenerateTable GenerateText Generator Host MLForecast MLTranslate NetFunc NextValueFor ObjectId OpenJSON Predict
-    Randstr ReadCSV ReadParquet Search SearchIp Secret Seq1 Seq2 Seq4 Seq8 SessionUser ToFile Transform VectorSearch
+    Randstr ReadCSV ReadParquet Search SearchIp Secret Seq1 Seq2 Seq4 Seq8 SessionUser ToFile VectorSearch
     XMLTable"""
 )
 
@@ -36,8 +37,10 @@ COMMON = words(
     instr json_array json_array_length json_object json_quote json_type json_valid last_value length log10 log2 ltrim
     mod ntile nullif nth_value octet_length percent_rank pi power rank regexp_count regexp_like row_number rtrim sign
     square substr substring total trunc truncate quote to_char to_date to_timestamp to_number unhex degrees radians
-    char ord"""
+    char ord now"""
 )
+
+FORMATTING = frozenset({"printf", "format"})
 
 FUNCTIONS = {
     "sqlite": COMMON
