@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from data import DATA as SHARED
 
+from data import DATA as SHARED
 from decisor.errors import ToolError
 from decisor.tools.fence.engine import Caps
 from decisor.tools.fence.process import Worker
