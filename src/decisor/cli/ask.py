@@ -1,0 +1,124 @@
+"""``decisor ask``: a question, databases, and a decision with what it rests on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from decisor.budget import Limits
+from decisor.cli.asking import Asked, decide
+from decisor.cli.words import error_line, exit_of, exit_of_error
+from decisor.errors import Error, SetupError
+from decisor.types import Question
+
+if TYPE_CHECKING:
+    from decisor.benchmarks.examples import Example
+
+SETTING = "A setting of the technique, as name=value. May be given several times."
+
+
+def command(
+    question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")] = "",
+    db: Annotated[str, typer.Option("--db", metavar="URL", help="A database, such as sqlite:///shop.db.")] = "",
+    graph: Annotated[str, typer.Option("--graph", metavar="URL", help="A graph, such as bolt://localhost.")] = "",
+    rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
+    goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
+    model: Annotated[Path | None, typer.Option("--model", help="A decision model, in TOML.")] = None,
+    technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
+    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM, or none.")] = None,
+    example: Annotated[str, typer.Option("--example", help="supply or trade: made here, no data needed.")] = "",
+    form: Annotated[str, typer.Option("--form", help="The example as sql or as graph.")] = "sql",
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
+    actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Answer a decision question from databases."""
+    try:
+        chosen = example_of(example, question)
+        asked = Asked(
+            chosen.question if chosen else Question(question_text(question), read_rules(rules), goal),
+            database=db or (chosen.database_url if chosen and form == "sql" else ""),
+            graph=graph or (chosen.graph_url if chosen and form == "graph" else ""),
+            model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
+            limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace, example=chosen,
+        )  # fmt: skip
+        if form not in ("sql", "graph"):
+            raise SetupError(f"--form is sql or graph, not {form!r}.")
+        if not asked.database and not asked.graph:
+            raise SetupError("Which data? Name them with --db URL or --graph URL, or try --example trade.")
+        raise typer.Exit(quiet(asked) if as_json else shown(asked))
+    except Error as error:
+        if not as_json:
+            raise
+        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
+        raise typer.Exit(int(exit_of_error(error))) from error
+
+
+def quiet(asked: Asked) -> int:
+    """One JSON object, nothing else."""
+    from decisor.cli.telling import as_object
+
+    told = asyncio.run(decide(asked, lambda event: None))
+    print(json.dumps(as_object(told), ensure_ascii=False, allow_nan=False))
+    return int(exit_of(told.decision))
+
+
+def shown(asked: Asked) -> int:
+    """Live on a terminal; line by line elsewhere."""
+    from rich.console import Console
+
+    from decisor.cli.live import LiveView
+    from decisor.cli.telling import tell
+
+    console = Console(highlight=False)
+    with LiveView(console, asked.question) as view:
+        told = asyncio.run(decide(asked, view.hear))
+    tell(told, console)
+    return int(exit_of(told.decision))
+
+
+def example_of(name: str, question: str) -> Example | None:
+    if not name:
+        return None
+    if question:
+        raise SetupError("An example brings its own question: leave out yours, or name your data with --db.")
+    from decisor.benchmarks.examples import example
+
+    return example(name)
+
+
+def question_text(given: str) -> str:
+    text = sys.stdin.read() if given == "-" else given
+    if not text.strip():
+        raise SetupError('What is to be decided? Write: decisor ask "QUESTION" --db URL, or try --example trade.')
+    return text.strip()
+
+
+def read_rules(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"Cannot read the rules in {path}: {getattr(error, 'strerror', '') or error}.") from error
+
+
+def read_settings(given: list[str]) -> dict[str, str]:
+    """
+    >>> read_settings(["max_steps=20", "order=paor"])
+    {'max_steps': '20', 'order': 'paor'}
+    """
+    pairs = [text.partition("=") for text in given]
+    if wrong := [text for text, equals, _ in pairs if not equals]:
+        raise SetupError(f"-o takes name=value, not {wrong[0]!r}.")
+    return {name.strip(): value.strip() for name, _, value in pairs}

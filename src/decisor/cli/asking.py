@@ -1,0 +1,203 @@
+"""From what was typed to a run: the LM, the databases, the decision model and the technique, opened and closed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decisor.budget import Budget, Limits
+from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.run import Run
+from decisor.trace import Event, Trace
+from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Source, Tool, Usage, WhatIf
+
+if TYPE_CHECKING:
+    from decisor.benchmarks.examples import Example
+
+WITHOUT_LM = ("exact",)
+NAME_ONE = "name one with --lm MODEL[@URL], or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
+NO_LM = f"No LM planned this: the decision model computed every candidate. To have an LM plan it, {NAME_ONE}."
+NOTHING_DECIDES = (
+    f"There is no LM to plan this, and no decision model for these data: {NAME_ONE}, "
+    "or give a decision model with --model FILE.toml."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed. An ``example`` brings its own question and database; ``graph_form`` takes its graph."""
+
+    question: Question
+    database: str = ""
+    graph: str = ""
+    model_file: Path | None = None
+    technique: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    lm: str | None = None
+    limits: Limits = Limits()
+    trace_file: Path | None = None
+    example: Example | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of it. ``records`` are the cited ones, as they were shown; ``lm`` is '' where none was asked."""
+
+    asked: Asked
+    technique: str
+    lm: str
+    decision: Decision
+    usage: Usage
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True)
+class NoLM:
+    """In the place of an LM for techniques that ask none."""
+
+    name: str = ""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        raise LMError(f"There is no LM: {NAME_ONE}.", "none", permanent=True)
+
+
+async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
+    """Run the question.
+
+    Raises:
+        SetupError: something typed cannot be used, or there is nothing that could decide.
+        LMError: the endpoint failed for good.
+    """
+    from decisor.techniques import technique
+
+    lm = choose_lm(asked)
+    name = asked.technique or ("exact" if lm is None else "plan_rag")
+    loop = technique(name, **asked.settings)
+    if lm is None and name not in WITHOUT_LM:
+        raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
+    async with opened(asked, exact=name in WITHOUT_LM) as tools:
+        if name in WITHOUT_LM and "whatif" not in [tool.name for tool in tools]:
+            raise SetupError(NOTHING_DECIDES)
+        from decisor.tools.toolbox import Toolbox
+
+        with tracing(asked.trace_file, listen) as trace:
+            run = Run(lm or NoLM(), Toolbox(tools), Budget(asked.limits), trace)
+            trace.add("run", question=asked.question, technique=name, settings=dict(asked.settings), lm=run.lm.name)
+            try:
+                decision = await loop(asked.question, run)
+            except BudgetExceeded as error:
+                decision = Decision("", reasons=(str(error),), stopped="budget")
+            except ModelMistake as error:
+                decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
+            finally:
+                await close(lm)
+            if trace.events[-1].kind != "decision":
+                trace.add("decision", decision=decision)
+            trace.add("note", text="usage", usage=run.budget.spent)
+    return Told(asked, name, run.lm.name, decision, run.budget.spent, cited(decision, trace))
+
+
+def choose_lm(asked: Asked) -> LM | None:
+    if asked.technique in WITHOUT_LM:
+        return None
+    from decisor.lms.choose import lm
+
+    return lm(asked.lm, os.environ)
+
+
+async def close(lm: LM | None) -> None:
+    """Connections of an LM, where it has any."""
+    end: Any = getattr(lm, "close", None)
+    if end is not None:
+        await end()
+
+
+class tracing:  # noqa: N801 (used as a verb, like contextlib's)
+    """A trace that ``listen`` hears, written to ``path`` where one is given."""
+
+    def __init__(self, path: Path | None, listen: Callable[[Event], None]) -> None:
+        self.path, self.listen, self.stack = path, listen, AsyncExitStack()
+
+    def __enter__(self) -> Trace:
+        try:
+            self.file = self.path.open("w", encoding="utf-8") if self.path else None
+        except OSError as error:
+            raise SetupError(f"Cannot write the trace to {self.path}: {error.strerror}.") from error
+        return Trace(listeners=[self.listen], file=self.file)
+
+    def __exit__(self, *failure: object) -> None:
+        if self.file:
+            self.file.close()
+
+
+@asynccontextmanager
+async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
+    """The tools of a run. The tool ``whatif`` is there with a model file, and for ``exact``."""
+    async with AsyncExitStack() as stack:
+        tools: list[Tool] = []
+        sources: list[Source] = []
+        if asked.database:
+            from decisor.tools.sql import SqlTool
+
+            sql = await SqlTool.open(asked.database)
+            stack.push_async_callback(sql.close)
+            tools.append(sql)
+            sources.append(sql)
+        if asked.graph:
+            from decisor.tools.cypher import CypherTool
+
+            cypher = await CypherTool.open(asked.graph)
+            stack.push_async_callback(cypher.close)
+            tools.append(cypher)
+            sources.append(cypher)
+        find = await model_at_hand(asked, sources, exact)
+        if find is not None:
+            from decisor.tools.whatif import WhatIfTool
+            from decisor.whatif.ranking import rank
+
+            tools.append(WhatIfTool(find, rank))
+        yield tools
+
+
+async def model_at_hand(asked: Asked, sources: Sequence[Source], exact: bool) -> Callable[[str], WhatIf] | None:
+    """What finds the decision model for a semantics, or None where there is none."""
+    if asked.model_file is not None:
+        raise SetupError("--model is not there yet.")
+    if not exact or not sources:
+        return None
+    from decisor.whatif import building, locating
+
+    subject = asked.example.subject if asked.example else ""
+    scenario = asked.example.scenario if asked.example else ""
+    if scenario == "locating":
+        network = await locating.read(sources[0])
+        return lambda semantics: network.model(subject, semantics)  # type: ignore[arg-type]
+    if scenario == "building":
+        economy = await building.read(sources[0])
+        return lambda semantics: economy.model(subject, semantics)  # type: ignore[arg-type]
+    return None
+
+
+def cited(decision: Decision, trace: Trace) -> tuple[Record, ...]:
+    """The records that a decision cites, in its order."""
+    shown: dict[str, Record] = {}
+    for event in trace.events:
+        if event.kind == "observation":
+            shown |= {record.id: record for record in event.data["observation"].records}
+    return tuple(shown[name] for name in decision.evidence.ids if name in shown)
+
+
+async def open_any(url: str) -> Tool:
+    """SQL or graph, by the URL. Raises SetupError where it cannot be opened."""
+    if url.partition(":")[0] in ("kglite", "arcadedb", "bolt", "bolt+s", "neo4j", "neo4j+s"):
+        from decisor.tools.cypher import CypherTool
+
+        graph: Tool = await CypherTool.open(url)
+        return graph
+    from decisor.tools.sql import SqlTool
+
+    return await SqlTool.open(url)

@@ -1,0 +1,141 @@
+"""``decisor doctor``: what was found on this machine, and what the fence says of statements."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from decisor.errors import Error, SetupError
+
+DRIVERS = {
+    "SQLite": "sqlalchemy", "DuckDB": "duckdb_sqlalchemy", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
+    "embedded graph (kglite)": "kglite", "embedded graph (ArcadeDB)": "arcadedb_embedded", "Neo4j (Bolt)": "neo4j",
+}  # fmt: skip
+
+
+def command(
+    db: Annotated[str, typer.Option("--db", metavar="URL", help="A database or graph to try.")] = "",
+    statements: Annotated[
+        Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the fence.")
+    ] = None,
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
+) -> None:
+    """Say what was found here (LM, drivers), or what the fence says of statements without running them."""
+    if statements is not None:
+        if not db:
+            raise SetupError("--statements needs --db URL: whether a statement may run depends on the database.")
+        judge(db, statements, as_json)
+        return
+    raise typer.Exit(examine(db, lm, as_json))
+
+
+def judge(url: str, path: Path, as_json: bool) -> None:
+    """A line for each statement: allowed, or why not."""
+    from decisor.cli.words import one_line
+    from decisor.tools.fence.report import check_statements
+
+    rows = read_statements(path)
+    verdicts = asyncio.run(check_statements(url, [row["statement"] for row in rows]))
+    for row, verdict in zip(rows, verdicts, strict=True):
+        if as_json:
+            told = {"statement": row["statement"], "allowed": verdict.allowed, "reason": verdict.reason}
+            print(json.dumps({"id": row["id"], **told} if "id" in row else told, ensure_ascii=False))
+        else:
+            said = "allowed" if verdict.allowed else f"refused: {one_line(verdict.reason, 200)}"
+            print(f"{one_line(row['statement'], 80)}\n    {said}")
+    if not as_json:
+        print(f"{sum(verdict.allowed for verdict in verdicts)} of {len(verdicts)} allowed")
+
+
+def read_statements(path: Path) -> list[dict[str, Any]]:
+    """Raises SetupError, with the line, where a line holds no statement."""
+    rows = []
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"Cannot read the statements in {path}: {error}.") from error
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            if not isinstance(row, dict) or not isinstance(row.get("statement"), str):
+                raise ValueError("it has no field `statement` with a text")
+        except ValueError as error:
+            raise SetupError(f"{path}, line {number}: {error}.") from error
+        rows.append(row)
+    return rows
+
+
+def examine(url: str, lm: str | None, as_json: bool) -> int:
+    """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
+    from decisor.lms.choose import found
+
+    places = found(os.environ, lm)
+    chosen = any(place.chosen and place.model for place in places)
+    probe = asyncio.run(test_lm(lm)) if chosen else None
+    drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
+    database = asyncio.run(test_database(url)) if url else None
+    good = (probe is None or probe["ok"]) and (database is None or database["ok"])
+    if as_json:
+        told = {"python": sys.version.split()[0], "lms": [asdict(place) for place in places], "lm_test": probe}
+        print(json.dumps({**told, "drivers": drivers, "database": database}, ensure_ascii=False))
+        return 0 if good else 1
+    from decisor.cli.words import one_line
+
+    print("Language models, in the order they are looked for")
+    for place in places:
+        mark = "→" if place.chosen else " "
+        what = " at ".join(part for part in (place.model, place.where) if part)
+        print(f"  {mark} {place.place}: {one_line(f'{what} {place.note}', 160)}")
+    if probe is None:
+        print("  None is used: questions are decided by exact where there is a decision model. Name one with --lm.")
+    elif probe["ok"]:
+        print(f"  It answers in {probe['seconds']:.1f} s: {one_line(probe['text'], 60)}")
+    else:
+        print(f"  It does not work: {one_line(probe['error'], 200)}")
+    print("Databases")
+    for name, there in drivers.items():
+        extra = "no driver (pip install 'decisor[arcadedb]')" if "Arcade" in name else "no driver"
+        print(f"    {name}: {'ready' if there else extra}")
+    if database is not None:
+        print(f"{one_line(database['url'], 100)}: {'opens' if database['ok'] else one_line(database['error'], 300)}")
+        print(database["schema"])
+    return 0 if good else 1
+
+
+async def test_lm(spec: str | None) -> dict[str, Any]:
+    from decisor.cli.asking import close
+    from decisor.lms.choose import lm, probe
+
+    chosen = lm(spec, os.environ)
+    assert chosen is not None
+    try:
+        return asdict(await probe(chosen))
+    finally:
+        await close(chosen)
+
+
+async def test_database(url: str) -> dict[str, Any]:
+    """Opens it behind the fence and describes it, as an LM would be shown it."""
+    from decisor.cli.asking import open_any
+    from decisor.cli.words import clean
+
+    shown = url.rpartition("@")[2] if "@" in url else url
+    try:
+        tool = await open_any(url)
+    except Error as error:
+        return {"url": shown, "ok": False, "error": str(error), "schema": ""}
+    try:
+        return {"url": shown, "ok": True, "error": "", "schema": clean(tool.describe())}
+    finally:
+        await tool.close()

@@ -1,0 +1,110 @@
+"""``decisor trace``: a recorded run as a readable story."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from decisor.errors import SetupError
+from decisor.trace import Event, plain, read_trace
+from decisor.types import Decision, Evidence, Figure, Option, Ranking, Record
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A file that decisor ask --trace FILE wrote.")],
+    full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
+) -> None:
+    """Show a recorded run as a readable story."""
+    events = read_trace(file)
+    if not events:
+        raise SetupError(f"{file} holds no events. Make one with: decisor ask ... --trace FILE")
+    if as_json:
+        print(json.dumps([plain(event) for event in events], ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    try:
+        tell_story(events, Console(highlight=False), full)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise SetupError(f"{file} holds an event that is not as --trace writes it ({error!r}).") from error
+
+
+def tell_story(events: Iterable[Event], console: Console, full: bool = False) -> None:
+    from rich.text import Text
+
+    from decisor.cli.live import lines_of
+    from decisor.cli.telling import show_decision, usage_line
+    from decisor.cli.words import clean
+
+    shown: dict[str, Record] = {}
+    head: Mapping[str, Any] = {}
+    for event in events:
+        if event.kind == "run":
+            head = event.data
+            console.print(Text.assemble(("Question: ", "bold"), clean(head["question"]["text"])))
+            console.print(Text(f"{head['technique']}, LM: {clean(head['lm']) or 'none'}", style="dim"))
+        if event.kind == "lm":
+            show_lm(event.data, console, full)
+        if event.kind == "span":
+            console.print(Text(f"  — {clean(str(event.data.get('name', '')))}", style="dim"))
+        for line in lines_of(event):
+            console.print(line)
+        if event.kind == "observation":
+            shown |= {row["id"]: Record(**row) for row in event.data["observation"]["records"]}
+        if event.kind == "decision" and event.parent == 0:
+            decision = decision_of(event.data["decision"])
+            show_decision(decision, [shown[name] for name in decision.evidence.ids if name in shown], console)
+        if event.kind == "note" and "usage" in event.data:
+            from decisor.types import Usage
+
+            spent = Usage(**event.data["usage"])
+            console.print()
+            console.print(
+                Text(f"{usage_line(spent, head.get('technique', ''), head.get('lm', ''))}, {event.at:.2f} s", "dim")
+            )
+
+
+def show_lm(data: Mapping[str, Any], console: Console, full: bool) -> None:
+    """The thought before an action; everything with ``full``."""
+    from rich.text import Text
+
+    from decisor.cli.words import clean, one_line
+
+    if full:
+        for message in data["messages"]:
+            console.print(Text(f"  {message['role']}:", style="dim"))
+            console.print(Text(clean(message["content"]), style="dim"))
+        for text in data["texts"]:
+            console.print(Text("  the LM:", style="magenta"))
+            console.print(Text(clean(text)))
+        return
+    for text in data["texts"]:
+        for line in text.splitlines():
+            if line.lower().startswith("thought:"):
+                console.print(Text(f"  {one_line(line[8:], 400)}", style="italic"))
+
+
+def decision_of(data: Mapping[str, Any]) -> Decision:
+    """A decision as the trace holds it."""
+    ranking = data["ranking"]
+    if ranking:
+        options = tuple(Option(option["name"], option["outcome"]) for option in ranking["options"])
+        ranking = Ranking(**{**ranking, "options": options, "ties": tuple(ranking["ties"])})
+    evidence = data["evidence"]
+    figures = tuple(Figure(**figure) for figure in evidence["figures"])
+    return Decision(
+        data["answer"],
+        Evidence(tuple(evidence["ids"]), figures),
+        ranking,
+        plan=tuple(data["plan"]),
+        reasons=tuple(data["reasons"]),
+        stopped=data["stopped"],
+    )
