@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
 from decisor.run import Run
 from decisor.trace import Event, Trace
-from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Source, Tool, Usage, WhatIf
+from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Tool, Usage, WhatIf
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
@@ -38,7 +40,7 @@ class Asked:
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     lm: str | None = None
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     trace_file: Path | None = None
     example: Example | None = None
 
@@ -139,22 +141,15 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
     """The tools of a run. The tool ``whatif`` is there with a model file, and for ``exact``."""
     async with AsyncExitStack() as stack:
         tools: list[Tool] = []
-        sources: list[Source] = []
         if asked.database:
-            from decisor.tools.sql import SqlTool
-
-            sql = await SqlTool.open(asked.database)
+            sql = await open_any(asked.database)
             stack.push_async_callback(sql.close)
             tools.append(sql)
-            sources.append(sql)
         if asked.graph:
-            from decisor.tools.cypher import CypherTool
-
-            cypher = await CypherTool.open(asked.graph)
+            cypher = await open_any(asked.graph)
             stack.push_async_callback(cypher.close)
             tools.append(cypher)
-            sources.append(cypher)
-        find = await model_at_hand(asked, sources, exact)
+        find = await model_at_hand(asked, tools, exact)
         if find is not None:
             from decisor.tools.whatif import WhatIfTool
             from decisor.whatif.ranking import rank
@@ -163,23 +158,36 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
         yield tools
 
 
-async def model_at_hand(asked: Asked, sources: Sequence[Source], exact: bool) -> Callable[[str], WhatIf] | None:
+async def model_at_hand(asked: Asked, tools: Sequence[Tool], exact: bool) -> Callable[[str], WhatIf] | None:
     """What finds the decision model for a semantics, or None where there is none."""
-    if asked.model_file is not None:
-        raise SetupError("--model is not there yet.")
-    if not exact or not sources:
+    source: Any = tools[0] if tools else None
+    if source is None:
         return None
-    from decisor.whatif import building, locating
+    if asked.model_file is not None:
+        from decisor.whatif.model_file import load, read_model
 
-    subject = asked.example.subject if asked.example else ""
-    scenario = asked.example.scenario if asked.example else ""
-    if scenario == "locating":
-        network = await locating.read(sources[0])
-        return lambda semantics: network.model(subject, semantics)  # type: ignore[arg-type]
-    if scenario == "building":
-        economy = await building.read(sources[0])
-        return lambda semantics: economy.model(subject, semantics)  # type: ignore[arg-type]
-    return None
+        scratch = await load(read_model(asked.model_file), source)
+        return lambda semantics: scratch
+    if not exact:
+        return None
+    from decisor.whatif.recognise import recognise
+
+    text = f'"{asked.example.subject}"' if asked.example else str(asked.question)
+    known: Any = await recognise(source, names_in(source), text)
+    if known is None:
+        return None
+
+    def find(semantics: str) -> WhatIf:
+        model: WhatIf = replace(known, semantics=semantics)
+        return model
+
+    return find
+
+
+def names_in(tool: Any) -> list[str]:
+    """The tables of a database; for a graph, the words of its schema, labels among them."""
+    tables = getattr(tool, "tables", None)
+    return [table.name for table in tables] if tables else re.findall(r"\w+", tool.describe())
 
 
 def cited(decision: Decision, trace: Trace) -> tuple[Record, ...]:
@@ -194,9 +202,7 @@ def cited(decision: Decision, trace: Trace) -> tuple[Record, ...]:
 async def open_any(url: str) -> Tool:
     """SQL or graph, by the URL. Raises SetupError where it cannot be opened."""
     if url.partition(":")[0] in ("kglite", "arcadedb", "bolt", "bolt+s", "neo4j", "neo4j+s"):
-        from decisor.tools.cypher import CypherTool
-
-        graph: Tool = await CypherTool.open(url)
+        graph: Tool = await import_module("decisor.tools.cypher").CypherTool.open(url)
         return graph
     from decisor.tools.sql import SqlTool
 

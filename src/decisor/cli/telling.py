@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -51,7 +50,7 @@ def show_decision(decision: Decision, records: Sequence[Record], console: Consol
     for reason in decision.reasons:
         if reason.startswith("No LM planned this"):
             continue  # said at the end, with how to name one
-        console.print(Padding(escape(clean(reason)), (0, 0, 0, 2)))
+        console.print(Padding(Text(clean(reason)), (0, 0, 0, 2), expand=False))
     if decision.ranking and decision.ranking.options:
         show_ranking(decision.ranking, console)
     show_evidence(decision, records, console)
@@ -118,7 +117,7 @@ def usage_line(usage: Usage, technique: str, lm: str) -> str:
 def as_object(told: Told) -> dict[str, Any]:
     """What --json prints; docs/command.md describes each key. Numbers that JSON cannot hold are null."""
     decision, usage = told.decision, told.usage
-    return finite(
+    told_of: dict[str, Any] = finite(
         {
             "question": told.asked.question,
             "technique": told.technique,
@@ -140,6 +139,7 @@ def as_object(told: Told) -> dict[str, Any]:
             "trace": str(told.asked.trace_file) if told.asked.trace_file else None,
         }
     )
+    return told_of
 
 
 def finite(value: Any) -> Any:
