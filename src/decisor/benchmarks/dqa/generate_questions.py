@@ -16,7 +16,8 @@ CELLS = 4_000_000  # numbers per array while candidates are computed
 
 @dataclass(frozen=True)
 class Difficulty:
-    """``differ``: candidates that change the outcome. ``margin``: relative distance from the best to the second.
+    """``differ``: candidates that change the outcome. ``margin``: distance from the best to the second,
+    relative to the larger.
 
     ``hops``: edges from the best node to home, or stages of inputs behind the goods. ``inputs``: rows that matter.
     """
@@ -65,7 +66,7 @@ def supply_questions(world: Supply, rng: np.random.Generator, margin: float) -> 
     for goods in rng.permutation(len(world.goods)).tolist():
         building = int(who[goods])
         makers = world.supplier[world.supplied == goods]
-        gap = float((second[goods] - best[goods]) / best[goods])
+        gap = float((second[goods] - best[goods]) / second[goods])
         if len(makers) < 2 or building not in makers or gap < margin or best[goods] >= world.current_price[goods]:
             continue
         hops, inputs = _behind(world, goods)
