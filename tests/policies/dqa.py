@@ -45,7 +45,7 @@ class DqaPolicy:
         game = Game(asked(question), self.choose(question.strip()), mistake, tool, user)
         if "query the data once" in system:
             return game.only_query()
-        if "No other query can be made" in system or "No more actions can be made" in messages[-1].content:
+        if "from the rows of one query" in system or "No more actions can be made" in messages[-1].content:
             return game.answer()
         if "Plan: [Step 1" in system:
             return game.planned("Re-plan: N" in system)

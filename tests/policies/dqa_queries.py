@@ -34,8 +34,8 @@ BUILDING = {
     "sql": {
         "goods": "SELECT goods_name, code, base_price, current_price, pop_demand FROM goods "
         "WHERE goods_name = '{goods}'",
-        "demand": "SELECT d.building_id, d.max_demand, d.current_input FROM demand d JOIN goods g ON g.code = d.goods_id "
-        "WHERE g.goods_name = '{goods}'",
+        "demand": "SELECT d.building_id, d.max_demand, d.current_input FROM demand d "
+        "JOIN goods g ON g.code = d.goods_id WHERE g.goods_name = '{goods}'",
         "candidates": "SELECT s.building_id AS id, s.max_supply, s.current_output, s.level FROM supply s "
         "JOIN goods g ON g.code = s.goods_id WHERE g.goods_name = '{goods}'",
         "inputs": "SELECT d.building_id, d.goods_id, d.max_demand, d.current_input FROM demand d JOIN supply s "

@@ -1,0 +1,123 @@
+"""The content of a released dump in each kind of database, for tests: made, opened as a tool, and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from decisor.benchmarks.dqa.dumps import sql_rows
+from decisor.tools.sql import SqlTool
+from decisor.types import Tool
+
+Store = Literal["sqlite", "kglite", "postgresql", "mariadb", "bolt"]
+STORES: tuple[Store, ...] = ("sqlite", "kglite", "postgresql", "mariadb", "bolt")
+ADMIN = {"postgresql": "postgresql+psycopg://postgres@127.0.0.1:5432/postgres",
+         "mariadb": "mysql+pymysql://root@127.0.0.1:3306/mysql"}  # fmt: skip
+URLS = {"postgresql": "postgresql://postgres@127.0.0.1:5432/", "mariadb": "mariadb://root@127.0.0.1:3306/"}
+NAME = "decisor_policy"
+GRAPH = {
+    "trade_node": "CREATE (:Trade_node {name: row.trade_node, local_value: row.local_value, is_inland: row.is_inland, "
+    "total_power: row.total_power, outgoing: row.outgoing, ingoing: row.ingoing})",
+    "country": "CREATE (:Country {name: row.country_name, home_node: row.home_node, development: row.development})",
+    "flow": "MATCH (s:Trade_node {name: row.source}), (d:Trade_node {name: row.dest}) "
+    "CREATE (s)-[:source {flow: row.flow}]->(d)",
+    "node_country": "MATCH (c:Country {name: row.country_name}), (t:Trade_node {name: row.trade_node}) "
+    "CREATE (c)-[:NodeCountry {is_home: row.is_home, base_trading_power: row.base_trading_power, "
+    "calculated_trading_power: row.calculated_trading_power}]->(t)",
+    "goods": "CREATE (:Goods {name: row.goods_name, code: row.code, base_price: row.base_price, "
+    "current_price: row.current_price, pop_demand: row.pop_demand})",
+    "building": "CREATE (:Building {id: row.id, name: row.name, level: row.level})",
+    "supply": "MATCH (b:Building {id: row.building_id}), (g:Goods {code: row.goods_id}) "
+    "CREATE (b)-[:Supply {max_supply: row.max_supply, current_output: row.current_output, level: row.level}]->(g)",
+    "demand": "MATCH (b:Building {id: row.building_id}), (g:Goods {code: row.goods_id}) "
+    "CREATE (g)-[:Demand {max_demand: row.max_demand, current_input: row.current_input, level: row.level}]->(b)",
+}
+
+
+def content(dump: Path) -> dict[str, list[dict[str, Any]]]:
+    """Rows by table, in file order; nodes before what joins them."""
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in GRAPH}
+    for table, fields in sql_rows(dump.read_text("utf-8")):
+        found[table].append(dict(fields))
+    return {name: rows for name, rows in found.items() if rows}
+
+
+@asynccontextmanager
+async def opened(store: Store, dump: Path, folder: Path) -> AsyncIterator[Tool]:
+    """The tool of a fresh database with the dump's content."""
+    if store == "bolt":
+        pytest.skip("no Bolt server in these tests: see docs/tools.md")
+    if store == "kglite":
+        cypher = pytest.importorskip("decisor.tools.cypher", reason="the tool cypher is not there yet")
+        path = folder / f"{dump.stem}.kgl"
+        if not path.exists():
+            write_graph(dump, path)
+        tool: Tool = await cypher.CypherTool.open(f"kglite://{path}")
+        yield tool
+        await tool.close()
+        return
+    with database(store, dump, folder) as url:
+        tool = await SqlTool.open(url)
+        yield tool
+        await tool.close()
+
+
+def write_graph(dump: Path, path: Path) -> None:
+    import kglite
+
+    graph = kglite.KnowledgeGraph()
+    for table, rows in content(dump).items():
+        graph.cypher(f"UNWIND $rows AS row {GRAPH[table]}", params={"rows": rows})
+    graph.save(str(path))
+
+
+@contextmanager
+def database(store: Store, dump: Path, folder: Path) -> Iterator[str]:
+    import sqlalchemy as sa
+
+    if store == "sqlite":
+        path = folder / f"{dump.stem}.db"
+        if not path.exists():
+            fill(f"sqlite:///{path}", dump)
+        yield f"sqlite:///{path}"
+        return
+    admin = sa.create_engine(ADMIN[store], isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    try:
+        with admin.connect() as server:
+            server.execute(sa.text(f"DROP DATABASE IF EXISTS {NAME}"))
+            server.execute(sa.text(f"CREATE DATABASE {NAME}"))
+    except sa.exc.OperationalError as error:
+        pytest.skip(f"no {store} server: {str(error)[:80]}")
+    try:
+        fill(ADMIN[store].rpartition("/")[0] + f"/{NAME}", dump)
+        yield URLS[store] + NAME
+    finally:
+        with admin.connect() as server:
+            server.execute(sa.text(f"DROP DATABASE IF EXISTS {NAME}"))
+
+
+def fill(url: str, dump: Path) -> None:
+    """Tables typed by their first row: text, whole numbers, doubles, truth."""
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        for table, rows in content(dump).items():
+            sheet = sa.Table(table, sa.MetaData(), *(sa.Column(n, kind(n, v)) for n, v in rows[0].items()))
+            sheet.create(connection)
+            connection.execute(sheet.insert(), rows)
+    engine.dispose()
+
+
+def kind(name: str, value: object) -> Any:
+    import sqlalchemy as sa
+
+    if isinstance(value, bool):
+        return sa.Boolean()
+    if isinstance(value, str):
+        return sa.String(120)
+    return sa.Integer() if name in ("id", "code", "level", "goods_id", "building_id") else sa.Double()
