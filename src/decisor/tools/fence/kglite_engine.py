@@ -7,18 +7,28 @@ have them. What ``properties(n)`` and ``keys(n)`` return still holds ``id`` and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.fence import cypher_guard, graph_values
+from decisor.tools.fence.cypher_tokens import clean, tokens
 from decisor.tools.fence.engine import Caps
 from decisor.tools.fence.values import table
 from decisor.types import Table, Value
 
 ADDED = ("id", "title", "type")
 LOOKED_AT = 200
+SPELT = {
+    "PERCENTILECONT": "percentile_cont",
+    "PERCENTILEDISC": "percentile_disc",
+    "UPPER": "toUpper",
+    "LOWER": "toLower",
+    "CHAR_LENGTH": "size",
+    "CHARACTER_LENGTH": "size",
+}
+"""Functions that kglite has under another name."""
 
 
 @dataclass(eq=False)
@@ -29,7 +39,7 @@ class KgliteEngine:
     own: Mapping[str, frozenset[str]]
 
     def check(self, statement: str) -> str:
-        return cypher_guard.check(statement)
+        return respelled(cypher_guard.check(statement))
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         import kglite
@@ -70,6 +80,19 @@ class KgliteEngine:
 
     def close(self) -> None:
         self.graph = None
+
+
+def respelled(statement: str) -> str:
+    """
+    >>> respelled("MATCH (n) RETURN percentileCont(n.upper, 0.5)")
+    'MATCH (n) RETURN percentile_cont(n.upper, 0.5)'
+    """
+    found = tokens(statement)
+    names = [
+        SPELT.get(token.key, token.text) if token.kind == "word" and after.text == "(" else token.text
+        for token, after in zip(found, [*found[1:], *found[-1:]], strict=True)
+    ]
+    return clean(tuple(replace(token, text=name) for token, name in zip(found, names, strict=True)))
 
 
 def connect(url: str, caps: Caps) -> KgliteEngine:
