@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from servers.arcadedb_server import arcadedb_server
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.cypher import CypherTool
 from decisor.tools.fence.engine import Caps
 from decisor.tools.graph_load import Edge, Node, load
+from servers.arcadedb_server import arcadedb_server
 
 pytestmark = [
     pytest.mark.bolt,
