@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, get_args, get_type_hints
 
 from decisor.errors import SetupError
+from decisor.techniques.heuristic import Heuristic
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.single_rag import SingleRAG
@@ -16,6 +17,7 @@ from decisor.types import Technique
 TECHNIQUES: dict[str, type] = {"plan_rag": PlanRAG, "iter_rag": IterRAG, "single_rag": SingleRAG}
 if find_spec("decisor.techniques.exact"):
     TECHNIQUES["exact"] = import_module("decisor.techniques.exact").Exact
+TECHNIQUES["heuristic"] = Heuristic
 
 
 def technique(name: str, **settings: str) -> Technique:
