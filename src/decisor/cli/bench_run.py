@@ -43,7 +43,7 @@ class Setup:
     lm: LM = field(default_factory=NoLM)
     url: str | None = None
     at_once: int = 8
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     traces: Path | None = None
 
     def made(self) -> Technique:

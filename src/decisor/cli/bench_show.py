@@ -57,7 +57,9 @@ def table(scenario: str, told: Summary, setup: Setup, seconds: float) -> Table:
     """Ours first, the published figures below it, marked as such."""
     from rich.table import Table
 
-    made = Table(title=f"Decision QA, {scenario}, {setup.form} (accuracy in %)", title_justify="left", caption_justify="left")
+    made = Table(
+        title=f"Decision QA, {scenario}, {setup.form} (accuracy in %)", title_justify="left", caption_justify="left"
+    )
     for name in ("who", "technique", "strict", "95 %", "with ties", "questions"):
         made.add_column(name, justify="left" if name in ("who", "technique") else "right")
     low, high = told.interval
@@ -69,7 +71,9 @@ def table(scenario: str, told: Summary, setup: Setup, seconds: float) -> Table:
     for row in published(scenario, setup.form):
         form = "" if row.form else " (mean of both forms)"
         made.add_row("published", row.technique + form, f"{row.accuracy:.1f}", "", "", "")
-    made.caption = f"Published: {row.source}. On the release, a reader of the printed rules reaches {CEILING[scenario]} at most."
+    made.caption = (
+        f"Published: {row.source}. On the release, a reader of the printed rules reaches {CEILING[scenario]} at most."
+    )
     return made
 
 

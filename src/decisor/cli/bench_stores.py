@@ -33,6 +33,7 @@ class Stores:
     url: str | None = None
     waiting: Counter[str] = field(default_factory=Counter)
     opened: dict[str, asyncio.Task[Tool]] = field(default_factory=dict)
+    closing: list[asyncio.Task[None]] = field(default_factory=list)
 
     def expect(self, worlds: Iterable[World]) -> None:
         self.waiting.update(self.key(world) for world in worlds)
@@ -51,7 +52,7 @@ class Stores:
         finally:
             self.waiting[key] -= 1
             if not self.waiting[key]:
-                await (await self.opened.pop(key)).close()
+                self.closing.append(asyncio.create_task(close(self.opened.pop(key))))
 
     async def _open(self, world: World) -> Tool:
         if self.url:
@@ -62,13 +63,17 @@ class Stores:
         return await open_database(f"sqlite:///{path}")
 
     async def close(self) -> None:
-        """What a failed run left open."""
-        for task in self.opened.values():
-            if task.done() and not task.cancelled() and task.exception() is None:
-                await task.result().close()
-            else:
-                task.cancel()
+        """Waits until everything is closed, what a failed run left open too."""
+        self.closing += [asyncio.create_task(close(opening)) for opening in self.opened.values()]
         self.opened.clear()
+        await asyncio.gather(*self.closing)
+
+
+async def close(opening: asyncio.Task[Tool]) -> None:
+    """Close a tool once it is open; nothing where it could not be opened."""
+    await asyncio.wait([opening])
+    if opening.exception() is None:
+        await opening.result().close()
 
 
 def load(world: World, path: Path, form: str) -> None:
@@ -80,7 +85,9 @@ def load(world: World, path: Path, form: str) -> None:
         raise SetupError("Load the graph form first, and name it: decisor bench dqa run --form graph --db URL")
     kinds: Mapping[str, Any] = LOCATING if isinstance(world.data, LocatingData) else BUILDING
     rows = (getattr(world.data, field.name) for field in fields(world.data))
-    load_sqlite({name: (kind.__annotations__, table) for (name, kind), table in zip(kinds.items(), rows)}, path)
+    load_sqlite(
+        {name: (kind.__annotations__, table) for (name, kind), table in zip(kinds.items(), rows, strict=True)}, path
+    )
 
 
 def load_sqlite(tables: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[Any, ...]]]], path: Path) -> None:
