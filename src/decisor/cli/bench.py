@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,9 +52,11 @@ def run_command(
     if traces:
         traces.mkdir(parents=True, exist_ok=True)
     setup = Setup(
-        technique, form, read_settings(settings or []), lm_for(technique, lm), db, at_once,
-        Limits(calls=max_calls, seconds=max_seconds), traces,
+        technique, form, read_settings(settings or []), url=db, at_once=at_once,
+        limits=Limits(calls=max_calls, seconds=max_seconds), traces=traces,
     )  # fmt: skip
+    setup.made()  # a bad technique or setting is told before an LM is looked for
+    setup = replace(setup, lm=lm_for(technique, lm))
     ran, loaded = run_all(setup, data, scenario, limit, bar=sys.stderr.isatty() and not as_json)
     if as_json:
         print(json.dumps(document(ran, setup, loaded), ensure_ascii=False))
@@ -73,7 +76,6 @@ def run_all(setup: Setup, data: Path, scenario: str, limit: int | None, bar: boo
         raise SetupError(f"--scenario is locating, building or both, not {scenario!r}.")
     if setup.form not in FORMS:
         raise SetupError(f"--form is sql or graph, not {setup.form!r}.")
-    setup.made()  # a bad setting is told before anything is read
     began = time.monotonic()
     there = [name for name in SCENARIOS if (data / name / "questions").is_dir()]
     wanted = (there or list(SCENARIOS)) if scenario == "both" else [scenario]
@@ -124,4 +126,31 @@ def generate_command(
     if scenario not in ("locating", "building"):
         raise SetupError(f"--scenario is locating or building, not {scenario!r}.")
     made = generate("locating" if scenario == "locating" else "building", size, seed, out, questions)
+    print(f"{made.folder}: {made.questions} questions on {made.nodes:,} nodes and {made.edges:,} edges")
+
+
+@dqa.command("import")
+def import_command(
+    path: Annotated[Path, typer.Argument(help="A dump: .sql or .cql.")],
+    db: Annotated[str, typer.Option("--db", help="Where to, such as sqlite:///trade.db or postgresql://...")],
+) -> None:
+    """Load one database of the benchmark into a store, in file order, to the last digit."""
+    from decisor.benchmarks.dqa.load import load_database
+
+    began = time.monotonic()
+    asyncio.run(load_database(path, db))
+    print(f"{path.name} loaded in {time.monotonic() - began:.2f} s. Try: decisor bench dqa run --data DIR --db URL")
+
+
+@dqa.command("extract")
+def extract_command(
+    save: Annotated[Path, typer.Argument(help="A savegame as Clausewitz text.")],
+    definitions: Annotated[Path, typer.Option(help="The game's map file of trading nodes, or its file of goods.")],
+    out: Annotated[Path, typer.Option(help="A new folder.")],
+    questions: Annotated[int, typer.Option(min=1, help="At most so many.")] = 200,
+) -> None:
+    """Read a world from a savegame, simulate it, and write questions in the released layout."""
+    from decisor.benchmarks.dqa.extract import extract
+
+    made = extract(save, out, definitions, questions)
     print(f"{made.folder}: {made.questions} questions on {made.nodes:,} nodes and {made.edges:,} edges")

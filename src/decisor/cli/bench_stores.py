@@ -4,24 +4,17 @@ its last."""
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field, fields
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from decisor.cli.bench_cases import World
-from decisor.errors import SetupError
 from decisor.types import Tool
 
-KINDS = {"str": "VARCHAR(80)", "float": "DOUBLE", "int": "INTEGER", "bool": "BOOLEAN"}
-KEYS = {
-    "country": "country_name", "trade_node": "trade_node", "flow": "source, dest",
-    "node_country": "trade_node, country_name", "goods": "code", "building": "id",
-    "supply": "goods_id, building_id", "demand": "goods_id, building_id",
-}  # fmt: skip
+STORES = {"sql": "sqlite", "graph": "kglite"}
+ENDINGS = {"sql": ".db", "graph": ".kgl"}
 
 
 @dataclass
@@ -57,10 +50,11 @@ class Stores:
     async def _open(self, world: World) -> Tool:
         if self.url:
             return await open_database(self.url)
-        path = self.folder / f"{world.key}.db"
-        if not path.exists():
-            await asyncio.to_thread(load, world, path, self.form)
-        return await open_database(f"sqlite:///{path}")
+        from decisor.benchmarks.dqa.load import load_world
+
+        url = f"{STORES[self.form]}:///{self.folder / world.key}"
+        await load_world(world.data, url + ENDINGS[self.form])
+        return await open_database(url + ENDINGS[self.form])
 
     async def close(self) -> None:
         """Waits until everything is closed, what a failed run left open too."""
@@ -74,29 +68,6 @@ async def close(opening: asyncio.Task[Tool]) -> None:
     await asyncio.wait([opening])
     if opening.exception() is None:
         await opening.result().close()
-
-
-def load(world: World, path: Path, form: str) -> None:
-    """Fill a new database with a world that was read from its dump."""
-    from decisor.whatif.locating import LocatingData
-    from decisor.whatif.rows import BUILDING, LOCATING
-
-    if form == "graph":
-        raise SetupError("Load the graph form first, and name it: decisor bench dqa run --form graph --db URL")
-    kinds: Mapping[str, Any] = LOCATING if isinstance(world.data, LocatingData) else BUILDING
-    rows = (getattr(world.data, field.name) for field in fields(world.data))
-    load_sqlite(
-        {name: (kind.__annotations__, table) for (name, kind), table in zip(kinds.items(), rows, strict=True)}, path
-    )
-
-
-def load_sqlite(tables: Mapping[str, tuple[Mapping[str, Any], Sequence[tuple[Any, ...]]]], path: Path) -> None:
-    """New tables of (columns with the names of their types, rows), floats as 64-bit doubles, in a new file."""
-    with closing(sqlite3.connect(path)) as database, database:
-        for name, (columns, rows) in tables.items():
-            made = (f"{column} {KINDS[getattr(kind, '__forward_arg__', kind)]}" for column, kind in columns.items())
-            database.execute(f"CREATE TABLE {name} ({', '.join(made)}, PRIMARY KEY ({KEYS[name]}))")
-            database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
 
 
 async def open_database(url: str) -> Tool:

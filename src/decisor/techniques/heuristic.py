@@ -17,7 +17,7 @@ from decisor.errors import SetupError
 from decisor.run import Run
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Value
 
-HOME = re.compile(r"home node is \"([^\"]+)\"|steer trade to \"([^\"]+)\"", re.I)
+HOME = re.compile(r"home node is [\"']?([\w-]+(?: [\w-]+)*)", re.I)
 GOODS = re.compile(r"market price of (?:the goods )?[\"']?([\w -]+?)[\"']?(?:\s*[?.]|\s*$)", re.I | re.M)
 NOT_MINE = (
     'heuristic knows two kinds of question: where a country whose home node is "N" should put its merchant, '
@@ -36,7 +36,7 @@ class Heuristic:
             raise SetupError("heuristic needs a database: give one with --db URL.")
         if home := HOME.search(question.text):
             query, worth = LOCATING[tool], neighbour_worth
-            name = home[1] or home[2]
+            name = home[1]
         elif goods := GOODS.search(question.text):
             query, worth = BUILDING[tool], supplier_worth
             name = goods[1]
