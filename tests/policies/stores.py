@@ -56,7 +56,7 @@ async def opened(store: Store, dump: Path, folder: Path) -> AsyncIterator[Tool]:
         path = folder / f"{dump.stem}.kgl"
         if not path.exists():
             write_graph(dump, path)
-        tool: Tool = await cypher.CypherTool.open(f"kglite://{path}")
+        tool: Tool = await cypher.CypherTool.open(f"kglite:///{path}")
         yield tool
         await tool.close()
         return
