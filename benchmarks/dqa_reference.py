@@ -9,6 +9,7 @@ from collections import defaultdict
 
 from decisor.whatif.building import BuildingData
 from decisor.whatif.locating import LocatingData
+from decisor.whatif.rows import PowerRow
 
 
 def profit(data: LocatingData, country: str, place: str) -> float:
@@ -16,16 +17,19 @@ def profit(data: LocatingData, country: str, place: str) -> float:
     home = {row.country_name: row.home_node for row in data.countries}
     grown = {row.country_name: row.development for row in data.countries}
     node = {row.trade_node: row for row in data.nodes}
-    down = {name: [row.dest for row in data.flows if row.source == name] for name in node}
+    down: dict[str, list[str]] = {name: [] for name in node}
+    for edge_row in data.flows:
+        down[edge_row.source].append(edge_row.dest)
+    held_at: dict[str, list[PowerRow]] = {name: [] for name in node}
+    for held_row in data.powers:
+        held_at[held_row.trade_node].append(held_row)
     ingoing = {name: row.ingoing for name, row in node.items()}
     outgoing = {name: row.outgoing for name, row in node.items()}
     earned = 0.0
     for name in order(down):
         foreign = held = mine = 0.0
         votes: dict[int, float] = defaultdict(float)
-        for row in data.powers:
-            if row.trade_node != name:
-                continue
+        for row in held_at[name]:
             power = row.base_trading_power
             merchant = row.has_merchant or (row.country_name == country and name == place)
             if merchant:
@@ -36,11 +40,12 @@ def profit(data: LocatingData, country: str, place: str) -> float:
             if row.is_home:
                 continue
             foreign += power
-            goal = home[row.country_name]
-            steered = [e for e, dest in enumerate(down[name]) if dest == goal]
-            steered += [e for e, dest in enumerate(down[name]) if reaches(down, dest, goal)]
-            if merchant and steered:
-                votes[steered[0]] += power
+            if merchant:
+                goal = home[row.country_name]
+                steered = [e for e, dest in enumerate(down[name]) if dest == goal]
+                steered += [e for e, dest in enumerate(down[name]) if not steered and reaches(down, dest, goal)]
+                for edge in steered[:1]:
+                    votes[edge] += power
         total = node[name].total_power + held
         value = node[name].local_value + ingoing[name]
         if total:

@@ -12,6 +12,7 @@ from decisor.benchmarks.dqa import dumps
 from decisor.benchmarks.dqa.cases import Scenario, cases
 from decisor.benchmarks.dqa.load import load_database
 from decisor.errors import SetupError
+from decisor.tools.cypher import CypherTool
 from decisor.tools.sql import SqlTool
 from decisor.whatif import building, locating
 from decisor.whatif.ranking import rank
@@ -38,7 +39,9 @@ def drop(store: str, name: str) -> None:
 async def holds(url: str, scenario: Scenario) -> None:
     case = cases(DATA / "dqa", scenario, "sql")[1]
     await load_database(case.database, url)
-    tool = await SqlTool.open(url)
+    tool: SqlTool | CypherTool
+    graph = url.startswith(("kglite", "arcadedb"))
+    tool = await (CypherTool.open(url) if graph else SqlTool.open(url))
     try:
         found = await (locating.read(tool) if scenario == "locating" else building.read(tool))
         assert found == dumps.read(case.database)
@@ -49,7 +52,7 @@ async def holds(url: str, scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("url", ["sqlite:///{}/world.db", "duckdb:///{}/world.duckdb"])
+@pytest.mark.parametrize("url", ["sqlite:///{}/world.db", "duckdb:///{}/world.duckdb", "kglite:///{}/world.kgl"])
 async def test_an_embedded_store_keeps_a_world_as_it_was(url: str, scenario: Scenario, tmp_path: Path) -> None:
     await holds(url.format(tmp_path), scenario)
 

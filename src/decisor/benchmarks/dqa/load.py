@@ -1,4 +1,4 @@
-"""Loads one database of the benchmark into a relational store, typed, in file order, with float64 kept exact.
+"""Loads one database of the benchmark into a store, typed, in file order, with float64 kept exact.
 
 Columns and keys are the release's, with two changes: FLOAT becomes DOUBLE, and names may be longer. MariaDB and
 MySQL keep rows by primary key, so there each table has one more column ``ord``, invisible to ``SELECT *``.
@@ -53,9 +53,7 @@ async def load_world(world: World, url: str) -> None:
         "postgres": to_postgres,
         "mysql": to_mysql,
     }
-    if engine not in writers:
-        raise SetupError(f"A world is not loaded into {engine}; give sqlite, duckdb, postgresql or mysql.")
-    await asyncio.to_thread(writers[engine], world, place)
+    await asyncio.to_thread(writers.get(engine, to_graph), world, place)
 
 
 def tables_of(world: World) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
@@ -75,6 +73,13 @@ def schema(world: World, more: str = "", ending: str = "") -> Iterator[str]:
         notes = {column: str(getattr(note, "__forward_arg__", note)) for column, note in kind.__annotations__.items()}
         columns = ", ".join(f"{column} {TYPES[note]}" for column, note in notes.items())
         yield f"CREATE TABLE {name} ({columns}, {more}PRIMARY KEY ({KEYS[name]})){ending}"
+
+
+def to_graph(world: World, url: str) -> None:
+    from decisor.benchmarks.dqa.graphs import graph_of
+    from decisor.tools.graph_load import load
+
+    load(url, *graph_of(world))
 
 
 def to_sqlite(world: World, url: str) -> None:
