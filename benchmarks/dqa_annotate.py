@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 import dqa_reference
-
 from decisor.benchmarks.dqa import dumps
 from decisor.benchmarks.dqa.cases import DqaCase, Form, Scenario, cases
 from decisor.whatif.building import BuildingData, Semantics
