@@ -64,7 +64,8 @@ async def test_a_query_without_end_is_stopped_and_the_next_one_runs(worker: Work
 
 async def test_a_cancelled_query_does_not_answer_the_next_one(worker: Worker) -> None:
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(worker.run(FOREVER), 0.3)
+        async with asyncio.timeout(0.3):
+            await worker.run(FOREVER)
     assert (await worker.run("SELECT 2")).rows == ((2,),)
 
 

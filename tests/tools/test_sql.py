@@ -156,6 +156,13 @@ async def test_trusted_code_reads_in_bulk_and_cannot_write(tool: SqlTool) -> Non
     assert len((await tool.fetch("SELECT * FROM plant")).rows) == 3
 
 
+async def test_a_view_does_not_open_a_denied_table_of_an_embedded_database(url: str, tool: SqlTool) -> None:
+    if "127.0.0.1" in url:
+        pytest.skip("a server's own rights govern its views")
+    with pytest.raises(ToolError):
+        await tool.call("SELECT * FROM peek")
+
+
 async def test_parameters_are_bound_on_every_engine(tool: SqlTool) -> None:
     table = await tool.worker.run("SELECT city FROM plant WHERE id = :id", {"id": 2}, trusted=True)
     assert table.rows == (("Ghent",),)

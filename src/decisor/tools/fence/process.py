@@ -61,7 +61,8 @@ class Worker:
             if self.child is not None and self.child.stdin is not None:
                 self.child.stdin.close()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self.child.wait(), 1.0)
+                    async with asyncio.timeout(1.0):
+                        await self.child.wait()
             await self._kill()
 
     async def _ask(
@@ -98,7 +99,8 @@ class Worker:
         )
         hello = {"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)}
         try:
-            reply = await asyncio.wait_for(_send(child, hello), START_SECONDS)
+            async with asyncio.timeout(START_SECONDS):  # wait_for may lose a cancellation on Python 3.11
+                reply = await _send(child, hello)
         except BaseException as error:
             await self._kill()
             if isinstance(error, TimeoutError | EOFError | ConnectionError):

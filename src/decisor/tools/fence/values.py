@@ -26,8 +26,12 @@ def plain(value: Any, cell_chars: int, depth: int = 0) -> Value:
     >>> plain(float("nan"), 100), plain(b"abc", 100), plain(datetime.date(2024, 1, 3), 100)
     ('NaN', "x'616263' (3 bytes)", '2024-01-03')
     """
+    if value is None or type(value) is bool or (type(value) is int and -MAX_EXACT < value < MAX_EXACT):
+        return value  # the common cells, before the slower match
+    if type(value) is str and len(value) <= cell_chars:
+        return value
     match value:
-        case None | bool():
+        case bool():
             return value
         case int():
             return value if abs(value) < 10**300 else clip(f"about 10^{int(value.bit_length() * 0.30103)}", cell_chars)
