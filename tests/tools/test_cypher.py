@@ -68,6 +68,11 @@ async def test_a_misspelt_name_is_answered_with_a_close_one(graph: CypherTool) -
     assert "Did you mean name?" in (await graph.call("MATCH (p:Person) RETURN p.nam")).note
 
 
+async def test_names_of_variables_and_keys_of_maps_are_not_taken_for_misspelt_labels(graph: CypherTool) -> None:
+    for statement in ("RETURN [x IN [1, 2] | x * x] AS y", "WITH {create: 1} AS m RETURN m.create AS a"):
+        assert (await graph.call(statement)).note == ""
+
+
 async def test_an_error_carries_the_message_of_the_engine(graph: CypherTool) -> None:
     with pytest.raises(ToolError, match="Undefined variable") as error:
         await graph.call("MATCH (p:Person) RETURN q.name")

@@ -64,6 +64,7 @@ def test_every_benign_statement_is_allowed(statement: str) -> None:
         "RETURN 1)",
         "MATCH (n) RETURN n UNION",
         "EXPLAIN CREATE (:X)",
+        "MATCH (n) WHERE n.x = 1.DELETE [n][0] RETURN n",
         "LOAD CSV FROM 'file:///etc/passwd' AS l RETURN l",
         "",
         ";",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import itertools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from decisor.errors import ToolError
-from decisor.tools.fence.cypher_tokens import tokens
+from decisor.tools.fence.cypher_tokens import Token, tokens
 from decisor.tools.fence.process import Worker
 from decisor.types import Table
 
@@ -118,35 +118,45 @@ def near_names(statement: str, schema: GraphSchema) -> str:
     except ToolError:
         return ""
     names = {*schema.labels, *schema.types}
-    complaints: list[str] = []
-    made = {b.key for a, b in itertools.pairwise(found) if a.key == "AS" or b.kind == "parameter"}
+    complaints = [
+        _complaint("label or relationship type", name, names) for name in _label_names(found) if name not in names
+    ]
+    known = schema.property_names
     for before, token, after in zip(found, found[1:], [*found[2:], None], strict=False):
-        if token.kind not in ("word", "name") or (after is not None and after.text == "("):
-            continue
-        name = token.text if token.kind == "word" else token.key
-        if before.text in (":", "|") and names and _labelish(found, before, token) and name not in names:
-            complaints.append(_complaint("label or relationship type", name, names))
-        elif before.text == "." and token.key not in made and name not in schema.property_names:
-            complaints.append(_complaint("property", name, schema.property_names))
+        called = after is not None and after.text == "("
+        if before.text == "." and token.kind in ("word", "name") and not called and _name(token) not in known:
+            complaints.append(_complaint("property", _name(token), known))
     return " ".join(dict.fromkeys(filter(None, complaints)))
 
 
-def _labelish(found: tuple[Any, ...], colon: Any, token: Any) -> bool:
-    """Whether the colon stands in (..) or [..], not in a map, where a value follows."""
-    open_ones: list[str] = []
-    for one in found:
-        if one is token:
-            break
-        if one.text in ("(", "[", "{"):
-            open_ones.append(one.text)
-        elif one.text in (")", "]", "}") and open_ones:
-            open_ones.pop()
-    return bool(open_ones) and open_ones[-1] != "{" and (colon.text == ":" or open_ones[-1] in "([")
+def _label_names(found: Sequence[Token]) -> list[str]:
+    """Names after a colon that is in no map, and those joined to them by ``|``.
+
+    >>> _label_names(tokens("MATCH (a:A {x: b})-[:C|D]->() RETURN [e IN f | g]"))
+    ['A', 'C', 'D']
+    """
+    brackets, names, chain = [""], list[str](), False
+    for before, token in itertools.pairwise(found):
+        if before.text in ("(", "[", "{"):
+            brackets.append(before.text)
+        elif before.text in (")", "]", "}") and len(brackets) > 1:
+            brackets.pop()
+        after_colon = before.text == ":" and brackets[-1] != "{"
+        if token.kind in ("word", "name") and (after_colon or (before.text in ("|", "&") and chain)):
+            names.append(_name(token))
+            chain = True
+        elif token.text not in ("|", "&", ":"):
+            chain = False
+    return names
+
+
+def _name(token: Token) -> str:
+    return token.text if token.kind == "word" else token.key
 
 
 def _complaint(what: str, name: str, known: Iterable[str]) -> str:
     lower = {one.lower(): one for one in known}
-    near = difflib.get_close_matches(name.lower(), lower, 1, 0.6)
+    near = difflib.get_close_matches(name.lower(), lower, 1, 0.75 if what == "property" else 0.6)
     if what == "label or relationship type" or near:
         hint = f" Did you mean {lower[near[0]]}?" if near else f" There are {', '.join(sorted(lower.values())[:20])}."
         return f"There is no {what} {name}.{hint}"

@@ -117,8 +117,8 @@ class _Walk:
                 raise refuse("the brackets do not match")
             self.brackets.pop()
             self.complete = True
-        elif text == "$":
-            raise refuse("a dynamic name")
+        elif text == "$" or (text == "." and self.near(-1).kind == "number"):
+            raise refuse("a dynamic name, or a dot after a number")
         else:
             star = text == "*" and not self.complete
             self.complete = star and self.near(-1).key in ("WITH", "RETURN", "DISTINCT", ".", "COUNT", "(", "YIELD")
