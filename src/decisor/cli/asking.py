@@ -7,7 +7,6 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,8 +201,9 @@ def cited(decision: Decision, trace: Trace) -> tuple[Record, ...]:
 async def open_any(url: str) -> Tool:
     """SQL or graph, by the URL. Raises SetupError where it cannot be opened."""
     if url.partition(":")[0] in ("kglite", "arcadedb", "bolt", "bolt+s", "neo4j", "neo4j+s"):
-        graph: Tool = await import_module("decisor.tools.cypher").CypherTool.open(url)
-        return graph
+        from decisor.tools.cypher import CypherTool
+
+        return await CypherTool.open(url)
     from decisor.tools.sql import SqlTool
 
     return await SqlTool.open(url)

@@ -1,0 +1,166 @@
+"""The command, as a person types it: what it prints, and its exit codes."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.cli import run
+from servers.openai_server import serve_threaded
+
+MODEL = """
+measure = "monthly cost"
+goal = "min"
+candidates = "SELECT name FROM site WHERE is_open = 0"
+change = ["UPDATE site SET is_open = 1 WHERE name = :candidate"]
+outcome = "SELECT sum(rent) FROM site WHERE is_open = 1"
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_lm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("DECISOR_LM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+@pytest.fixture
+def sites(tmp_path: Path) -> Path:
+    path = tmp_path / "sites.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE site (name TEXT, rent REAL, is_open INTEGER)")
+        rows = [("ash", 900.0, 1), ("oak", 700.0, 0), ("elm\x1b[31m[bold]", 400.0, 0)]
+        database.executemany("INSERT INTO site VALUES (?, ?, ?)", rows)
+    return path
+
+
+@pytest.mark.parametrize("name", ["supply", "trade"])
+@pytest.mark.parametrize("form", ["sql", "graph"])
+def test_an_example_is_decided_without_data_or_a_model(
+    name: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ask", "--example", name, "--form", form, "--lm", "none"]) == 0
+    said = capsys.readouterr().out
+    for part in ("Question:", "Decision:", "Ranking:", "Evidence", "█", "No LM planned this", "--lm MODEL"):
+        assert part in said
+
+
+def test_json_is_one_object_with_the_ranking_the_records_and_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ask", "--example", "trade", "--lm", "none", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["answer"] == told["ranking"]["options"][0]["name"]
+    assert told["evidence"]["records"][0]["id"] == told["evidence"]["ids"][0]
+    assert (told["technique"], told["lm"], told["stopped"], told["usage"]["calls"]) == ("exact", None, "answered", 0)
+
+
+def test_a_model_file_decides_on_a_persons_own_data_and_nothing_steers_the_terminal(
+    sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "sites.toml"
+    model.write_text(MODEL)
+    assert run(["ask", "Which site?", "--db", str(sites), "--model", str(model), "--lm", "none"]) == 0
+    said = capsys.readouterr().out
+    assert "Decision: elm[31m[bold]" in said
+    assert "\x1b" not in said
+    assert "1,300" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["ask", "Which?"], "--db URL"),
+        (["ask", "--example", "moon"], "supply, trade"),
+        (["ask", "Which?", "--db", "sqlite:////nowhere/x.db", "--lm", "none"], "nowhere"),
+        (["ask", "--example", "trade", "-t", "exact", "-o", "speed=1"], "exact has no speed"),
+        (["ask", "--example", "trade", "-t", "plan_rag", "--lm", "none"], "asks an LM"),
+        (["ask", "--example", "trade", "--lm", "nosuch"], "nosuch"),
+        (["ask", "--example", "trade", "--trace", "/nowhere/x.jsonl", "--lm", "none"], "Cannot write the trace"),
+        (["trace", "/nowhere/x.jsonl"], "Cannot read the trace"),
+        (["doctor", "--statements", "x.jsonl"], "--db URL"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_with_what_to_do(
+    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    said = capsys.readouterr().err
+    assert complaint in said
+    assert said.count("\n") == 1
+    assert "Traceback" not in said
+
+
+def test_data_without_a_decision_model_and_no_lm_say_how_to_name_one(
+    sites: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ask", "Which site?", "--db", str(sites), "--lm", "none", "--json"]) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert "--lm MODEL" in told["error"] and "--model FILE.toml" in told["error"] and told["exit"] == 2
+
+
+def replies(request: dict[str, Any]) -> str:
+    if len(request["messages"]) and "oak" in request["messages"][-1]["content"]:
+        return "Final answer: oak\nBecause: its rent is 700 [o1.r1]"
+    query = "Action: sql\nAction input: SELECT * FROM site WHERE name = 'oak'"
+    return f"Plan: [Step 1: look at the rents, Step 2: take the lowest]\nCurrent step: Step 1\nThought: rents\n{query}"
+
+
+def test_an_lm_plans_and_the_trace_tells_the_story(
+    sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    with serve_threaded(replies) as url:
+        code = run(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--trace", str(trace)])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    for part in ("Plan", "1. look at the rents", "SELECT * FROM site", "1 row", "Decision: oak", "2 LM calls to toy"):
+        assert part in said
+    assert run(["trace", str(trace)]) == 0
+    story = capsys.readouterr().out
+    for part in ("Which site?", "1. look at the rents", "Decision: oak", "[o1.r1]", "price unknown"):
+        assert part in story
+
+
+def test_a_limit_is_exit_code_3(sites: Path) -> None:
+    def never(request: dict[str, Any]) -> str:
+        return "Plan: [Step 1: look]\nThought: x\nAction: sql\nAction input: SELECT 1 AS one"
+
+    with serve_threaded(never) as url:
+        assert run(["ask", "Which?", "--db", str(sites), "--lm", f"toy@{url}", "--calls", "3"]) == 3
+
+
+def test_an_lm_that_is_not_there_is_exit_code_1(sites: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["ask", "Which?", "--db", str(sites), "--lm", "toy@http://127.0.0.1:9/v1", "--seconds", "20"]
+    assert run(words) == 1
+    assert "The LM failed" in capsys.readouterr().err
+
+
+def test_doctor_judges_statements_without_running_them(
+    sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "statements.jsonl"
+    path.write_text('{"id": "a", "statement": "SELECT 1"}\n{"id": "b", "statement": "DROP TABLE site"}\n')
+    assert run(["doctor", "--db", str(sites), "--statements", str(path), "--json"]) == 0
+    first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert first == {"id": "a", "statement": "SELECT 1", "allowed": True, "reason": ""}
+    assert not second["allowed"] and second["reason"]
+
+
+def test_doctor_tests_the_lm_and_the_database(sites: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve_threaded(lambda request: "ready") as url:
+        assert run(["doctor", "--lm", f"toy@{url}", "--db", str(sites), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["lm_test"]["text"] == "ready"
+    assert told["database"]["ok"] and "rent" in told["database"]["schema"]
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert run(["ask", "--help"]) == 0
+    assert "--example" in capsys.readouterr().out
+    assert run(["techniques"]) == 0
+    assert "plan_rag" in capsys.readouterr().out
