@@ -1,0 +1,75 @@
+"""What the docs promise: every technique, tool and setting has its place, every option is listed, the code runs."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from decisor.techniques import TECHNIQUES
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TOOLS = ("sql", "cypher", "whatif", "calculator")
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+
+
+def test_every_technique_and_each_of_its_settings_is_in_the_docs() -> None:
+    text = (ROOT / "docs" / "techniques.md").read_text("utf-8")
+    for name, kind in TECHNIQUES.items():
+        assert f"## {name}\n" in text
+        section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        assert not [field.name for field in fields(kind) if f"`{field.name}" not in section], name
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_tool_has_its_heading(tool: str) -> None:
+    headings = [line for page in PAGES for line in page.read_text("utf-8").splitlines() if line.startswith("#")]
+    assert any(re.search(rf"\b{tool}\b", heading) for heading in headings)
+
+
+@pytest.mark.parametrize("command", ["ask", "trace", "doctor"])
+def test_every_option_of_the_command_is_in_the_docs(command: str) -> None:
+    text = (ROOT / "docs" / "command.md").read_text("utf-8")
+    told = subprocess.run(
+        [sys.executable, "-m", "decisor", command, "--help"], capture_output=True, text=True, check=True, env=env()
+    ).stdout
+    section = text.partition(f"## decisor {command}\n")[2].partition("\n## ")[0]
+    options = set(re.findall(r"(?<![\w-])--[a-z]+", told)) - {"--help"}
+    assert options
+    assert not [option for option in options if option not in section]
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    wrong = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in PAGES
+        for target in LINK.findall(page.read_text("utf-8"))
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    """The blocks of a page run as one program, in an empty folder."""
+    program = tmp_path / "page.py"
+    program.write_text("\n\n".join(blocks(page)), "utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", program.name], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env=env(), check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+def env() -> dict[str, str]:
+    """Ours, without an LM, with the source in the path."""
+    kept = {key: value for key, value in os.environ.items() if "OPENAI" not in key and "ANTHROPIC" not in key}
+    return kept | {"PYTHONPATH": str(ROOT / "src"), "DECISOR_LM": "none", "COLUMNS": "200"}
