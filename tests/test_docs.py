@@ -42,7 +42,7 @@ def test_every_option_of_the_command_is_in_the_docs(command: str) -> None:
         [sys.executable, "-m", "decisor", command, "--help"], capture_output=True, text=True, check=True, env=env()
     ).stdout
     section = text.partition(f"## decisor {command}\n")[2].partition("\n## ")[0]
-    options = set(re.findall(r"(?<![\w-])--[a-z]+", told)) - {"--help"}
+    options = set(re.findall(r"^ +(?:-\w, )?(--[a-z]+)", told, re.M)) - {"--help"}
     assert options
     assert not [option for option in options if option not in section]
 
