@@ -8,9 +8,11 @@ import pytest
 from decisor.benchmarks.dqa.dumps import read
 from decisor.benchmarks.dqa.generate import Scenario, generate
 from decisor.benchmarks.examples import example
+from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques.exact import Exact
+from decisor.tools.cypher import CypherTool
 from decisor.tools.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.tools.whatif import WhatIfTool
@@ -77,6 +79,30 @@ async def test_a_model_file_runs_on_a_copy_of_a_real_database(kind: str, tmp_pat
         await sql.close()
     assert [(option.name, option.outcome) for option in ranking.options] == [("a", 2.75), ("b", 3.25)]
     assert untouched == ((4.0,),)
+
+
+GRAPH = """
+measure = "level"
+goal = "max"
+candidates = "SELECT id FROM building"
+outcome = "SELECT level FROM building WHERE id = :candidate"
+[copy]
+building = "MATCH (b:Building) RETURN b.id AS id, b.level AS level"
+"""
+
+
+async def test_a_model_file_runs_on_a_graph_through_its_copy_queries(tmp_path: Path) -> None:
+    graph = await CypherTool.open(example("supply", tmp_path).graph_url)
+    try:
+        ranking = rank(await load(parse_model(GRAPH), graph), trials=0)
+        with pytest.raises(SetupError, match="needs \\[copy\\]"):
+            await load(parse_model(GRAPH.partition("[copy]")[0]), graph)
+        with pytest.raises(SetupError, match="building cannot be copied"):
+            await load(parse_model(GRAPH.replace("MATCH", "MATSCH")), graph)
+    finally:
+        await graph.close()
+    assert ranking.options[0].outcome >= ranking.options[-1].outcome
+    assert len(ranking.options) == 55
 
 
 def make(kind: str, path: Path, statements: list[str]) -> None:

@@ -43,7 +43,7 @@ class Exact:
             ranking,
             plan=(
                 "Compute the outcome of every candidate.",
-                f"Take the one with the {ranking.goal} {ranking.measure}.",
+                f"Take the {extreme(ranking)} {ranking.measure}.",
             ),
             reasons=reasons(ranking),
         )
@@ -58,11 +58,14 @@ def evidence(observation: Observation, ranking: Ranking) -> Evidence:
     return Evidence(tuple(record.id for record in cited), (Figure(f"{ranking.options[0].outcome:.6g}", support),))
 
 
+def extreme(ranking: Ranking) -> str:
+    return "largest" if ranking.goal == "max" else "smallest"
+
+
 def reasons(ranking: Ranking) -> tuple[str, ...]:
     """Ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
-    extreme = "largest" if ranking.goal == "max" else "smallest"
-    told = [f"{best.name} gives the {extreme} {ranking.measure} of {count} candidates: {best.outcome:.6g}."]
+    told = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {count} candidates: {best.outcome:.6g}."]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:

@@ -91,8 +91,7 @@ async def load(model: ModelFile, source: Source) -> Scratch:
     """The model on a scratch copy of the source.
 
     Raises:
-        SetupError: a table or statement does not fit; the message names it.
-        ToolError: the source refuses or fails to be read.
+        SetupError: a table or statement does not fit, or the source cannot be read; the message names it.
     """
     queries = dict(model.copy) or {name: f"SELECT * FROM {quoted(name)}" for name in await _tables(source)}
     copies = {name: await _whole(name, query, source) for name, query in queries.items()}
@@ -116,7 +115,10 @@ async def _tables(source: Source) -> list[str]:
 
 
 async def _whole(name: str, query: str, source: Source) -> Table:
-    table = await source.fetch(query)
+    try:
+        table = await source.fetch(query)
+    except ToolError as error:
+        raise SetupError(f"{name} cannot be copied: {error}") from error
     if table.truncated:
         raise SetupError(f"{name} is too large to copy whole; narrow its query in [copy].")
     return table
