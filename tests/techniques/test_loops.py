@@ -51,7 +51,7 @@ async def test_it_replans_when_an_observation_breaks_the_plan(box: Toolbox) -> N
     again = f"Re-plan: Y, the column is called km\nPlan: [Step 1: read km, Step 2: decide]\n{LOOK}"
     decision, seen, run = await ask(PlanRAG(), [broken, again, "Re-plan: N\n" + ANSWER.replace("o1", "o2")], box)
     assert "no such column: length" in seen[1]
-    assert "[Step 1: read km, Step 2: decide]" in seen[2]
+    assert "Re-plan: Y, the column is called km\nPlan: [Step 1: read km, Step 2: decide]" in seen[2]
     (change,) = decision.replans
     assert (change.after_step, change.why, change.plan) == (1, "the column is called km", ("read km", "decide"))
     assert decision.plan == ("read km", "decide")

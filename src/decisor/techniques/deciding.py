@@ -21,12 +21,13 @@ LEFT_OUT = " \t\r\n.*_`\"'\u201c\u201d"
 
 @dataclass(frozen=True)
 class Story:
-    """What a technique has when it decides: the question, its steps, its plan and how that changed."""
+    """What a technique has when it decides: the question, its steps, its plan, how that changed, and how it began."""
 
     question: Question
     steps: tuple[Step, ...] = ()
     plan: tuple[str, ...] = ()
     replans: tuple[Replan, ...] = ()
+    first_plan: tuple[str, ...] = ()
 
     def decision(self, answer: str, because: str = "", stopped: Stopped = "answered") -> Decision:
         """The decision with the evidence it cites."""

@@ -63,7 +63,7 @@ class PlanRAG:
         """The first plan, or the new one where the model says so."""
         if not story.plan:
             run.trace.add("plan", run.span_id, plan=said.plan)
-            return replace(story, plan=said.plan)
+            return replace(story, plan=said.plan, first_plan=said.plan)
         if not (self.replan and said.replan and story.steps):
             return story
         change = Replan(len(story.steps), said.why or said.thought, said.plan)
@@ -75,10 +75,11 @@ class PlanRAG:
         system = SYSTEM.substitute(tools=run.env.describe(), form=form, last=self.max_steps)
         if not story.plan:
             return [Message("system", system), Message("user", FIRST.substitute(question=story.question))]
-        steps = show_steps(story.steps, thoughts=self.order != "paor")
+        steps = show_steps(story.steps, self.order != "paor", story.replans)
         left = self.max_steps - len(story.steps)
         next_ = NEXT_OR_REPLAN if self.replan else NEXT
-        user = LATER.substitute(question=story.question, plan=show_plan(story.plan), steps=steps, left=left, next=next_)
+        plan = show_plan(story.first_plan)
+        user = LATER.substitute(question=story.question, plan=plan, steps=steps, left=left, next=next_)
         return [Message("system", system), Message("user", user)]
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from decisor.types import Observation, Record, Step, Value
+from decisor.types import Observation, Record, Replan, Step, Value
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f|\"\[\]\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 MAX_CHARS = 24_000
@@ -69,16 +69,19 @@ def show_observation(observation: Observation) -> str:
     return "\n".join(lines)
 
 
-def show_steps(steps: Sequence[Step], thoughts: bool = True) -> str:
-    """All steps so far, in the labels the model itself uses."""
+def show_steps(steps: Sequence[Step], thoughts: bool = True, replans: Sequence[Replan] = ()) -> str:
+    """All steps so far, in the labels the model itself uses, and where its plan changed."""
+    changes = {replan.after_step: replan for replan in replans}
     parts: list[str] = []
-    for step in steps:
+    for number, step in enumerate(steps, 1):
         if step.plan_step:
             parts.append(f"Current step: {step.plan_step}")
         if thoughts and step.thought:
             parts.append(f"Thought: {step.thought}")
         parts += [f"Action: {step.action.tool}", f"Action input: {step.action.input}"]
         parts.append(f"Observation:\n{show_observation(step.observation)}\n")
+        if change := changes.get(number):
+            parts.append(f"Re-plan: Y, {change.why}\nPlan: {show_plan(change.plan)}\n")
     return "\n".join(parts)
 
 
