@@ -51,8 +51,8 @@ endif
 
 .venv/dev: pyproject.toml | .venv/bin/python
 ifeq ($(UV),uv)
-	uv pip install --quiet --python $(BIN)/python -e '.[learned]' --group dev
+	uv pip install --quiet --python $(BIN)/python -e '.[arcadedb,learned]' --group dev
 else
-	$(BIN)/python -m pip install --quiet -e '.[learned]' --group dev
+	$(BIN)/python -m pip install --quiet -e '.[arcadedb,learned]' --group dev
 endif
 	@touch $@ .venv/base
