@@ -164,17 +164,22 @@ def cycle(
     """One round of inputs, outputs and supply, in place. Goods by candidates, or rows by candidates."""
     if chains.blocks:
         met = most_in * supply[chains.demand_goods]
-        np.divide(met, demand[chains.demand_goods], out=met, where=most_in > 0)
+        idle = None if most_in.all() else most_in == 0
+        np.divide(met, demand[chains.demand_goods], out=met, where=True if idle is None else ~idle)
         np.minimum(met, most_in, out=met)
-        np.divide(met, most_in, out=met, where=most_in > 0)
-        met[most_in <= 0] = 1.0  # who needs nothing lacks nothing
+        np.divide(met, most_in, out=met, where=True if idle is None else ~idle)
+        if idle is not None:
+            met[idle] = 1.0  # who needs nothing lacks nothing
         share = met[: chains.blocks[0]]
         start = chains.blocks[0]
         for size in chains.blocks[1:]:
             share[:size] += met[start : start + size]
             start += size
         share /= chains.inputs
-        output[chains.fed] = most_out[chains.fed] * share[chains.feeder]
+        if len(chains.fed) == len(output):
+            np.multiply(most_out, share[chains.feeder], out=output)
+        else:
+            output[chains.fed] = most_out[chains.fed] * share[chains.feeder]
     for goods, start, end in chains.slices:
         np.add.reduce(output[start:end], axis=0, out=supply[goods])
 
