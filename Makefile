@@ -41,7 +41,7 @@ else
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 endif
 
-.venv/base: pyproject.toml | .venv/bin/python
+.venv/base: pyproject.toml Makefile | .venv/bin/python
 ifeq ($(UV),uv)
 	uv pip install --quiet --python $(BIN)/python -e .
 else
@@ -49,7 +49,7 @@ else
 endif
 	@touch $@
 
-.venv/dev: pyproject.toml | .venv/bin/python
+.venv/dev: pyproject.toml Makefile | .venv/bin/python
 ifeq ($(UV),uv)
 	uv pip install --quiet --python $(BIN)/python -e '.[arcadedb,learned]' --group dev
 else
