@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol, runtime_checkable
 
 from decisor.aio import each
 from decisor.budget import Limits
@@ -21,6 +22,13 @@ from decisor.types import LM, Completion, Message, Sampling, Technique, Tool
 
 WITHOUT_LM = ("exact", "heuristic")
 WITHOUT_DATABASE = ("exact",)
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """An LM that holds connections."""
+
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,8 @@ async def run(cases: Sequence[Asked], setup: Setup, done: Callable[[Answered], N
             rows = dict(zip(order, await each(one, order, setup.at_once), strict=True))
         finally:
             await stores.close()
+            if isinstance(setup.lm, Closing):
+                await setup.lm.close()
     return Ran(tuple(rows[at] for at in range(len(cases))), time.monotonic() - began)
 
 

@@ -1,0 +1,83 @@
+"""The policy of the tests through the techniques, over HTTP: all questions x {sql, graph} x techniques.
+
+    python benchmarks/dqa_policy.py DIR [--limit N] [--form sql|graph] [--share 0.5]
+
+It checks the harness, not a model: a perfect policy has to reach 100 %. With a share of planted mistakes, it counts
+how often the failure analysis names the class that the mistake belongs to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections import Counter
+from itertools import groupby
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from decisor.cli.bench_cases import Asked, read_cases
+from decisor.cli.bench_run import Setup, run
+from decisor.evaluation.dqa_run import Answered
+from decisor.lms.http import OpenAICompatible
+from policies.dqa import DqaPolicy
+from servers.openai_server import serve
+
+TECHNIQUES: dict[str, tuple[str, dict[str, str]]] = {
+    "single_rag": ("single_rag", {}),
+    "iter_rag": ("iter_rag", {}),
+    "plan_rag": ("plan_rag", {}),
+    "plan_rag w/o replan": ("plan_rag", {"replan": "no"}),
+}
+CLASSES = {
+    "wrong_column": {"MIS"},
+    "bad_query": {"QUR"},
+    "forgotten_step": {"MIS"},
+    "wrong_candidate": {"CAN", "DEEP"},  # CAN where the candidate can change nothing
+}
+
+
+async def played(cases: list[Asked], form: str, label: str, share: float) -> list[tuple[Answered, str]]:
+    """Each answer with its planted mistake, '' where none was."""
+    technique, settings = TECHNIQUES[label]
+    rows: list[tuple[Answered, str]] = []
+    ordered = sorted(cases, key=lambda case: case.world.key)
+    for _, group in groupby(ordered, key=lambda case: case.world.key):
+        some = list(group)  # a text is the question of one world only
+        policy = DqaPolicy({str(one.case.question): one.case.gold for one in some}.__getitem__, share)
+        async with serve(policy) as url:
+            ran = await run(some, Setup(technique, form, settings, OpenAICompatible("policy", url)))
+        rows += [(row, policy.planted.get(str(one.case.question), "")) for row, one in zip(ran.rows, some, strict=True)]
+    return rows
+
+
+def report(scenario: str, form: str, label: str, rows: list[tuple[Answered, str]], seconds: float) -> None:
+    right = sum(row.right for row, _ in rows)
+    print(f"{scenario:9} {form:6} {label:20} {right}/{len(rows)} right  {seconds:.1f} s")
+    wrong = [(row, mistake) for row, mistake in rows if mistake and row.failure]
+    if wrong:
+        named = sum(row.failure in CLASSES[mistake] for row, mistake in wrong)
+        told = Counter(f"{mistake} -> {row.failure}" for row, mistake in wrong)
+        print(f"    class named: {named}/{len(wrong)}  " + ", ".join(f"{k} {v}" for k, v in sorted(told.items())))
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--form", choices=("sql", "graph"))
+    parser.add_argument("--share", type=float, default=0.0)
+    asked = parser.parse_args()
+    for form in [asked.form] if asked.form else ["sql", "graph"]:
+        for scenario in ("locating", "building"):
+            cases = read_cases(asked.data, scenario, form, asked.limit)
+            for label in TECHNIQUES:
+                began = time.monotonic()
+                rows = await played(cases, form, label, asked.share)
+                report(scenario, form, label, rows, time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
