@@ -3,10 +3,11 @@
 * QUR, query errors: a query was refused or failed, and what it asked for never came: no later query brought rows, or
   a needed value that the failed query named was never retrieved.
 * OTH, other: no answer could be read, or the run ended at a limit.
-* CAN, wrong candidates: the answer is a candidate that cannot change the outcome (a building that does not supply the
+* MIS, missing data: a needed value was neither queried nor computed (see ``missed``).
+* CAN, wrong candidates: the answer names no candidate, or
+  a candidate that cannot change the outcome (a building that does not supply the
   goods, a node where the country has no power), or the best one was never among the records, nor in a query, nor left
   to the database to pick (order by ... limit, min, max).
-* MIS, missing data: a needed value was neither queried nor computed (see ``missed``).
 * DEEP: everything was there, and the conclusion was still wrong.
 """
 
@@ -127,9 +128,9 @@ def classify(events: Sequence[Event], facts: Facts, answer: str, stopped: str = 
         return "QUR"
     if not answer or stopped != "answered":
         return "OTH"
-    if wrong_candidates(got, facts, answer) and not ranked(events):
-        return "CAN"
-    return "MIS" if missing else "DEEP"
+    if missing:
+        return "MIS"
+    return "CAN" if wrong_candidates(got, facts, answer) and not ranked(events) else "DEEP"
 
 
 def query_errors(got: Sequence[Retrieval], missing: Sequence[str], scenario: str) -> bool:

@@ -16,7 +16,7 @@ from decisor.errors import BudgetExceeded, LMError, ModelMistake
 from decisor.evaluation import dqa_failures, dqa_replans
 from decisor.evaluation.dqa_failures import Facts, Failure
 from decisor.evaluation.dqa_replans import Replanned
-from decisor.evaluation.dqa_score import interval, score
+from decisor.evaluation.dqa_score import any_mention, interval, score
 from decisor.run import Run
 from decisor.trace import Event, Trace
 from decisor.types import LM, Decision, Environment, Question, Technique, Usage
@@ -102,7 +102,8 @@ def judge(case: Case, decision: Decision, events: Sequence[Event], spent: Usage,
     """Score a decision, and say what went wrong where it is wrong."""
     held = score(decision.answer, case.gold, case.candidates, case.ties)
     facts = Facts(case.scenario, case.gold, case.able)
-    failure = None if held.tie_right else dqa_failures.classify(events, facts, held.answer, decision.stopped)
+    named = held.answer or (decision.answer if not any_mention(decision.answer, case.candidates) else "")
+    failure = None if held.tie_right else dqa_failures.classify(events, facts, named, decision.stopped)
     return Answered(
         case.scenario, case.question_num, held.answer, case.gold, held.right, held.tie_right, decision.stopped,
         round(seconds, 6), decision.answer, decision.reasons, failure, dqa_failures.retrieved_by(events),

@@ -103,6 +103,12 @@ def mentions(texts: Sequence[str], names: Iterable[str], numbers: bool) -> set[s
     return {match[0] for text in texts for match in pattern.finditer(plain_name(text))}
 
 
+def any_mention(text: str, candidates: Sequence[str]) -> bool:
+    """Whether ``text`` names one or more candidates."""
+    numbers = bool(candidates) and all(name.isdigit() for name in candidates)
+    return bool(mentions([text], {plain_name(name) for name in candidates}, numbers))
+
+
 def interval(right: int, asked: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share, in percent.
 
