@@ -103,7 +103,7 @@ def connect(url: str, caps: Caps) -> ArcadeEngine:
     if not path.is_dir():
         raise SetupError(f"There is no graph at {path}. Check the path of --graph (arcadedb:///PATH).")
     import arcadedb_embedded
-    import jpype  # type: ignore[import-untyped]
+    import jpype
 
     start_jvm(max(256, caps.memory_mb * 2 // 3))
     factory = jpype.JClass("com.arcadedb.database.DatabaseFactory")(str(path))
