@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from decisor.benchmarks.dqa.dumps import sql_rows
+from decisor.benchmarks.dqa.load import load_database
+from decisor.tools.cypher import CypherTool
 from decisor.tools.sql import SqlTool
 from decisor.types import Tool
 
@@ -46,17 +49,36 @@ def content(dump: Path) -> dict[str, list[dict[str, Any]]]:
     return {name: rows for name, rows in found.items() if rows}
 
 
+@dataclass
+class BoltServer:
+    """``address``: the URL without the database. ``loaded``: databases that have their content."""
+
+    address: str
+    loaded: set[str] = field(default_factory=set)
+
+    async def url_of(self, dump: Path) -> str:
+        """The URL of the dump's database, which is filled the first time."""
+        url = f"{self.address}/{dump.stem}"
+        if dump.stem not in self.loaded:
+            await load_database(dump, url)
+            self.loaded.add(dump.stem)
+        return url
+
+
 @asynccontextmanager
-async def opened(store: Store, dump: Path, folder: Path) -> AsyncIterator[Tool]:
-    """The tool of a fresh database with the dump's content."""
+async def opened(store: Store, dump: Path, folder: Path, server: BoltServer | None = None) -> AsyncIterator[Tool]:
+    """The tool of a database with the dump's content; ``server`` is needed for Bolt only."""
     if store == "bolt":
-        pytest.skip("no Bolt server in these tests: see docs/tools.md")
+        assert server is not None
+        tool: Tool = await CypherTool.open(await server.url_of(dump))
+        yield tool
+        await tool.close()
+        return
     if store == "kglite":
-        cypher = pytest.importorskip("decisor.tools.cypher", reason="the tool cypher is not there yet")
         path = folder / f"{dump.stem}.kgl"
         if not path.exists():
             write_graph(dump, path)
-        tool: Tool = await cypher.CypherTool.open(f"kglite:///{path}")
+        tool = await CypherTool.open(f"kglite:///{path}")
         yield tool
         await tool.close()
         return

@@ -22,12 +22,15 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def arcadedb_server(folder: Path, database: str = "test") -> Iterator[str]:
-    """The URL of a fresh database, ``bolt://root:PASSWORD@127.0.0.1:PORT/DATABASE``. Its log is in the folder."""
+def arcadedb_server(folder: Path, database: str = "test", *more: str) -> Iterator[str]:
+    """The URL of a fresh database, ``bolt://root:PASSWORD@127.0.0.1:PORT/DATABASE``; ``more`` are made beside it.
+
+    The server's log is in the folder.
+    """
     password, bolt_port = secrets.token_urlsafe(16), free_port()
     with (folder / "server.log").open("wb") as log:
         script = Path(__file__).with_name("arcadedb_process.py")
-        command = [sys.executable, str(script), str(folder), str(free_port()), str(bolt_port), database]
+        command = [sys.executable, str(script), str(folder), str(free_port()), str(bolt_port), database, *more]
         server = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
         )

@@ -62,6 +62,24 @@ async def test_a_write_is_refused_and_changes_nothing(graph: CypherTool) -> None
     assert (await graph.fetch("MATCH (n) RETURN count(n) AS n")).rows == ((3,),)
 
 
+async def test_denied_labels_and_types_are_neither_read_nor_seen(graph: CypherTool, tmp_path: Path) -> None:
+    tool = await CypherTool.open(f"kglite:///{tmp_path}/people.kgl", deny=["City", "Place", "KNOWS"])
+    try:
+        for statement in (
+            "MATCH (c:City) RETURN c",
+            "MATCH (n) RETURN n",
+            "MATCH (:Person)-[r:KNOWS]->(:Person) RETURN r",
+        ):
+            with pytest.raises(ToolError) as refusal:
+                await tool.call(statement)
+            assert refusal.value.refused
+        assert "City" not in tool.describe() and "KNOWS" not in tool.describe() and "pop" not in tool.describe()
+        seen = await tool.call("MATCH (p:Person) RETURN p.name AS name ORDER BY name")
+        assert [record.fields["name"] for record in seen.records] == ["Ann", "Bob"]
+    finally:
+        await tool.close()
+
+
 async def test_a_misspelt_name_is_answered_with_a_close_one(graph: CypherTool) -> None:
     assert "Did you mean Person?" in (await graph.call("MATCH (p:Persn) RETURN p.name")).note
     assert "Did you mean KNOWS?" in (await graph.call("MATCH (p)-[:KNOW]->(q) RETURN q.name")).note

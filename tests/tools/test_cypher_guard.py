@@ -15,12 +15,16 @@ from decisor.errors import ToolError
 from decisor.tools.fence.cypher_guard import check
 
 
-def corpus(name: str) -> list[Any]:
+def corpus(name: str, *expected: str) -> list[Any]:
     path = DATA / "security" / f"{name}_cypher.jsonl"
     if not path.exists():
         return []
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    return [pytest.param(row["statement"], id=row["id"]) for row in rows if row["expected"] in ("refuse", "allow")]
+    return [
+        pytest.param(row["statement"], id=row["id"])
+        for row in rows
+        if row["expected"] in (expected or ("refuse", "allow"))
+    ]
 
 
 @pytest.mark.skipif(not corpus("hostile"), reason="the security corpus is not here (DECISOR_DATA)")
@@ -92,6 +96,64 @@ def test_ways_around_the_list_are_refused(statement: str) -> None:
 )
 def test_reading_goes_through_as_it_is_written(statement: str) -> None:
     assert check(statement) == statement
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MATCH (t:Token) RETURN t.value",
+        "MATCH (t:`token`) RETURN t.value",
+        "MATCH (c:City|Token) RETURN c",
+        "MATCH (c:City) WHERE c:Token RETURN c",
+        "MATCH (n) RETURN n",
+        "MATCH (n {name: 'Oslo'}) RETURN n",
+        "MATCH (n WHERE n.value > '') RETURN n",
+        "MATCH (WHERE true) RETURN 1",
+        "MATCH ($p) RETURN 1",
+        "MATCH (n:!City) RETURN n",
+        "MATCH (n:%) RETURN n",
+        "MATCH (n IS City) RETURN n",
+        "MATCH (c:City)-->(o:City) RETURN o",
+        "MATCH (c:City)-[r]->(o:City) RETURN r",
+        "MATCH p = (c:City)-[:LINK*1..3]->(o:City) RETURN p",
+        "MATCH p = (c:City)-[:LINK]->+(o:City) RETURN p",
+        "MATCH p = (c:City)-[:LINK]->{1,3}(o:City) RETURN p",
+        "MATCH (c:City)-[:OWNS]->() RETURN count(*)",
+        "MATCH (c:City) WITH 1 AS x MATCH (c) RETURN c",
+        "MATCH (c:City) RETURN [(c)-[:LINK]->(o:City) | o.name]",
+        "MATCH (c:City) RETURN COUNT { (c) }",
+        "MATCH (c:City) WHERE EXISTS((c)-[:LINK]->(o:City)) RETURN c",
+        "MATCH ANY (c)-[:LINK]->(o:City) RETURN c",
+        "CALL db.labels() YIELD label RETURN label",
+        "CALL db.index.fulltext.queryNodes('i', 'x') YIELD node RETURN node",
+        "SHOW INDEXES",
+        "EXPLAIN MATCH (t:Token) RETURN t",
+    ],
+)
+def test_where_names_are_denied_what_could_read_them_is_refused(statement: str) -> None:
+    with pytest.raises(ToolError) as refusal:
+        check(statement, frozenset({"token"}))
+    assert refusal.value.refused
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MATCH (c:City {name: 'Oslo'})-[r:LINK]->(:City) WHERE c.token IS NOT NULL AND (c.pop > 1) RETURN c, count(r)",
+        "MATCH (c:City) CALL (c) { MATCH (c:City)<-[:LINK]-(o:City) RETURN o } RETURN o.name, size([1, 2]) % 2",
+        "MATCH (c:City) WITH c, collect(c.name) AS names WHERE any(x IN names WHERE x = 'Oslo') RETURN names[0]",
+    ],
+)
+def test_where_names_are_denied_what_names_others_goes_through(statement: str) -> None:
+    assert check(statement, frozenset({"token"})) == statement
+
+
+@pytest.mark.skipif(not corpus("hostile", "policy"), reason="the security corpus is not here (DECISOR_DATA)")
+@pytest.mark.parametrize("statement", corpus("hostile", "policy"))
+def test_what_a_policy_must_forbid_is_refused_where_its_label_is_denied(statement: str) -> None:
+    with pytest.raises(ToolError) as refusal:
+        check(statement, frozenset({"token"}))
+    assert refusal.value.refused
 
 
 def test_what_is_run_holds_no_comment_no_version_and_no_escape() -> None:

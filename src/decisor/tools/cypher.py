@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,12 +26,15 @@ class CypherTool:
     form: Literal["cypher"] = "cypher"
 
     @classmethod
-    async def open(cls, url: str, name: str = "cypher", caps: Caps = Caps()) -> CypherTool:
+    async def open(cls, url: str, name: str = "cypher", caps: Caps = Caps(), deny: Sequence[str] = ()) -> CypherTool:
         """kglite:///PATH, arcadedb:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
+
+        ``deny``: labels and relationship types that may neither be read nor seen.
 
         Raises:
             SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
         """
+        caps = replace(caps, deny=(*caps.deny, *(label.lower() for label in deny)))
         worker = Worker(engine_of(url), url, caps)
         try:
             await worker.start()

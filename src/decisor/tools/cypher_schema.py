@@ -47,7 +47,11 @@ class GraphSchema:
 
 
 async def read_schema(worker: Worker) -> GraphSchema:
-    """Properties and their types are those of the first nodes and relationships of each kind."""
+    """Properties and their types are those of the first nodes and relationships of each kind.
+
+    Denied names are left out.
+    """
+    denied = set(worker.caps.deny)
 
     async def ask(query: str) -> Table:
         caps = replace(worker.caps, rows=10_000, bytes=10**7, cell_chars=10_000, seconds=BULK_SECONDS)
@@ -56,13 +60,16 @@ async def read_schema(worker: Worker) -> GraphSchema:
     labels: dict[str, int] = {}
     for names, number in (await ask("MATCH (n) RETURN labels(n) AS l, count(*) AS n ORDER BY n DESC")).rows:
         for name in _strings(names):
+            if name.lower() in denied:
+                continue
             labels[name] = labels.get(name, 0) + _count(number)
     links: dict[tuple[str, str, str], int] = {}
     query = "MATCH (a)-[r]->(b) RETURN labels(a) AS a, type(r) AS t, labels(b) AS b, count(*) AS n ORDER BY t"
     for source, kind, target, number in (await ask(query)).rows:
         for one in _strings(source):
             for two in _strings(target):
-                links[one, str(kind), two] = _count(number)
+                if not denied & {one.lower(), str(kind).lower(), two.lower()}:
+                    links[one, str(kind), two] = _count(number)
     properties = {}
     for name in labels:
         found = await ask(f"MATCH (n:{quoted(name)}) RETURN n LIMIT {LOOKED_AT}")

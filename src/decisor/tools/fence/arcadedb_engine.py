@@ -26,9 +26,10 @@ class ArcadeEngine:
     """``database`` is arcadedb_embedded's."""
 
     database: Any
+    deny: frozenset[str] = frozenset()
 
     def check(self, statement: str) -> str:
-        return cypher_guard.check(statement)
+        return cypher_guard.check(statement, self.deny)
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         import arcadedb_embedded
@@ -111,4 +112,4 @@ def connect(url: str, caps: Caps) -> ArcadeEngine:
         database = factory.open(jpype.JClass("com.arcadedb.engine.ComponentFile$MODE").READ_ONLY)
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as an ArcadeDB database: {error}") from error
-    return ArcadeEngine(arcadedb_embedded.Database(database))
+    return ArcadeEngine(arcadedb_embedded.Database(database), frozenset(caps.deny))

@@ -25,9 +25,10 @@ class BoltEngine:
 
     driver: Any
     database: str | None
+    deny: frozenset[str] = frozenset()
 
     def check(self, statement: str) -> str:
-        return cypher_guard.check(statement)
+        return cypher_guard.check(statement, self.deny)
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         import neo4j
@@ -105,4 +106,4 @@ def connect(url: str, caps: Caps) -> BoltEngine:
     except Exception as error:
         driver.close()
         raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
-    return BoltEngine(driver, database)
+    return BoltEngine(driver, database, frozenset(caps.deny))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from decisor.tools.fence import cypher_deny
 from decisor.tools.fence.cypher_tokens import Token, clean, refuse, tokens
 from decisor.tools.fence.cypher_words import (
     AFTER,
@@ -31,8 +32,8 @@ LONGEST = 20_000
 DEEPEST = 100
 
 
-def check(statement: str) -> str:
-    """The statement to run. Raises ToolError (refused) with the reason.
+def check(statement: str, deny: frozenset[str] = frozenset()) -> str:
+    """The statement to run. ``deny``: labels and types, in lower case. Raises ToolError (refused) with the reason.
 
     >>> check("MATCH (n:City) RETURN n.name; // all")
     'MATCH (n:City) RETURN n.name'
@@ -48,6 +49,8 @@ def check(statement: str) -> str:
     found, explains = _prefix(found)
     if not found:
         raise refuse("the statement is empty")
+    if deny:
+        cypher_deny.check(found, deny)
     if found[0].key == "SHOW" and len(found) == 2 and found[1].key in SHOWN:
         return clean(found)
     _Walk(found).whole()

@@ -14,7 +14,8 @@ from decisor.types import Table, Value
 class Caps:
     """What one query may cost: rows, characters in a cell, bytes of all cells, wall-clock seconds, megabytes.
 
-    ``deny`` names tables (lower case, without schema) that no checked statement may read.
+    ``deny`` names tables (lower case, without schema), or labels and relationship types, that no checked statement may
+    read.
     """
 
     rows: int = 200

@@ -37,9 +37,10 @@ class KgliteEngine:
 
     graph: Any
     own: Mapping[str, frozenset[str]]
+    deny: frozenset[str] = frozenset()
 
     def check(self, statement: str) -> str:
-        return respelled(cypher_guard.check(statement))
+        return respelled(cypher_guard.check(statement, self.deny))
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         import kglite
@@ -111,7 +112,8 @@ def connect(url: str, caps: Caps) -> KgliteEngine:
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
     graph.read_only(True)
-    return KgliteEngine(graph, {label: _own(graph, label, kept) for label, kept in _kept(graph).items()})
+    own = {label: _own(graph, label, kept) for label, kept in _kept(graph).items()}
+    return KgliteEngine(graph, own, frozenset(caps.deny))
 
 
 def _kept(graph: Any) -> dict[str, set[str]]:
