@@ -1,9 +1,10 @@
 """The policy of the tests through the techniques, over HTTP: all questions x {sql, graph} x techniques.
 
-    python benchmarks/dqa_policy.py DIR [--limit N] [--form sql|graph] [--share 0.5]
+    python benchmarks/dqa_policy.py DIR [--limit N] [--form sql|graph] [--share 0.5] [--half first|second]
 
 It checks the harness, not a model: a perfect policy has to reach 100 %. With a share of planted mistakes, it counts
-how often the failure analysis names the class that the mistake belongs to.
+how often the failure analysis names the one class that the mistake belongs to (tests/policies/dqa.py). With a half, it
+asks only that half of each scenario's questions: one to develop the rules on, one to measure them once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from decisor.cli.bench_cases import Asked, read_cases
 from decisor.cli.bench_run import Setup, run
 from decisor.evaluation.dqa_run import Answered
 from decisor.lms.http import OpenAICompatible
-from policies.dqa import DqaPolicy
+from policies.dqa import CLASS, DqaPolicy, Mistake
 from servers.openai_server import serve
 
 TECHNIQUES: dict[str, tuple[str, dict[str, str]]] = {
@@ -31,34 +32,30 @@ TECHNIQUES: dict[str, tuple[str, dict[str, str]]] = {
     "plan_rag": ("plan_rag", {}),
     "plan_rag w/o replan": ("plan_rag", {"replan": "no"}),
 }
-CLASSES = {
-    "wrong_column": {"MIS"},
-    "bad_query": {"QUR"},
-    "forgotten_step": {"MIS"},
-    "wrong_candidate": {"CAN", "DEEP"},  # CAN where the candidate can change nothing
-}
 
 
-async def played(cases: list[Asked], form: str, label: str, share: float) -> list[tuple[Answered, str]]:
-    """Each answer with its planted mistake, '' where none was."""
+async def played(cases: list[Asked], form: str, label: str, share: float) -> list[tuple[Answered, Mistake | None]]:
+    """Each answer with its planted mistake, None where none was."""
     technique, settings = TECHNIQUES[label]
-    rows: list[tuple[Answered, str]] = []
+    rows: list[tuple[Answered, Mistake | None]] = []
     ordered = sorted(cases, key=lambda case: case.world.key)
     for _, group in groupby(ordered, key=lambda case: case.world.key):
         some = list(group)  # a text is the question of one world only
         policy = DqaPolicy({str(one.case.question): one.case.gold for one in some}.__getitem__, share)
         async with serve(policy) as url:
             ran = await run(some, Setup(technique, form, settings, OpenAICompatible("policy", url)))
-        rows += [(row, policy.planted.get(str(one.case.question), "")) for row, one in zip(ran.rows, some, strict=True)]
+        rows += [
+            (row, policy.planted.get(str(one.case.question).strip())) for row, one in zip(ran.rows, some, strict=True)
+        ]
     return rows
 
 
-def report(scenario: str, form: str, label: str, rows: list[tuple[Answered, str]], seconds: float) -> None:
+def report(scenario: str, form: str, label: str, rows: list[tuple[Answered, Mistake | None]], seconds: float) -> None:
     right = sum(row.right for row, _ in rows)
     print(f"{scenario:9} {form:6} {label:20} {right}/{len(rows)} right  {seconds:.1f} s")
     wrong = [(row, mistake) for row, mistake in rows if mistake and row.failure]
     if wrong:
-        named = sum(row.failure in CLASSES[mistake] for row, mistake in wrong)
+        named = sum(row.failure == CLASS[mistake] for row, mistake in wrong)
         told = Counter(f"{mistake} -> {row.failure}" for row, mistake in wrong)
         print(f"    class named: {named}/{len(wrong)}  " + ", ".join(f"{k} {v}" for k, v in sorted(told.items())))
 
@@ -69,10 +66,13 @@ async def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--form", choices=("sql", "graph"))
     parser.add_argument("--share", type=float, default=0.0)
+    parser.add_argument("--half", choices=("first", "second"))
     asked = parser.parse_args()
     for form in [asked.form] if asked.form else ["sql", "graph"]:
         for scenario in ("locating", "building"):
             cases = read_cases(asked.data, scenario, form, asked.limit)
+            half = len(cases) // 2
+            cases = cases[:half] if asked.half == "first" else cases[half:] if asked.half == "second" else cases
             for label in TECHNIQUES:
                 began = time.monotonic()
                 rows = await played(cases, form, label, asked.share)

@@ -50,6 +50,14 @@ def test_a_best_candidate_that_nobody_looked_at_is_a_wrong_candidate() -> None:
     assert classify(told(("SELECT * FROM trade_node WHERE trade_node = 'wien'", [WIEN])).events, NODE, "wien") == "CAN"
 
 
+def test_a_level_is_no_look_at_the_building_of_that_number() -> None:
+    query = "SELECT building_id, level, current_output, pop_demand FROM supply, goods"
+    row: dict[str, Value] = {"building_id": 34, "level": 12, "current_output": 1.0, "pop_demand": 3.0}
+    assert classify(told((query, [row])).events, PLANT, "34") == "CAN"
+    seen = {**row, "building_id": 12}
+    assert classify(told((query, [row, seen])).events, PLANT, "34") == "DEEP"
+
+
 def test_a_database_that_picks_the_best_has_looked_at_all() -> None:
     query = "SELECT * FROM trade_node ORDER BY total_power LIMIT 1"
     assert classify(told((query, [WIEN])).events, NODE, "wien") == "DEEP"

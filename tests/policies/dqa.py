@@ -5,7 +5,15 @@ reads what comes back, and answers with the records it was shown. Which candidat
 ``choose`` (question text -> candidate), because a simulation is no text. Test equipment: never report its score as a
 model's.
 
-With ``share`` above 0 it makes one mistake in that share of questions. ``planted`` says which, by question text.
+With ``share`` above 0 it makes one mistake in that share of questions. ``planted`` says which, by question text. Each
+mistake belongs to one class of the failure analysis, by the class's definition (``CLASS``):
+
+* wrong_column leaves ingoing (Locating) or pop_demand (Building) out of every query: MIS.
+* forgotten_step leaves out the steps that bring ingoing and total_power, or pop_demand: MIS.
+* bad_query misspells the queries for the candidates and for the best one, and never repairs them: QUR.
+* wrong_candidate looks for the best among nodes where the country has no power, or among buildings that do not supply
+  the goods, with every needed value: CAN.
+* misread queries everything that the perfect policy queries, and then names another of the right candidates: DEEP.
 """
 
 from __future__ import annotations
@@ -19,10 +27,13 @@ from typing import Any, Literal
 from decisor.types import Message
 from policies.dqa_queries import GOALS, STEPS, Asked, asked
 
-Mistake = Literal["wrong_column", "bad_query", "wrong_candidate", "forgotten_step"]
-MISTAKES: tuple[Mistake, ...] = ("wrong_column", "bad_query", "wrong_candidate", "forgotten_step")
+Mistake = Literal["wrong_column", "bad_query", "wrong_candidate", "forgotten_step", "misread"]
+MISTAKES: tuple[Mistake, ...] = ("wrong_column", "bad_query", "wrong_candidate", "forgotten_step", "misread")
+CLASS: dict[Mistake, str] = {"wrong_column": "MIS", "bad_query": "QUR", "wrong_candidate": "CAN",
+                             "forgotten_step": "MIS", "misread": "DEEP"}  # fmt: skip
 LEFT_OUT = re.compile(r"(?:, (?:\w\.)?(?:ingoing|pop_demand)(?: AS \w+)?)\b")
-FORGOTTEN = {"locating": ("home", "choice"), "building": ("goods", "choice")}
+FORGOTTEN = {"locating": ("home", "candidates", "choice"), "building": ("goods", "choice")}
+UNABLE = {"locating": ("country", "home", "unable"), "building": ("goods", "demand", "unable")}
 
 
 @dataclass
@@ -72,6 +83,8 @@ class Game:
 
     @property
     def steps(self) -> tuple[str, ...]:
+        if self.mistake == "wrong_candidate":
+            return UNABLE[self.asked.scenario]
         forgotten = FORGOTTEN[self.asked.scenario] if self.mistake == "forgotten_step" else ()
         return tuple(step for step in STEPS[self.asked.scenario] if step not in forgotten)
 
@@ -98,7 +111,11 @@ class Game:
         return f"Thought: I need to {GOALS[step]}.\nAction: {self.tool}\nAction input: {query}"
 
     def only_query(self) -> str:
-        step = "all" if self.asked.scenario == "locating" else "candidates"
+        step = "unable" if self.mistake == "wrong_candidate" else "all"
+        if self.mistake == "forgotten_step":
+            step = "flows" if self.asked.scenario == "locating" else "inputs"
+        if self.mistake == "misread" and self.asked.scenario == "locating":
+            step = "candidates"
         query = self.broken(self.asked.query(step, self.tool, self.choice), "candidates")
         return f"Thought: one query for all candidates\nAction: {self.tool}\nAction input: {query}"
 
@@ -116,10 +133,27 @@ class Game:
         rows = self.rows()
         named = [row for row in rows if row[1][0] == self.choice]
         if self.mistake:
-            named = [row for row in rows if row[1][0] != self.choice][-1:]
+            none = (self.choice, self.asked.names.get("home"))  # home is no candidate
+            named = [row for row in self.considered(rows) if row[1][0] not in none]
+            if not named:
+                cited = f" [{rows[-1][0]}]" if rows else ""
+                return f"Final answer: {self.elsewhere()}\nBecause: it has the best outcome{cited}."
         if not named:
             return "Final answer: none\nBecause: I have not seen the candidate."
         id, cells = named[-1]
         figure = next((cell for cell in cells[1:] if re.fullmatch(r"\d+\.\d+", cell)), "")
         told = f"with {float(figure):.4g} it has the best outcome" if figure else "it has the best outcome"
         return f"Final answer: {cells[0]}\nBecause: {told} [{id}]."
+
+    def considered(self, rows: list[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
+        """The rows that hold candidates: those of the query for them; the rows of the only query where there is one."""
+        steps = self.steps
+        step = next((name for name in ("unable", "candidates") if name in steps), steps[-1])
+        of_step = [row for row in rows if row[0].startswith(f"o{steps.index(step) + 1}.")]
+        return of_step if any(not row[0].startswith("o1.") for row in rows) else rows
+
+    def elsewhere(self) -> str:
+        """A wrong answer where the database showed no second candidate; a misreading of one candidate is none."""
+        if self.mistake == "misread":
+            return self.choice
+        return self.asked.names["home"] if self.asked.scenario == "locating" else str(int(self.choice) + 1)

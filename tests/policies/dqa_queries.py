@@ -17,6 +17,8 @@ LOCATING = {
         "flows": "SELECT source, dest, flow FROM flow WHERE dest = '{home}' OR source = '{home}'",
         "choice": f"SELECT {NODE} FROM trade_node WHERE trade_node = '{{choice}}'",
         "all": f"SELECT {NODE} FROM trade_node",
+        "unable": f"SELECT {NODE} FROM trade_node WHERE trade_node NOT IN "
+        "(SELECT trade_node FROM node_country WHERE country_name = '{country}')",
     },
     "cypher": {
         "country": "MATCH (c:Country {{name: '{country}'}}) "
@@ -28,6 +30,8 @@ LOCATING = {
         "RETURN s.name AS source, d.name AS dest, f.flow AS flow",
         "choice": f"MATCH (t:Trade_node {{{{name: '{{choice}}'}}}}) RETURN {G_NODE}",
         "all": f"MATCH (t:Trade_node) RETURN {G_NODE}",
+        "unable": "MATCH (t:Trade_node) WHERE NOT (t)<-[:NodeCountry]-(:Country {{name: '{country}'}}) "
+        f"RETURN {G_NODE}",
     },
 }
 BUILDING = {
@@ -41,6 +45,11 @@ BUILDING = {
         "inputs": "SELECT d.building_id, d.goods_id, d.max_demand, d.current_input FROM demand d JOIN supply s "
         "ON s.building_id = d.building_id JOIN goods g ON g.code = s.goods_id WHERE g.goods_name = '{goods}'",
         "choice": "SELECT id, name, level FROM building WHERE id = {choice}",
+        "all": "SELECT s.building_id AS id, g.pop_demand, s.max_supply, s.current_output, s.level FROM supply s "
+        "JOIN goods g ON g.code = s.goods_id WHERE g.goods_name = '{goods}'",
+        "unable": "SELECT s.building_id AS id, g.pop_demand, s.max_supply, s.current_output FROM supply s "
+        "JOIN goods g ON g.code = s.goods_id WHERE s.building_id NOT IN (SELECT o.building_id FROM supply o "
+        "JOIN goods w ON w.code = o.goods_id WHERE w.goods_name = '{goods}')",
     },
     "cypher": {
         "goods": "MATCH (g:Goods {{name: '{goods}'}}) RETURN g.name AS goods_name, g.code AS code, "
@@ -52,6 +61,11 @@ BUILDING = {
         "inputs": "MATCH (i:Goods)-[d:Demand]->(b:Building)-[s:Supply]->(g:Goods {{name: '{goods}'}}) "
         "RETURN b.id AS building_id, i.code AS goods_id, d.max_demand AS max_demand, d.current_input AS current_input",
         "choice": "MATCH (b:Building {{id: {choice}}}) RETURN b.id AS id, b.name AS name, b.level AS level",
+        "all": "MATCH (b:Building)-[s:Supply]->(g:Goods {{name: '{goods}'}}) RETURN b.id AS id, "
+        "g.pop_demand AS pop_demand, s.max_supply AS max_supply, s.current_output AS current_output",
+        "unable": "MATCH (b:Building)-[s:Supply]->(g:Goods) WHERE NOT (b)-[:Supply]->(:Goods {{name: '{goods}'}}) "
+        "RETURN b.id AS id, g.pop_demand AS pop_demand, s.max_supply AS max_supply, "
+        "s.current_output AS current_output",
     },
 }
 STEPS = {"locating": ("country", "home", "candidates", "flows", "choice"),
@@ -64,6 +78,7 @@ GOALS = {
     "goods": "read the price and the demand of the goods",
     "demand": "add up what buildings demand",
     "inputs": "read what the suppliers need and get",
+    "unable": "find every candidate with the values it depends on",
     "choice": "compute the outcome of each candidate and read the best one",
 }
 

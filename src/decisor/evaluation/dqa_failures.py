@@ -36,12 +36,15 @@ NEEDED: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 }
 """The values that a decision needs, and what in a query or in a column's name asks for them or computes them."""
 PICKED = re.compile(r"\border\s+by\b.*\blimit\b|\b(?:min|max)\s*\(", re.I | re.S)
+QUANTITY = re.compile(r"level|max_|current_|price|demand\b|output|input\b|supply\b|goods|code|count|sum|avg", re.I)
+"""Columns of numbers that are no building: a level of 12 is not a look at building 12."""
 COMMENT = re.compile(r"--[^\n]*|//[^\n]*|/\*.*?\*/", re.S)
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """One query of a run. ``columns`` and ``values`` (as text) are those of the rows it brought."""
+    """One query of a run. ``columns`` and ``values`` (as text) are those of the rows it brought;
+    numbers of columns that hold amounts are left out of ``values``."""
 
     query: str
     failed: bool
@@ -80,7 +83,7 @@ def _retrieval(query: str, observation: Mapping[str, Any] | None) -> Retrieval:
         bool(observation.get("error")),
         len(records),
         frozenset(name for name, _ in leaves),
-        frozenset(value for _, value in leaves),
+        frozenset(value for name, value in leaves if not (value.isdigit() and QUANTITY.search(name))),
     )
 
 
