@@ -1,6 +1,6 @@
 """The policy of the tests through the techniques, over HTTP: all questions x {sql, graph} x techniques.
 
-    python benchmarks/dqa_policy.py DIR [--limit N] [--form sql|graph] [--share 0.5] [--half first|second]
+    python benchmarks/dqa_policy.py [DIR] [--limit N] [--form sql|graph] [--share 0.5] [--half first|second]
 
 It checks the harness, not a model: a perfect policy has to reach 100 %. With a share of planted mistakes, it counts
 how often the failure analysis names the one class that the mistake belongs to (tests/policies/dqa.py). With a half, it
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from collections import Counter
@@ -62,7 +63,9 @@ def report(scenario: str, form: str, label: str, rows: list[tuple[Answered, Mist
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser.add_argument(
+        "data", type=Path, nargs="?", default=Path(os.environ.get("DECISOR_DATA", "../shared/data")) / "dqa"
+    )
     parser.add_argument("--limit", type=int)
     parser.add_argument("--form", choices=("sql", "graph"))
     parser.add_argument("--share", type=float, default=0.0)

@@ -1,14 +1,15 @@
 """The rules of thumb's accuracy on Decision QA, beside what others published for LMs.
 
-    python benchmarks/dqa_heuristics.py DIR [--form sql|graph]
+    python benchmarks/dqa/heuristics.py [DIR] [--form sql|graph]
 
-No model is asked. The published figures come from a larger set of questions where DIR holds only some of them.
+DIR is the released layout, by default $DECISOR_DATA/dqa. No model is asked. The published figures come from a larger set of questions where DIR holds only some of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from pathlib import Path
 
 from decisor.cli.bench_cases import SCENARIOS, read_cases
@@ -19,7 +20,9 @@ from decisor.evaluation.published import CEILING, PAPER, published
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser.add_argument(
+        "data", type=Path, nargs="?", default=Path(os.environ.get("DECISOR_DATA", "../shared/data")) / "dqa"
+    )
     parser.add_argument("--form", choices=("sql", "graph"), default="sql")
     asked = parser.parse_args()
     for scenario in SCENARIOS:
