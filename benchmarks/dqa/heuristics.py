@@ -2,7 +2,8 @@
 
     python benchmarks/dqa/heuristics.py [DIR] [--form sql|graph]
 
-DIR is the released layout, by default $DECISOR_DATA/dqa. No model is asked. The published figures come from a larger set of questions where DIR holds only some of them.
+DIR is the released layout, by default $DECISOR_DATA/dqa. No model is asked. The published figures come from a larger
+set of questions where DIR holds only some of them.
 """
 
 from __future__ import annotations
