@@ -10,7 +10,9 @@ LAYERS = [
     {"budget", "trace", "replies", "aio"},
     {"run"},
     {"lms", "tools", "techniques", "learned", "whatif"},  # side by side: none imports another
-    {"benchmarks", "evaluation", "report"},
+    {"benchmarks"},
+    {"evaluation"},
+    {"report"},
     {"cli", "server", "mcp"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

@@ -1,0 +1,57 @@
+"""What the runner needs of a benchmark, and the benchmarks there are.
+
+A benchmark is a frozen dataclass; its fields are its settings, on the command line too, and the first is ``data``:
+where the released files are. It joins loaders and environments (from ``decisor.benchmarks``) to a scorer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from decisor.benchmarks.case import Case
+from decisor.trace import Event
+from decisor.types import Decision, Environment
+
+BENCHES: dict[str, str] = {}
+"""Name on the command line -> "module:Class". Modules are imported when they are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """``right`` is None where no judge could read the answer (unscored, never wrong).
+
+    ``answer``: the answer as it was read. ``metrics``: every number of this case (em, f1, reward, recall@5), higher is
+    better unless the name says otherwise. ``failure``: its class where it is not right. ``tags``: kinds to count by
+    (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth).
+    """
+
+    right: bool | None
+    answer: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
+    tags: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+class Bench(Protocol):
+    """A benchmark that can be run."""
+
+    @property
+    def name(self) -> str: ...
+
+    def cases(self) -> Sequence[Case]:
+        """Raises SetupError where the files are missing, with what to do."""
+        ...
+
+    def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
+        """An environment of its own for one run of one case. Many are open at once."""
+        ...
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score: ...
+
+    async def close(self) -> None:
+        """Close what cases shared."""
+        ...
