@@ -24,9 +24,9 @@ def command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array
 
 
 def table() -> dict[str, type]:
-    from decisor.techniques import TECHNIQUES
+    from decisor.techniques import TECHNIQUES, kind_of
 
-    return TECHNIQUES
+    return {name: kind_of(name) for name in TECHNIQUES}
 
 
 def row_of(name: str, kind: type) -> dict[str, Any]:

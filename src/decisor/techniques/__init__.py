@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from dataclasses import Field, fields
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, get_args, get_type_hints
 
 from decisor.errors import SetupError
-from decisor.techniques.heuristic import Heuristic
-from decisor.techniques.iter_rag import IterRAG
-from decisor.techniques.plan_rag import PlanRAG
-from decisor.techniques.single_rag import SingleRAG
 from decisor.types import Technique
 
-TECHNIQUES: dict[str, type] = {"plan_rag": PlanRAG, "iter_rag": IterRAG, "single_rag": SingleRAG}
-if find_spec("decisor.techniques.exact"):
-    TECHNIQUES["exact"] = import_module("decisor.techniques.exact").Exact
-TECHNIQUES["heuristic"] = Heuristic
+TECHNIQUES: dict[str, str] = {
+    "plan_rag": "plan_rag:PlanRAG",
+    "iter_rag": "iter_rag:IterRAG",
+    "single_rag": "single_rag:SingleRAG",
+    "exact": "exact:Exact",
+    "heuristic": "heuristic:Heuristic",
+}
+"""Name -> "module:class" in this package. A module is imported when its technique is named."""
+
+
+def kind_of(name: str) -> type:
+    """Raises SetupError where there is no such technique."""
+    if name not in TECHNIQUES:
+        raise SetupError(f"There is no technique {name!r}; there is {', '.join(TECHNIQUES)}.")
+    module, _, kind = TECHNIQUES[name].partition(":")
+    found: type = getattr(import_module(f"decisor.techniques.{module}"), kind)
+    return found
 
 
 def technique(name: str, **settings: str) -> Technique:
@@ -32,9 +40,7 @@ def technique(name: str, **settings: str) -> Technique:
     Raises:
         SetupError: there is no such technique or setting, or the value does not fit it.
     """
-    if name not in TECHNIQUES:
-        raise SetupError(f"There is no technique {name!r}; there is {', '.join(TECHNIQUES)}.")
-    kind = TECHNIQUES[name]
+    kind = kind_of(name)
     known = {field.name: field for field in fields(kind)}
     if unknown := settings.keys() - known.keys():
         raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(known) or 'no settings'}.")
