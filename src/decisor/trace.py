@@ -41,6 +41,11 @@ def plain(value: Any) -> Any:
     return value
 
 
+def event_of(row: Mapping[str, Any]) -> Event:
+    """From what a line of a trace holds. Raises KeyError or TypeError where it is no event."""
+    return Event(row["id"], row["parent"], row["kind"], row["at"], row["data"])
+
+
 def line_of(event: Event) -> str:
     data = json.dumps(plain(event), ensure_ascii=False, default=str)
     return data.encode("utf-8", "replace").decode() + "\n"
@@ -84,8 +89,7 @@ def read_trace(path: Path) -> list[Event]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-            events.append(Event(row["id"], row["parent"], row["kind"], row["at"], row["data"]))
+            events.append(event_of(json.loads(line)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             if number >= len(lines) - 1 and not line.endswith("}"):
                 break  # torn by a crash while it was written

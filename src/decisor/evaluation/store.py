@@ -1,0 +1,147 @@
+"""The run store: finished cases with their traces, who works on which case, and every reply that was bought.
+
+A store is synchronous and belongs to one thread at a time; ``writing.Writer`` puts one behind an event loop. What a
+method has returned from is on disk: it survives kill -9 and power loss.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+from decisor.errors import SetupError
+from decisor.evaluation.outcome import Outcome
+from decisor.trace import Event, plain
+from decisor.types import Completion, Usage, Value
+
+Key = tuple[str, str, str, str, int]
+"""Benchmark, case, technique, model, repeat: see ``Outcome.key``."""
+
+
+class StoreError(SetupError):
+    """The store cannot be read or written. Nothing that it acknowledged is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A case that is to be run. ``content``: a hash of question and gold, so that changed data are noticed."""
+
+    key: Key
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A case that this process works on. Its outcome is accepted only while ``fence`` is the current one."""
+
+    key: Key
+    fence: int
+
+
+class Store(Protocol):
+    """Where a run is kept. Order is by sequence number or by key, never by time."""
+
+    def about(self) -> Mapping[str, Value]:
+        """The settings of the suite; empty before the first run."""
+        ...
+
+    def begin(self, about: Mapping[str, Value]) -> None:
+        """Keep the settings. Raises SetupError where the store was begun with others."""
+        ...
+
+    def plan(self, tasks: Sequence[Task]) -> None:
+        """Add what is not there yet. Raises SetupError where the content of a case changed."""
+        ...
+
+    def claim(self) -> Claim | None:
+        """The next case that is neither finished nor held by a living process; None where there is none."""
+        ...
+
+    def left(self) -> int:
+        """How many planned cases are not finished, those that others work on too."""
+        ...
+
+    def release(self) -> None:
+        """Give back every case that this process holds."""
+        ...
+
+    def finish(self, outcome: Outcome, events: Sequence[Event], fence: int | None = None) -> bool:
+        """Keep an outcome with its trace, in one transaction. False, keeping nothing, where it is finished already or
+        ``fence`` is no longer current: another process took the case over."""
+        ...
+
+    def reopen(self, states: Sequence[str]) -> int:
+        """Forget the outcomes in these states, so that they are run again; how many."""
+        ...
+
+    def outcomes(self) -> list[Outcome]:
+        """Every finished case, by its key."""
+        ...
+
+    def each_outcome(self) -> Iterator[Outcome]:
+        """The same without holding them all."""
+        ...
+
+    def trace(self, key: Key) -> list[Event]:
+        """The events of a finished case, data as plain values; empty where it is not finished."""
+        ...
+
+    def reply(self, key: str) -> Completion | None:
+        """The first reply kept for a request that can be used again."""
+        ...
+
+    def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        """Book a bought reply. Returns the one that counts: an earlier usable one, where there is one."""
+        ...
+
+    def spent(self) -> Usage:
+        """What all bought replies cost together."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """What is done inside is kept together or not at all."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_store(path: Path | str, create: bool = True) -> Store:
+    """A store in a file; made where there is none, unless not ``create``.
+
+    Raises:
+        SetupError: it cannot be opened, or is something else.
+    """
+    if str(path).startswith(("postgresql://", "postgres://")):
+        raise SetupError("A run store in PostgreSQL is not built yet; name a file: --store run.db")
+    from decisor.evaluation.store_sqlite import SqliteStore
+
+    return SqliteStore.open(Path(path), create)
+
+
+def to_json(value: Any) -> str:
+    """Dataclasses too. Text that is no valid Unicode is replaced: it could not be stored."""
+    return json.dumps(plain(value), ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
+
+
+def outcome_of(text: str) -> Outcome:
+    """
+    >>> outcome_of(to_json(Outcome("dqa", "c1", "exact", "", 0, "right", snapshots={30: True}))).snapshots
+    {30: True}
+    """
+    row = json.loads(text)
+    known = {field.name for field in fields(Outcome)}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in known
+    }
+    values["usage"] = Usage(**row["usage"])
+    values["snapshots"] = {int(calls): right for calls, right in row["snapshots"].items()}
+    return Outcome(**values)
+
+
+def completion_of(text: str) -> Completion:
+    row = json.loads(text)
+    return Completion(tuple(row["texts"]), Usage(**row["usage"]), row["finish"], row["model"])
