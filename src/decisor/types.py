@@ -140,7 +140,11 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an action returned. ``note`` is for the model to read; a failed query is an observation with ``error``."""
+    """What an action returned. ``note`` is for the model to read; a failed query is an observation with ``error``.
+
+    ``answer`` is not None where the action ended the environment: what it handed in ('' where it gave up). It says
+    nothing of whether that is right.
+    """
 
     records: tuple[Record, ...] = ()
     note: str = ""
@@ -148,6 +152,7 @@ class Observation:
     truncated: bool = False
     total: int | None = None
     ranking: Ranking | None = None
+    answer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

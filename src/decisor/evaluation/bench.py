@@ -15,7 +15,9 @@ from decisor.benchmarks.case import Case
 from decisor.trace import Event
 from decisor.types import Decision, Environment
 
-BENCHES: dict[str, str] = {}
+BENCHES: dict[str, str] = {
+    "game24": "decisor.evaluation.game24_bench:Game24Bench",
+}
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
 
 

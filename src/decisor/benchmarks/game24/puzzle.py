@@ -1,0 +1,123 @@
+"""The environment: two of the numbers left become one, until one is left. It never says whether that one is right.
+
+Yao et al., "Tree of Thoughts", NeurIPS 2023: a state is what is left, a step is ``x op y``. Exact fractions, so that
+8 / (3 - 8 / 3) is 24. Division by zero is refused; a refusal leaves the state as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from decisor.errors import ToolError
+from decisor.types import Action, Observation
+
+TOOL = "combine"
+NUMBER = re.compile(r"-?\d{1,12}(?:/\d{1,12})?")
+FORM = "Write x op y, with two of the numbers left and one of + - * /, such as {example}."
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A number left, and how it was made of the first ones."""
+
+    value: Fraction
+    made: str
+
+
+@dataclass(slots=True)
+class Puzzle:
+    """Satisfies ``types.Environment``."""
+
+    left: tuple[Held, ...]
+
+    @classmethod
+    def of(cls, numbers: str) -> Puzzle:
+        """
+        >>> Puzzle.of("4 5 6 10").shown()
+        '4 5 6 10'
+        """
+        return cls(tuple(Held(Fraction(number), number) for number in numbers.split()))
+
+    def tools(self) -> tuple[str, ...]:
+        return (TOOL,)
+
+    def describe(self) -> str:
+        return (
+            f"### Tool: {TOOL}\nTakes two of the numbers left away and puts their sum, difference, product or quotient "
+            "in their place. Input: x op y, with op one of + - * /, such as 10 - 4. Fractions are exact and written "
+            "8/3. It ends when one number is left."
+        )
+
+    def shown(self) -> str:
+        return " ".join(str(held.value) for held in self.left)
+
+    async def step(self, action: Action) -> Observation:
+        """Raises ToolError, with nothing changed, where the input names no possible step."""
+        if action.tool != TOOL:
+            raise ToolError(f"There is no tool {action.tool!r}; there is {TOOL}.")
+        if len(self.left) < 2:
+            raise ToolError("One number is left: no step can follow.")
+        first, op, second = self.read(action.input)
+        value = combined(self.left[first].value, op, self.left[second].value)
+        told = f"{self.left[first].value} {op} {self.left[second].value} = {value}."
+        made = f"({self.left[first].made} {op} {self.left[second].made})"
+        rest = [held for at, held in enumerate(self.left) if at not in (first, second)]
+        self.left = (*rest, Held(value, made))
+        ended = made[1:-1] if len(self.left) == 1 else None
+        return Observation(note=f"{told} Left: {self.shown()}", answer=ended)
+
+    def read(self, text: str) -> tuple[int, str, int]:
+        """Which two of the numbers left, by position, and the operator between them."""
+        values = [held.value for held in self.left]
+        example = f"{values[0]} + {values[1]}"
+        found = list(readings(text))
+        if not found:
+            raise ToolError(f"That is no step. {FORM.format(example=example)}")
+        for x, op, y in found:
+            if x in values and y in [value for at, value in enumerate(values) if at != values.index(x)]:
+                first = values.index(x)
+                second = next(at for at, value in enumerate(values) if value == y and at != first)
+                return first, op, second
+        x, _, y = found[0]
+        missing = next((number for number in (x, y) if number not in values), None)
+        why = f"There is only one {x}" if missing is None else f"There is no {missing}"
+        raise ToolError(f"{why}: left are {self.shown()}. {FORM.format(example=example)}")
+
+    def fork(self) -> Puzzle:
+        return Puzzle(self.left)
+
+
+def readings(text: str) -> Iterator[tuple[Fraction, str, Fraction]]:
+    """Every way to read it as two numbers around an operator; a result behind = is left out.
+
+    >>> [op for _, op, _ in readings("8/3 - -2 = 4.66")]
+    ['-']
+    """
+    told = text.partition("=")[0].replace("×", "*").replace("÷", "/").replace("−", "-").strip()
+    for at, op in enumerate(told):
+        if op in "+-*/" and at:
+            x, y = number(told[:at]), number(told[at + 1 :])
+            if x is not None and y is not None:
+                yield x, op, y
+
+
+def number(text: str) -> Fraction | None:
+    """A number, in brackets or not; None where it is none."""
+    bare = text.strip()
+    if bare.startswith("(") and bare.endswith(")"):
+        bare = bare[1:-1].strip()
+    if not bare.isascii() or not NUMBER.fullmatch(bare) or (("/" in bare) and not int(bare.partition("/")[2])):
+        return None
+    return Fraction(bare)
+
+
+def combined(x: Fraction, op: str, y: Fraction) -> Fraction:
+    """Raises ToolError for a division by zero."""
+    if op == "/":
+        if not y:
+            raise ToolError("Division by zero is not possible.")
+        return x / y
+    return x + y if op == "+" else x - y if op == "-" else x * y
