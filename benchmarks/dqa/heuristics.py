@@ -15,8 +15,8 @@ from pathlib import Path
 
 from decisor.cli.bench_cases import SCENARIOS, read_cases
 from decisor.cli.bench_run import Setup, run
-from decisor.evaluation.dqa_score import interval
 from decisor.evaluation.published import CEILING, PAPER, published
+from decisor.evaluation.statistics import wilson
 
 
 async def main() -> None:
@@ -29,7 +29,8 @@ async def main() -> None:
     for scenario in SCENARIOS:
         ran = await run(read_cases(asked.data, scenario, asked.form), Setup("heuristic", asked.form))
         right, count = sum(row.right for row in ran.rows), len(ran.rows)
-        low, high = interval(right, count)
+        within = wilson(right, count)
+        low, high = 100 * within.low, 100 * within.high
         print(f"{scenario} ({asked.form})")
         print(f"  heuristic, no model   {100 * right / count:5.1f} %  {right}/{count}, 95 %: {low:.1f} to {high:.1f}")
         for row in published(scenario, asked.form):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.evaluation.dqa_score import extract, interval, score
+from decisor.evaluation.dqa_score import extract, score
 from decisor.evaluation.published import PUBLISHED, published
 
 NODES = ["african_great_lakes", "gulf_of_aden", "aden", "st_lawrence", "krakow", "wien", "rheinland"]
@@ -67,12 +67,6 @@ def test_a_decision_in_the_tie_set_is_right_in_the_second_sense_only() -> None:
     held = score("wien", "krakow", NODES, ties=("krakow", "wien"))
     assert (held.right, held.tie_right) == (False, True)
     assert score("", "krakow", NODES, ties=("krakow",)).tie_right is False
-
-
-def test_the_interval_holds_the_share_and_never_leaves_0_to_100() -> None:
-    assert interval(0, 0) == (0.0, 100.0)
-    low, high = interval(30, 30)
-    assert 88 < low < 89 and high == 100.0
 
 
 def test_every_published_figure_says_where_it_is_from() -> None:

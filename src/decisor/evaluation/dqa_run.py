@@ -16,7 +16,8 @@ from decisor.errors import BudgetExceeded, LMError, ModelMistake
 from decisor.evaluation import dqa_failures, dqa_replans
 from decisor.evaluation.dqa_failures import Facts, Failure
 from decisor.evaluation.dqa_replans import Replanned
-from decisor.evaluation.dqa_score import any_mention, interval, score
+from decisor.evaluation.dqa_score import any_mention, score
+from decisor.evaluation.statistics import wilson
 from decisor.run import Run
 from decisor.trace import Event, Trace
 from decisor.types import LM, Decision, Environment, Question, Technique, Usage
@@ -127,12 +128,13 @@ def summary(rows: Sequence[Answered]) -> Summary:
     """All rows of one scenario, form and technique."""
     right = sum(row.right for row in rows)
     retrieving = [row for row in rows if row.retrieved != "none"]
+    within = wilson(right, len(rows))
     needed = {row.scenario: len(dqa_failures.NEEDED[row.scenario]) for row in rows}
     return Summary(
         len(rows),
         share(right, len(rows)) or 0.0,
         share(sum(row.tie_right for row in rows), len(rows)) or 0.0,
-        interval(right, len(rows)),
+        (100 * within.low, 100 * within.high),
         share(sum(bool(row.missed) for row in retrieving), len(retrieving)),
         share(sum(len(row.missed) == needed[row.scenario] for row in retrieving), len(retrieving)),
         {kind: of([row for row in rows if row.retrieved == kind]) for kind in ("SR", "MR", "none")},

@@ -107,17 +107,3 @@ def any_mention(text: str, candidates: Sequence[str]) -> bool:
     """Whether ``text`` names one or more candidates."""
     numbers = bool(candidates) and all(name.isdigit() for name in candidates)
     return bool(mentions([text], {plain_name(name) for name in candidates}, numbers))
-
-
-def interval(right: int, asked: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, in percent.
-
-    >>> [round(end, 1) for end in interval(9, 10)]
-    [59.6, 98.2]
-    """
-    if not asked:
-        return (0.0, 100.0)
-    z, share = 1.959964, right / asked
-    middle = (share + z * z / (2 * asked)) / (1 + z * z / asked)
-    half = z * ((share * (1 - share) / asked + z * z / (4 * asked * asked)) ** 0.5) / (1 + z * z / asked)
-    return (100 * max(0.0, middle - half), 100 * min(1.0, middle + half))
