@@ -13,7 +13,7 @@ from decisor.techniques import TECHNIQUES, kind_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TOOLS = ("sql", "cypher", "whatif", "calculator")
+TOOLS = ("sql", "cypher", "whatif", "calculator", "passages")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 

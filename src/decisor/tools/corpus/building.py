@@ -1,0 +1,177 @@
+"""Building and updating an index from documents: what changed is cut and indexed again, the rest is kept.
+
+old, new <- the generation that counts, an empty one beside it (files of the old one are linked, not copied)
+for each document: unchanged stamp -> keep; else delete its old passages, add its new ones
+delete the passages of documents that are gone;  commit;  switch
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decisor.tools.corpus.passage import Passage
+from decisor.tools.corpus.store import About, clean, current, locked, read_about, switch, write_about
+from decisor.tools.corpus.words import analyzer, document, engine, schema
+
+if TYPE_CHECKING:
+    import tantivy
+
+WRITER_BYTES = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Something that is added, changed and deleted as one: a file, a line of JSON, a row.
+
+    ``key`` names it for good; ``stamp`` is a digest of its content; ``cut`` gives its passages.
+    """
+
+    key: str
+    stamp: bytes
+    cut: Callable[[], Iterable[Passage]]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Documents by what became of them, and how many passages there are now."""
+
+    added: int = 0
+    updated: int = 0
+    deleted: int = 0
+    kept: int = 0
+    passages: int = 0
+
+
+def stamp_of(*parts: str | bytes) -> bytes:
+    """16 bytes that stand for a content."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.digest()
+
+
+def build_index(passages: Iterable[Passage], path: Path | str, language: str = "english") -> Changes:
+    """An index of passages as they are; what was in ``path`` is updated to hold just these.
+
+    Raises:
+        SetupError: the place cannot be written, holds something else, or another builder is at work.
+    """
+    documents = (Document(one.id, stamp_of(one.dump()), lambda one=one: (one,)) for one in passages)  # type: ignore[misc]
+    return update(documents, Path(path), About(language=language))
+
+
+def update(documents: Iterable[Document], path: Path, wanted: About, fresh: bool = False) -> Changes:
+    """Make ``path`` hold just these documents. ``fresh``: whatever is there is built anew."""
+    with locked(path):
+        old = current(path)
+        clean(path, old)
+        before = read_about(path / str(old)) if old else None
+        if before is not None and (fresh or not _alike(before, wanted)):
+            before = None
+        folder = path / str(old + 1)
+        (folder / "words").mkdir(parents=True)
+        if before is not None:
+            _link(path / str(old) / "words", folder / "words")
+            shutil.copyfile(path / str(old) / "documents.db", folder / "documents.db")
+        try:
+            with closing(Builder(folder, replace(wanted, next_number=before.next_number if before else 0))) as builder:
+                for one in documents:
+                    builder.take(one)
+                changes = builder.finish()
+            if before is None or changes.added or changes.updated or changes.deleted:
+                switch(path, old + 1)
+        finally:
+            clean(path, current(path))
+        return changes
+
+
+def _alike(before: About, wanted: About) -> bool:
+    return (before.language, before.embedder, before.words) == (wanted.language, wanted.embedder, wanted.words)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Tantivy never changes a file it has written: it writes new ones and renames."""
+    for file in source.iterdir():
+        if file.name.startswith(".tantivy") and file.suffix == ".lock":
+            continue
+        try:
+            os.link(file, target / file.name)
+        except OSError:
+            shutil.copyfile(file, target / file.name)
+
+
+class Builder:
+    """One build, in its generation's folder."""
+
+    def __init__(self, folder: Path, about: About) -> None:
+        self.folder, self.about, self.number = folder, about, about.next_number
+        self.added = self.updated = self.kept = 0
+        index = engine().Index(schema(), str(folder / "words"))
+        index.register_tokenizer("words", analyzer(about.language))
+        self.index: tantivy.Index = index
+        self.writer: Any = index.writer(WRITER_BYTES, 1)
+        self.rows = sqlite3.connect(folder / "documents.db", isolation_level=None)
+        self.rows.executescript(
+            "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
+            "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY, stamp BLOB, first INTEGER, count INTEGER)"
+            " WITHOUT ROWID;"
+            "CREATE TEMP TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN"
+        )
+
+    def take(self, one: Document) -> None:
+        """Add it, put it in the place of its older self, or leave it as it is. A key that came before is skipped."""
+        try:
+            self.rows.execute("INSERT INTO seen VALUES (?)", (one.key,))
+        except sqlite3.IntegrityError:
+            return
+        known = self.rows.execute("SELECT stamp, first, count FROM documents WHERE key = ?", (one.key,)).fetchone()
+        if known is not None and known[0] == one.stamp:
+            self.kept += 1
+            return
+        passages = tuple(one.cut())
+        if known is not None:
+            self.drop(known[1], known[2])
+        for at, passage in enumerate(passages):
+            self.writer.add_document(document(self.number + at, passage))
+        row = (one.key, one.stamp, self.number, len(passages))
+        self.rows.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", row)
+        self.number += len(passages)
+        self.updated += known is not None
+        self.added += known is None
+
+    def drop(self, first: int, count: int) -> None:
+        for number in range(first, first + count):
+            self.writer.delete_documents_by_term("number", number)
+
+    def gone(self) -> Iterator[tuple[str, int, int]]:
+        query = "SELECT key, first, count FROM documents WHERE key NOT IN (SELECT key FROM seen)"
+        yield from self.rows.execute(query).fetchall()
+
+    def finish(self) -> Changes:
+        deleted = 0
+        for key, first, count in self.gone():
+            self.drop(first, count)
+            self.rows.execute("DELETE FROM documents WHERE key = ?", (key,))
+            deleted += 1
+        self.writer.commit()
+        self.writer.wait_merging_threads()
+        documents, passages = self.rows.execute("SELECT count(*), coalesce(sum(count), 0) FROM documents").fetchone()
+        self.rows.execute("COMMIT")
+        write_about(
+            self.folder, replace(self.about, passages=passages, documents=documents, next_number=self.number)
+        )  # fmt: skip
+        return Changes(self.added, self.updated, deleted, self.kept, passages)
+
+    def close(self) -> None:
+        self.rows.close()
+        with suppress(RuntimeError):  # it has been committed
+            self.writer.rollback()

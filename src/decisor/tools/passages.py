@@ -1,0 +1,55 @@
+"""The tool ``passages``: finds pieces of documents for a model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from decisor.errors import ToolError
+from decisor.types import Observation, Record, Retriever
+
+LONGEST = 2_000
+SHOWN = ("title", "section")
+
+
+async def nothing() -> None:
+    """Nothing is to be closed."""
+
+
+@dataclass(frozen=True)
+class PassagesTool:
+    """``retriever`` finds; ``limit`` passages come back. ``about``: what the documents are, in a line for the model.
+
+    A record has the passage's title and section as fields, its text, and as ``source`` the passage's own id, which
+    stays the same from run to run. ``end`` closes what the retriever holds. Satisfies ``types.Tool``.
+    """
+
+    retriever: Retriever
+    limit: int = 10
+    about: str = ""
+    name: str = "passages"
+    end: Callable[[], Awaitable[None]] = field(default=nothing)
+
+    def describe(self) -> str:
+        return (
+            f"Searches documents{f': {self.about}' if self.about else ''}.\n"
+            "Input: what you look for, in plain words (names and the words a text about it would use).\n"
+            f"Returns the {self.limit} best passages, best first, each with its title. Ask for one thing at a time."
+        )
+
+    async def call(self, text: str) -> Observation:
+        """Raises ToolError where the input holds no words, or the retriever fails."""
+        query = " ".join(text.strip().strip("`\"'").split())
+        if not query:
+            raise ToolError("Say in words what you look for.")
+        found = await self.retriever.find(query[:LONGEST], self.limit)
+        records = tuple(shown(record, f"r{number}") for number, record in enumerate(found, 1))
+        return Observation(records, "" if records else "No passage has any of these words: try others.")
+
+    async def close(self) -> None:
+        await self.end()
+
+
+def shown(record: Record, id: str) -> Record:
+    """As a model sees it: without score and position, which are no evidence."""
+    return replace(record, id=id, source=record.id, fields={k: v for k, v in record.fields.items() if k in SHOWN})
