@@ -1,0 +1,32 @@
+"""HotpotQA (Yang et al., EMNLP 2018): ``hotpot_dev_distractor_v1.json`` or ``..._fullwiki_v1.json``, or
+questions.jsonl.gz with its corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.qa.making import Passage
+from decisor.benchmarks.qa.paragraphs import paragraph_cases, paragraph_corpus
+from decisor.benchmarks.qa.rows import find
+
+FILES = ("questions.jsonl.gz", "hotpot_dev_distractor_v1.json", "hotpot_dev_fullwiki_v1.json")
+
+
+def cases(data: Path, distractor: bool = False) -> list[Case]:
+    """``distractor``: only questions from the distractor setting. In files that mix sources, a source with a question
+    whose gold passages were not in its own context is of the fullwiki setting; its others are easier than average.
+
+    Raises:
+        SetupError: there is no such file, or a row is no question of HotpotQA.
+    """
+    found = paragraph_cases(find(data, "hotpotqa", FILES, "HotpotQA"), "HotpotQA")
+    if not distractor:
+        return found
+    open_ = {case.facts["source"] for case in found if case.facts["gold_by"] == "title-in-corpus"}
+    return [case for case in found if case.facts["source"] not in open_]
+
+
+def passages(data: Path) -> Iterator[Passage]:
+    return paragraph_corpus(find(data, "hotpotqa", FILES, "HotpotQA"), "HotpotQA")

@@ -1,0 +1,69 @@
+"""A Case from any of the sets, and a passage of its corpus."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.qa.rows import Wrong, rows
+from decisor.types import Question, Value
+
+SHORT = "Answer with as few words as possible: a name, a date, a number, or yes or no."
+YES_NO = "Answer yes or no."
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One passage of a set's corpus."""
+
+    id: str
+    title: str
+    text: str
+
+
+def qa_case(
+    id: str,
+    text: str,
+    gold: Sequence[str],
+    passages: Sequence[str] = (),
+    *,
+    group: str = "",
+    goal: str = SHORT,
+    facts: Mapping[str, Value] | None = None,
+) -> Case:
+    """``gold``: accepted answers, the main one first. ``passages``: ids of the passages that the answer needs.
+
+    Raises:
+        ValueError: there is no question or no answer.
+    """
+    answers = tuple(dict.fromkeys(answer.strip() for answer in gold if answer.strip()))
+    if not text.strip() or not answers:
+        raise ValueError("the question or its answer is empty")
+    known: dict[str, Value] = {"passages": list(dict.fromkeys(passages)), **(facts or {})}
+    return Case(id, Question(text.strip(), goal=goal), answers, group, known)
+
+
+def passage(title: str, text: str) -> Passage:
+    """With an id that is the same wherever the same paragraph occurs: its title and eight digits of a hash."""
+    digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:8]
+    return Passage(f"{title}#{digest}", title, text)
+
+
+def distinct(passages: Iterator[Passage]) -> Iterator[Passage]:
+    """Each passage once."""
+    seen: set[str] = set()
+    for one in passages:
+        if one.id not in seen:
+            seen.add(one.id)
+            yield one
+
+
+def corpus_rows(path: Path) -> Iterator[Passage]:
+    """Passages of JSON lines with id, title and text. Raises SetupError where a row is none."""
+    for number, row in enumerate(rows(path), 1):
+        with Wrong(path, number, "a corpus"):
+            one = Passage(str(row["id"]), str(row.get("title") or ""), str(row["text"]))
+        yield one

@@ -1,0 +1,71 @@
+"""MuSiQue (Trivedi et al., TACL 2022): ``musique_ans_v1.0_dev.jsonl`` as released, or questions.jsonl.gz with its
+corpus.
+
+{"id", "question", "answer", "answer_aliases", "answerable", "paragraphs": [{"idx", "title", "paragraph_text",
+ "is_supporting"}], "question_decomposition": [{"question", "answer", "paragraph_support_idx"}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.qa.making import Passage, corpus_rows, distinct, passage, qa_case
+from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
+from decisor.types import Value
+
+FILES = ("questions.jsonl.gz", "musique_ans_v1.0_dev.jsonl", "musique_ans_v1.0_train.jsonl")
+
+
+def cases(data: Path) -> list[Case]:
+    """The answerable questions. ``group``: hops and shape (2hop, 3hop1, 3hop2, 4hop1, ...).
+
+    Raises:
+        SetupError: there is no such file, or a row is no question of MuSiQue.
+    """
+    path = find(data, "musique", FILES, "MuSiQue")
+    found = []
+    for number, row in enumerate(rows(path), 1):
+        with Wrong(path, number, "MuSiQue"):
+            if row.get("answerable", True):
+                found.append(ours(row) if "gold" in row else released(row))
+    return found
+
+
+def ours(row: Row) -> Case:
+    group = str(row.get("type", ""))
+    facts = {"decomposition": row["decomposition"], "source": row.get("source", "")}
+    return qa_case(row["id"], row["question"], [row["answer"], *row["aliases"]], row["gold"], group=group, facts=facts)
+
+
+def released(row: Row) -> Case:
+    passages = paragraphs(row)
+    ids = [one.id for one in passages]
+    number = {paragraph["idx"]: at for at, paragraph in enumerate(row["paragraphs"])}
+    gold = [id for id, paragraph in zip(ids, row["paragraphs"], strict=True) if paragraph["is_supporting"]]
+    parts: list[Value] = [
+        {"question": part["question"], "answer": part["answer"], "gold": ids[number[part["paragraph_support_idx"]]]}
+        for part in row["question_decomposition"]
+    ]
+    group = row["id"].partition("__")[0]
+    answers = [row["answer"], *row["answer_aliases"]]
+    return qa_case(row["id"], row["question"], answers, gold, group=group, facts={"decomposition": parts})
+
+
+def paragraphs(row: Row) -> list[Passage]:
+    return [passage(paragraph["title"], paragraph["paragraph_text"]) for paragraph in row["paragraphs"]]
+
+
+def passages(data: Path) -> Iterator[Passage]:
+    """The corpus beside our own file, else every paragraph of every question, each once."""
+    path = find(data, "musique", FILES, "MuSiQue")
+    beside = path.with_name("corpus.jsonl.gz")
+    return corpus_rows(beside) if beside.is_file() else distinct(released_passages(path))
+
+
+def released_passages(path: Path) -> Iterator[Passage]:
+    for number, row in enumerate(rows(path), 1):
+        with Wrong(path, number, "MuSiQue"):
+            found = paragraphs(row)
+        yield from found
