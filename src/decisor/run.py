@@ -66,21 +66,25 @@ class Run:
     async def complete(
         self, messages: Sequence[Message], sampling: Sampling = Sampling(), final: bool = False
     ) -> Completion:
-        """One charged and traced call, unparsed (for techniques that read several texts of one call)."""
+        """One charged and traced call, unparsed (for techniques that read several texts of one call).
+
+        ``since`` in the trace: the last event before the call began, so what it may have waited for.
+        """
         want = Usage(calls=1, completion_tokens=sampling.max_tokens or 0)
         self.budget.reserve(want, final)
         used = Usage(calls=1)
-        began = time.monotonic()
+        since, began = len(self.trace.events), time.monotonic()
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
                 reply = await self.lm.complete(messages, sampling)
-            used = replace(reply.usage, seconds=time.monotonic() - began)
+            used = replace(reply.usage, seconds=reply.usage.seconds or time.monotonic() - began)
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(want, used)
         self.trace.add("lm", self.span_id, model=reply.model or self.lm.name, messages=list(messages),
-                       texts=reply.texts, finish=reply.finish, usage=used)  # fmt: skip
+                       texts=reply.texts, finish=reply.finish, usage=used, since=since,
+                       replayed=reply.replayed)  # fmt: skip
         return reply
 
     async def act(self, action: Action) -> Observation:

@@ -70,12 +70,17 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What an LM answered: ``n`` texts, what they cost, and why it stopped (stop, length, content_filter, refusal)."""
+    """What an LM answered: ``n`` texts, what they cost, and why it stopped (stop, length, content_filter, refusal).
+
+    ``replayed``: from a journal; ``usage`` is what it cost when it was bought. ``usage.seconds`` is 0 where the LM did
+    not measure them.
+    """
 
     texts: tuple[str, ...]
     usage: Usage = Usage(calls=1)
     finish: str = "stop"
     model: str = ""
+    replayed: bool = False
 
     @property
     def text(self) -> str:

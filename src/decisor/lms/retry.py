@@ -31,7 +31,7 @@ class Retries:
     The pause before attempt k+1 is uniform in (0, min(most_seconds, first_seconds * 2**(k-1))), with four times
     first_seconds after a 429. Where the server named a time, every call waits at least that long (the gate), then a
     little more, each its own. ``allowance``: retries at hand; each takes one unless the server asked for it, and each
-    success gives half a one back.
+    success gives half a one back. ``overloaded`` is called when the endpoint has too much to do (429, 5xx).
     """
 
     attempts: int = 6
@@ -39,6 +39,7 @@ class Retries:
     most_seconds: float = 30.0
     allowance: float = 128.0
     opens_at: float = 0.0
+    overloaded: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.capacity = self.allowance
@@ -66,6 +67,8 @@ class Retries:
             await asyncio.sleep(wait + random.uniform(0, min(1.0, wait)))
 
     async def _pause(self, failed: Again, tried: int, ends: float) -> None:
+        if failed.kind in ("rate", "server"):
+            self.overloaded()
         if tried >= self.attempts:
             raise LMError(f"{failed} Gave up after {tried} attempts.", failed.kind)
         if failed.after is not None:

@@ -1,0 +1,120 @@
+"""How many calls are under way at one provider: halved when it is overloaded, one more for each round of successes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from decisor.types import LM, Completion, Message, Sampling
+
+SLOWED_SECONDS = 1.0
+"""Refusals within this time of a slow-down are about the same crowd."""
+
+
+@dataclass
+class Gate:
+    """At most ``most`` at once. ``limit``: how many just now (1 to ``most``); ``running``: how many are."""
+
+    most: int
+    limit: float = 0.0
+    running: int = 0
+    slowed: float = float("-inf")
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.limit = float(self.most)
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """A place among those that run, first come, first served."""
+        await self._enter()
+        try:
+            yield
+        finally:
+            self.running -= 1
+            self._admit()
+
+    def slower(self) -> None:
+        """The provider said that it is too much."""
+        now = time.monotonic()
+        if now - self.slowed >= SLOWED_SECONDS:
+            self.slowed = now
+            self.limit = max(1.0, self.limit / 2)
+
+    def faster(self) -> None:
+        """It answered."""
+        self.limit = min(float(self.most), self.limit + 1 / self.limit)
+        self._admit()
+
+    async def _enter(self) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.append(turn)
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                with suppress(ValueError):
+                    self.waiting.remove(turn)
+            else:  # it was let in at the same moment
+                self.running -= 1
+                self._admit()
+            raise
+
+    def _admit(self) -> None:
+        while self.waiting and self.running < int(self.limit):
+            turn = self.waiting.popleft()
+            if turn.cancelled():
+                continue
+            self.running += 1
+            turn.set_result(None)
+
+
+@dataclass(frozen=True)
+class Gated:
+    """An LM whose calls wait at a gate before their deadline begins. ``seconds`` of usage leaves the wait out."""
+
+    held: LM
+    gate: Gate
+
+    @property
+    def name(self) -> str:
+        return self.held.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        async with self.gate.place():
+            began = time.monotonic()
+            reply = await self.held.complete(messages, sampling)
+        self.gate.faster()
+        return replace(reply, usage=replace(reply.usage, seconds=round(time.monotonic() - began, 6)))
+
+    async def close(self) -> None:
+        await close(self.held)
+
+
+def gated(lms: Sequence[LM], most: int) -> list[Gated]:
+    """The LMs, those of one provider behind one gate and one retry layer."""
+    gates: dict[str, Gate] = {}
+    layers: dict[str, Any] = {}
+    made = []
+    for lm in lms:
+        endpoint: Any = getattr(lm, "endpoint", None)
+        place = endpoint.where if endpoint is not None else lm.name
+        gate = gates.setdefault(place, Gate(most))
+        if endpoint is not None:
+            endpoint.retries = layers.setdefault(place, endpoint.retries)
+            endpoint.retries.overloaded = gate.slower
+        made.append(Gated(lm, gate))
+    return made
+
+
+async def close(lm: LM) -> None:
+    """Connections of an LM, where it has any."""
+    end: Any = getattr(lm, "close", None)
+    if end is not None:
+        await end()

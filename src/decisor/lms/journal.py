@@ -1,0 +1,114 @@
+"""Replies that were bought are never bought again: an LM that looks into a book first and writes what it buys into it.
+
+A reply is known by the content of its request (model, messages, sampling), the number of the repeat, and how often the
+same request was made before in the same run of a case. So techniques that ask the same thing share a reply, a resumed
+run replays what it had, and votes and repeats still get replies of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from decisor.errors import LMError
+from decisor.types import LM, Completion, Message, Sampling, Usage
+
+UNUSABLE = frozenset({"length", "content_filter", "refusal"})
+"""How a reply ends that is paid for but is no answer; it is booked, and asked for again."""
+
+
+class Book(Protocol):
+    """Where replies are kept."""
+
+    async def reply(self, key: str) -> Completion | None: ...
+
+    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        """Returns the reply that counts: an earlier one, where another process was faster."""
+        ...
+
+
+@dataclass
+class Journal:
+    """Shared by all runs of a process. ``seed``: each sampled request (temperature above 0) without a seed gets one
+    made from it and from the request's key. ``bought``: what this process paid, ``wasted`` replies included."""
+
+    book: Book
+    seed: int | None = None
+    bought: Usage = field(default_factory=Usage)
+    buying: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+
+    def lm(self, lm: LM, repeat: int = 0) -> Journaled:
+        """``lm`` for one run of one case."""
+        return Journaled(lm, self, repeat)
+
+    async def find(self, key: str) -> Completion | None:
+        """The kept reply. While another run buys it, waits; None: it is for the caller to buy."""
+        while True:
+            if (kept := await self.book.reply(key)) is not None:
+                return replace(kept, replayed=True)
+            if (other := self.buying.get(key)) is None:
+                return None
+            await asyncio.wait([other])
+
+    async def buy(self, key: str, lm: LM, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        self.buying[key] = asyncio.get_running_loop().create_future()
+        try:
+            reply = await lm.complete(messages, sampling)
+            self.bought = self.bought + reply.usage
+            kept = await self.book.keep_reply(key, reply, reply.finish not in UNUSABLE)
+            return reply if kept.texts == reply.texts else replace(kept, replayed=True)
+        except LMError as error:
+            wasted: Usage = getattr(error, "used", Usage())
+            if wasted.tokens:
+                self.bought = self.bought + wasted
+                await self.book.keep_reply(key, Completion((), wasted, error.kind), usable=False)
+            raise
+        finally:
+            self.buying.pop(key).set_result(None)
+
+
+@dataclass
+class Journaled:
+    """An LM for one run of one case. A replayed reply carries the usage that it once cost, and says ``replayed``."""
+
+    held: LM
+    journal: Journal
+    repeat: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def name(self) -> str:
+        return self.held.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        content = digest(self.name, messages, sampling, self.journal.seed, self.repeat)
+        occurrence = self.asked[content]
+        self.asked[content] += 1
+        key = digest(content, occurrence)
+        if self.journal.seed is not None and sampling.seed is None and sampling.temperature > 0:
+            sampling = replace(sampling, seed=int(key[:8], 16) >> 1)
+        found = await self.journal.find(key)
+        return found or await self.journal.buy(key, self.held, messages, sampling)
+
+
+def digest(*parts: Any) -> str:
+    """The same for equal content, in any process.
+
+    >>> digest("m", [Message("user", "Hi")], Sampling())
+    'dee6d21834adaec9d8a32b649b122033'
+    """
+    text = json.dumps(parts, default=as_plain, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def as_plain(value: Any) -> Any:
+    if isinstance(value, Message):
+        return [value.role, value.content]
+    if isinstance(value, Sampling):
+        return [value.stop, value.temperature, value.max_tokens, value.n, value.seed, value.schema]
+    return dict(value)
