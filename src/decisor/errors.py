@@ -13,6 +13,8 @@ Anything else is a bug, and is not caught.
 
 from __future__ import annotations
 
+from decisor.types import Usage
+
 
 class Error(Exception):
     """Root of everything this package raises on purpose."""
@@ -48,12 +50,17 @@ class BudgetExceeded(Error):
 
 
 class LMError(Error):
-    """The endpoint did not give a usable reply. ``permanent``: asking again will not help (key, quota, model)."""
+    """The endpoint did not give a usable reply.
 
-    def __init__(self, complaint: str, kind: str = "protocol", permanent: bool = False) -> None:
+    ``permanent``: it will not answer any other question either (key, quota, model); a conversation that is too long
+    or that its filter refuses is no such thing. ``used``: what its unusable replies have cost (tokens, no calls).
+    """
+
+    def __init__(self, complaint: str, kind: str = "protocol", permanent: bool = False, used: Usage = Usage()) -> None:
         super().__init__(complaint)
         self.kind = kind
         self.permanent = permanent
+        self.used = used
 
 
 class SetupError(Error):

@@ -11,11 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from decisor.budget import Budget
-from decisor.errors import BudgetExceeded, ParseError, ToolError
+from decisor.errors import BudgetExceeded, LMError, ParseError, ToolError
 from decisor.trace import Trace
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
 
 T = TypeVar("T")
+UNFINISHED = {
+    "length": ("Your reply was cut off at its length limit. Answer more briefly.", "truncated"),
+    "content_filter": ("Your reply was held back by a content filter. Say it in other words.", "content_filter"),
+    "refusal": ("That is no answer: the question is about the data you were given.", "refusal"),
+}
+"""Ways to stop that make a reply no answer: what is said to it, once, and the reason that is counted."""
+GAP = "\n[... left out, because the conversation is too long ...]\n"
+SHORTEST_CUT = 400
 
 
 @dataclass(frozen=True)
@@ -49,18 +57,20 @@ class Run:
             LMError: the endpoint failed for good.
         """
         messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
+        unfinished = 0
         for left in range(self.asks_again, -1, -1):
             reply = await self.complete(messages, sampling, final)
             try:
-                if reply.finish == "length":
-                    raise ParseError("Your reply was cut off at its length limit. Answer more briefly.", "truncated")
+                if reply.finish in UNFINISHED:
+                    unfinished += 1
+                    raise ParseError(*UNFINISHED[reply.finish])
                 return parse(reply.text)
             except ParseError as complaint:
                 self.trace.add("note", self.span_id, problem="reply", reason=complaint.reason, text=str(complaint))
-                if not left or complaint.reason == "limits":
+                if not left or complaint.reason == "limits" or unfinished > 1:
                     raise
                 again = f"{complaint}\nAnswer again, in the form asked for."
-                messages = [*messages, Message("assistant", reply.text), Message("user", again)]
+                messages = [*messages, Message("assistant", reply.text or "(nothing)"), Message("user", again)]
         raise AssertionError("unreachable")
 
     async def complete(
@@ -68,8 +78,18 @@ class Run:
     ) -> Completion:
         """One charged and traced call, unparsed (for techniques that read several texts of one call).
 
-        ``since`` in the trace: the last event before the call began, so what it may have waited for.
+        A conversation that is too long for the model is shortened once, by rule, and the trace says so.
         """
+        try:
+            return await self._complete(messages, sampling, final)
+        except LMError as error:
+            shorter = shortened(messages) if error.kind == "context" else None
+            if shorter is None:
+                raise
+        return await self._complete(shorter, sampling, final)
+
+    async def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Completion:
+        """``since`` in the trace: the last event before the call began, so what it may have waited for."""
         want = Usage(calls=1, completion_tokens=sampling.max_tokens or 0)
         self.budget.reserve(want, final)
         used = Usage(calls=1)
@@ -78,6 +98,10 @@ class Run:
             async with asyncio.timeout(self.budget.seconds_left()):
                 reply = await self.lm.complete(messages, sampling)
             used = replace(reply.usage, seconds=reply.usage.seconds or time.monotonic() - began)
+        except LMError as error:
+            used = replace(used + error.used, seconds=time.monotonic() - began)
+            self.trace.add("note", self.span_id, problem="lm", reason=error.kind, text=str(error), used=used)
+            raise
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
@@ -114,3 +138,23 @@ class Run:
     def using(self, lm: LM | None = None, env: Environment | None = None, budget: Budget | None = None) -> Run:
         """The same run with a part switched."""
         return replace(self, lm=lm or self.lm, env=env or self.env, budget=budget or self.budget)
+
+
+def shortened(messages: Sequence[Message]) -> list[Message] | None:
+    """Half of it: the longest messages lose their middle first, those of the system stay. None where that is no help.
+
+    >>> [len(m.content) for m in shortened([Message("system", "s" * 50), Message("user", "u" * 10_000)])]
+    [50, 4975]
+    """
+    texts = [message.content for message in messages]
+    goal = sum(map(len, texts)) // 2
+    able = [i for i, message in enumerate(messages) if message.role != "system" and len(message.content) > SHORTEST_CUT]
+    while able and (over := sum(map(len, texts)) - goal) > 0:
+        at = max(able, key=lambda i: len(texts[i]))
+        text = texts[at]
+        keep = max(len(text) - over - len(GAP), len(text) // 4)
+        texts[at] = text[: keep * 2 // 5] + GAP + text[len(text) - (keep - keep * 2 // 5) :]
+        able.remove(at)
+    if sum(map(len, texts)) > goal * 1.5:
+        return None
+    return [Message(message.role, text) for message, text in zip(messages, texts, strict=True)]

@@ -11,7 +11,8 @@ from decisor.errors import LMError
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.retry import Retries
 from decisor.types import Completion, Message, Sampling
-from lms.faulty import ASK, KEY, Fault, Faulty, body, faulty, status
+from servers.fault_plays import body, status
+from servers.fault_server import ASK, KEY, Faulty, Play, faulty
 
 USAGE = {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 3}
 SAID = {
@@ -25,7 +26,7 @@ ANSWER = body(SAID)
 
 
 async def asked(
-    *faults: Fault, messages: Sequence[Message] = ASK, sampling: Sampling = Sampling()
+    *faults: Play, messages: Sequence[Message] = ASK, sampling: Sampling = Sampling()
 ) -> tuple[Completion, Faulty]:
     async with faulty(*faults) as server:
         lm = Anthropic("claude-x", KEY, server.origin, retries=Retries(attempts=3, first_seconds=0.01))
@@ -83,16 +84,16 @@ PASSING: list[Any] = [
 
 
 @pytest.mark.parametrize("fault", PASSING)
-async def test_a_passing_fault_is_tried_again(fault: Fault) -> None:
+async def test_a_passing_fault_is_tried_again(fault: Play) -> None:
     reply, server = await asked(fault, ANSWER)
     assert reply.text == "Lyon"
     assert server.asked == 2
 
 
 @pytest.mark.parametrize(
-    "fault", [status(401, f"invalid x-api-key {KEY}", type="authentication_error"), status(400, "prompt is too long")]
+    "fault", [status(401, f"invalid x-api-key {KEY}", type="authentication_error"), status(400, "no such thing")]
 )
-async def test_a_final_fault_ends_at_once_without_the_key(fault: Fault) -> None:
+async def test_a_final_fault_ends_at_once_without_the_key(fault: Play) -> None:
     with pytest.raises(LMError) as caught:
         await asked(fault, ANSWER)
     assert caught.value.permanent

@@ -14,7 +14,8 @@ from decisor.lms import choose
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.http import OpenAICompatible
 from decisor.lms.prices import Price
-from lms.faulty import KEY, echoes_key, faulty
+from servers.fault_plays import echoes_key
+from servers.fault_server import KEY, faulty
 from servers.openai_server import serve, serve_threaded
 
 ALONE = {"DECISOR_OLLAMA_PORT": "0", "DECISOR_LLAMACPP_PORT": "0"}

@@ -1,240 +1,162 @@
-"""Each fault of an endpoint, against a server that really commits it."""
+"""Every fault of ``servers/faults.py`` in the first, second and last call of a conversation: what is promised, holds.
+
+All faults of a promise run at once, each against a server of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import resource
 import time
-import traceback
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
-import pytest
-
-from decisor.errors import LMError, SetupError
-from decisor.lms.http import OpenAICompatible
+from decisor.budget import Budget
+from decisor.errors import Error, LMError, ParseError
 from decisor.lms.retry import Retries
-from lms.faulty import (
-    ASK,
-    KEY,
-    Fault,
-    body,
-    bombs,
-    drips,
-    echoes_key,
-    faulty,
-    hangs,
-    redirects,
-    resets,
-    status,
-    truncated,
-    wait_until,
-    zips,
-)
+from decisor.run import Run
+from decisor.tools.toolbox import Toolbox
+from decisor.types import Message
+from servers.fault_server import KEY, Faulty, faulty
+from servers.faults import FAULTS, Fault, Promise
 
-HTML = b"<!doctype html><html><title>Welcome</title></html>"
-CHOICE: dict[str, Any] = {"message": {"role": "assistant", "content": None}, "finish_reason": "stop"}
-PASSING = {
-    "429": status(429),
-    "408": status(408),
-    "409": status(409),
-    "500": status(500),
-    "502 with a page": body(HTML, 502),
-    "503": status(503),
-    "529": status(529),
-    "a web page with 200": body(HTML),
-    "no JSON": body(b'{"choices": ['),
-    "bad UTF-8": body(b'{"choices": "\xff\xfe"}'),
-    "empty": body(b""),
-    "a list": body([1]),
-    "deeply nested": body(b"[" * 100_000),
-    "no choices": body({"choices": []}),
-    "an error with 200": body({"error": {"message": "overloaded"}}),
-    "null content": body({"choices": [CHOICE]}),
-    "a choice that is none": body({"choices": [7]}),
-    "cut body": truncated,
-    "reset": resets,
-}
-FINAL = {
-    "401": (status(401), "auth"),
-    "403": (status(403), "auth"),
-    "quota": (status(429, "You exceeded your current quota", code="insufficient_quota"), "quota"),
-    "402": (status(402), "quota"),
-    "quota with 200": (body({"error": {"message": "none left", "code": 402}}), "quota"),
-    "404": (status(404), "request"),
-    "400": (status(400), "request"),
-    "context": (status(400, "too long", code="context_length_exceeded"), "context"),
-}
+CALLS = 3
+ATTEMPTS = 3
+DEADLINE = 0.6
 
 
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-async def test_a_passing_fault_is_tried_again_with_the_same_body(fault: Fault) -> None:
-    async with faulty(fault, fault) as server:
-        lm = server.lm()
-        reply = await lm.complete(ASK)
-        await lm.close()
-    assert reply.text == "Lyon"
-    assert server.asked == 3
-    assert len(set(server.sent)) == 1
+@dataclass(frozen=True)
+class Talk:
+    """What became of a conversation: the replies that were taken for answers, the error, and the trace's own view."""
+
+    server: Faulty
+    answers: list[str]
+    error: Error | None
+    kept: list[str]
+    reasons: list[str]
+    seconds: float
 
 
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
-async def test_a_fault_that_stays_ends_as_an_error_that_may_pass(fault: Fault) -> None:
-    async with faulty(*[fault] * 9) as server:
-        lm = server.lm(retries=Retries(attempts=3, first_seconds=0.01))
-        with pytest.raises(LMError, match="3 attempts") as caught:
-            await lm.complete(ASK)
-        await lm.close()
-    assert not caught.value.permanent
-    assert server.asked == 3
-
-
-@pytest.mark.parametrize(("fault", "kind"), FINAL.values(), ids=FINAL.keys())
-async def test_a_final_fault_ends_at_once(fault: Fault, kind: str) -> None:
-    async with faulty(fault) as server:
-        lm = server.lm()
-        with pytest.raises(LMError) as caught:
-            await lm.complete(ASK)
-        await lm.close()
-    assert caught.value.permanent
-    assert caught.value.kind == kind
-    assert server.asked == 1
-
-
-async def test_retry_after_in_seconds_is_waited_for_by_all_calls() -> None:
-    async with faulty(status(429, headers={"Retry-After": "1"})) as server:
-        lm = server.lm()
-        first = asyncio.create_task(lm.complete(ASK))
-        await asyncio.sleep(0.2)
-        await asyncio.gather(first, lm.complete(ASK))
-        await lm.close()
-    assert server.asked == 3
-    assert all(at - server.at[0] >= 0.95 for at in server.at[1:])
-
-
-async def test_retry_after_as_a_date_is_read_by_the_clock_of_the_server() -> None:
-    async with faulty(wait_until(1, ahead=86_400)) as server:
-        lm = server.lm()
-        await lm.complete(ASK)
-        await lm.close()
-    assert 0.95 <= server.at[1] - server.at[0] < 4
-
-
-async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
-    began = time.monotonic()
-    async with faulty(status(429, headers={"Retry-After": "3600"})) as server:
-        lm = server.lm()
-        with pytest.raises(LMError, match="3600 s") as caught:
-            await lm.complete(ASK)
-        await lm.close()
-    assert caught.value.kind == "rate"
-    assert time.monotonic() - began < 2
-
-
-@pytest.mark.parametrize("fault", [drips, hangs])
-async def test_the_deadline_holds_over_the_whole_call(fault: Fault) -> None:
-    async with faulty(fault) as server:
-        lm = server.lm(seconds=0.5)
+async def talk(fault: Fault, before: int, times: int, seconds: float = 20.0, pause: float = 0.01) -> Talk:
+    """``CALLS`` calls that each hold all before; the fault is played ``times`` times after ``before`` good replies."""
+    async with faulty(*[None] * before, *[fault.play] * times) as server:
+        lm = server.lm(seconds, retries=Retries(ATTEMPTS, pause), max_bytes=2_000_000)
+        run = Run(lm, Toolbox([]), Budget())
+        messages = [Message("user", "Where?")]
+        answers: list[str] = []
+        error: Error | None = None
         began = time.monotonic()
-        with pytest.raises(LMError, match="no reply within") as caught:
-            await lm.complete(ASK)
+        try:
+            for number in range(CALLS):
+                answers.append(await run.ask(messages, str))
+                messages += [Message("assistant", answers[-1]), Message("user", f"And {number}?")]
+        except (LMError, ParseError) as failure:
+            error = failure
         took = time.monotonic() - began
         await lm.close()
-    assert caught.value.kind == "timeout"
-    assert took < 1.0
+    events = run.trace.events
+    kept = [event.data["texts"][0] for event in events if event.kind == "lm" and event.data["finish"] == "stop"]
+    reasons = [event.data["reason"] for event in events if event.kind == "note"]
+    assert KEY not in f"{error} {events}"
+    return Talk(server, answers, error, kept, reasons, took)
 
 
-async def test_a_gzip_bomb_is_not_unpacked() -> None:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    async with faulty(bombs) as server:
-        lm = server.lm()
-        with pytest.raises(LMError, match="reading stopped"):
-            await lm.complete(ASK)
-        await lm.close()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KB; the server makes 20 MB of it
+async def all_of(promise: Promise, check: Callable[[Fault, int], Awaitable[None]]) -> None:
+    """Check every fault of this promise after 0, 1 and 2 good replies, and name each that breaks it."""
+    chosen = [(name, before) for name, fault in FAULTS.items() if fault.promise == promise for before in range(CALLS)]
+    checks = (check(FAULTS[name], before) for name, before in chosen)
+    results = await asyncio.gather(*checks, return_exceptions=True)
+    broken = [f"{at}: {result!r}" for at, result in zip(chosen, results, strict=True) if result is not None]
+    assert chosen and not broken, "\n".join(broken)
 
 
-async def test_a_huge_reply_is_not_read() -> None:
-    async with faulty(body(b" " * 3_000_000)) as server:
-        lm = server.lm(max_bytes=1_000_000)
-        with pytest.raises(LMError, match="1000000 bytes") as caught:
-            await lm.complete(ASK)
-        await lm.close()
-    assert caught.value.kind == "size"
-    assert server.asked == 1
+def test_there_are_at_least_forty_faults() -> None:
+    assert len(FAULTS) >= 40
 
 
-async def test_a_zipped_reply_is_read() -> None:
-    async with faulty(zips) as server:
-        lm = server.lm()
-        assert (await lm.complete(ASK)).text == "Lyon"
-        await lm.close()
+async def test_what_may_pass_is_sent_again_unchanged_and_not_too_early() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        seen = await talk(fault, before, times=1)
+        assert (seen.error, seen.answers, seen.kept) == (None, ["Lyon"] * 3, ["Lyon"] * 3)
+        assert seen.server.asked == CALLS + 1
+        assert seen.server.hashes[before] == seen.server.hashes[before + 1]
+        assert seen.server.keys[before] == seen.server.keys[before + 1] != ""
+        assert seen.server.gaps[before] >= 0.95 * fault.after
+
+    await all_of("again", check)
 
 
-async def test_a_redirect_is_not_followed() -> None:
-    async with faulty() as canary, faulty(redirects(f"{canary.origin}/v1/chat/completions")) as server:
-        lm = server.lm()
-        with pytest.raises(LMError, match="redirect") as caught:
-            await lm.complete(ASK)
-        await lm.close()
-    assert caught.value.permanent
-    assert canary.asked == 0
+async def test_what_does_not_pass_ends_as_an_error_and_never_as_an_answer() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        seen = await talk(fault, before, times=99)
+        assert isinstance(seen.error, LMError)
+        assert (seen.error.kind, seen.error.permanent) == (fault.kind, False)
+        assert (seen.answers, seen.kept) == (["Lyon"] * before, ["Lyon"] * before)
+        assert seen.server.asked == before + ATTEMPTS
+        assert len(set(seen.server.hashes[before:])) == 1
+        assert all(gap >= 0.95 * fault.after for gap in seen.server.gaps[before:])
+
+    await all_of("again", check)
 
 
-async def test_an_echoed_key_is_in_no_error_and_no_traceback() -> None:
-    async with faulty(echoes_key) as server:
-        lm = server.lm()
-        with pytest.raises(LMError) as caught:
-            await lm.complete(ASK)
-        await lm.close()
-    assert "Incorrect API key" in str(caught.value)
-    shown = "".join(traceback.format_exception(caught.value))
-    assert KEY not in shown
-    assert KEY not in f"{lm!r} {lm.endpoint!r} {vars(lm.endpoint)}"
+async def test_what_concerns_every_question_ends_the_run_at_the_first_attempt() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        seen = await talk(fault, before, times=99)
+        assert isinstance(seen.error, LMError)
+        assert (seen.error.kind, seen.error.permanent) == (fault.kind, True)
+        assert seen.server.asked == before + 1
+        assert seen.kept == ["Lyon"] * before
+
+    await all_of("final", check)
 
 
-async def test_a_key_echoed_in_a_reply_is_hidden_there_too() -> None:
-    said = {"choices": [{"message": {"content": f"Your key is {KEY}."}, "finish_reason": "stop"}]}
-    async with faulty(body(said)) as server:
-        lm = server.lm()
-        assert (await lm.complete(ASK)).text == "Your key is [hidden]."
-        await lm.close()
+async def test_what_concerns_one_question_ends_that_one_only() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        seen = await talk(fault, before, times=99)
+        assert isinstance(seen.error, LMError)
+        assert (seen.error.kind, seen.error.permanent) == (fault.kind, False)
+        assert seen.server.asked == before + 1
+        assert seen.reasons == [fault.kind]
+
+    await all_of("case", check)
+    await all_of("size", check)
 
 
-async def test_retries_end_when_the_allowance_is_used_up() -> None:
-    async with faulty(*[status(500)] * 50) as server:
-        lm = server.lm(retries=Retries(first_seconds=0.01, allowance=3))
-        results = await asyncio.gather(*(lm.complete(ASK) for _ in range(5)), return_exceptions=True)
-        await lm.close()
-    assert all(isinstance(result, LMError) for result in results)
-    assert server.asked == 5 + 3
+async def test_no_reply_ends_with_the_deadline_of_the_whole_call() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        seen = await talk(fault, before, times=99, seconds=DEADLINE)
+        assert isinstance(seen.error, LMError)
+        assert (seen.error.kind, seen.error.permanent) == ("timeout", False)
+        assert seen.seconds < DEADLINE + 1.0  # slack for a busy machine: the faults go on for ten seconds
+        assert seen.kept == ["Lyon"] * before
+
+    await all_of("deadline", check)
 
 
-async def test_a_server_that_is_not_there_is_named() -> None:
-    lm = OpenAICompatible("m", "http://127.0.0.1:9/v1", retries=Retries(attempts=2, first_seconds=0.01))
-    with pytest.raises(LMError, match=r"127\.0\.0\.1:9 cannot be reached") as caught:
-        await lm.complete(ASK)
-    await lm.close()
-    assert caught.value.kind == "connection"
+async def test_retries_stay_within_the_deadline_too() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        seen = await talk(fault, before, times=99, seconds=DEADLINE, pause=5.0)
+        assert isinstance(seen.error, LMError)
+        assert seen.seconds < DEADLINE + 1.0
+
+    await all_of("again", check)
 
 
-@pytest.mark.parametrize("url", ["ftp://h/v1", "localhost", f"https://user:{KEY}@example.com/v1", ""])
-def test_an_address_that_is_none_is_the_persons_mistake(url: str) -> None:
-    with pytest.raises(SetupError) as caught:
-        OpenAICompatible("m", url)
-    assert KEY not in str(caught.value)
+async def test_a_reply_that_is_none_by_its_own_word_is_asked_for_once_more() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        once, twice = await talk(fault, before, times=1), await talk(fault, before, times=99)
+        assert (once.error, once.answers, once.reasons) == (None, ["Lyon"] * 3, [fault.kind])
+        assert once.server.asked == CALLS + 1
+        assert isinstance(twice.error, ParseError)
+        assert twice.error.reason == fault.kind
+        assert twice.server.asked == before + 2
+        assert twice.answers == twice.kept[:before] == ["Lyon"] * before
+
+    await all_of("unfinished", check)
 
 
-def test_a_key_with_a_line_break_is_the_persons_mistake() -> None:
-    with pytest.raises(SetupError, match="copied whole"):
-        OpenAICompatible("m", "http://localhost/v1", "abc\r\ndef: x")
+async def test_an_odd_reply_is_a_reply() -> None:
+    async def check(fault: Fault, before: int) -> None:
+        seen = await talk(fault, before, times=1)
+        assert (seen.error, seen.answers, seen.server.asked) == (None, ["Lyon"] * 3, CALLS)
 
-
-async def test_many_calls_at_once_all_come_through_a_server_that_fails_at_every_fifth() -> None:
-    kinds = [status(500), status(429), body(HTML), resets, truncated]
-    faults = [kinds[i // 5 % 5] if i % 5 == 0 else zips for i in range(200)]
-    async with faulty(*faults) as server:
-        lm = server.lm(seconds=60.0)
-        replies = await asyncio.gather(*(lm.complete(ASK) for _ in range(150)))
-        await lm.close()
-    assert {reply.text for reply in replies} == {"Lyon"}
-    assert server.asked <= 200
+    await all_of("good", check)

@@ -10,7 +10,8 @@ from decisor.lms.http import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.run import Run
 from decisor.types import Completion, Message, Sampling
-from lms.faulty import ASK, KEY, body, faulty, status
+from servers.fault_plays import body, status
+from servers.fault_server import ASK, KEY, faulty
 from servers.openai_server import serve
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],

@@ -12,7 +12,7 @@ from decisor.errors import LMError
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.http import merged, refused_part
-from decisor.lms.prices import Price
+from decisor.lms.prices import Price, priced
 from decisor.lms.replying import cut, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
 from decisor.lms.secrets import Secret, redact_known
@@ -63,20 +63,19 @@ class Anthropic:
             LMError: no usable reply within ``seconds``.
         """
 
-        async def ask(ends: float) -> Completion:
-            return merged(await each(lambda _: self._ask(messages, sampling, ends), range(sampling.n)))
+        async def ask(ends: float, bill: list[Usage]) -> Completion:
+            return merged(await each(lambda _: self._ask(messages, sampling, ends, bill), range(sampling.n)))
 
-        reply: Completion = await within(self.seconds, ask, self.endpoint.where)
-        return reply
+        return await within(self.seconds, ask, self.endpoint.where, self.price)
 
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float) -> Completion:
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
         while True:
             body = request(self.name, messages, sampling, self.dropped)
             try:
-                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends)
+                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
             except LMError as error:
                 refused = refused_part(error, body)
                 if refused not in ("temperature", "stop_sequences"):
@@ -86,11 +85,8 @@ class Anthropic:
     def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
         text = redact_known(cut(completion.text, sampling.stop), self.endpoint.secrets)
-        used = completion.usage
-        dollars = self.price.dollars(used.prompt_tokens, used.completion_tokens) if self.price else None
-        return replace(
-            completion, texts=(text,), usage=replace(used, dollars=dollars), model=completion.model or self.name
-        )
+        usage = priced(completion.usage, self.price)
+        return replace(completion, texts=(text,), usage=usage, model=completion.model or self.name)
 
 
 def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
@@ -138,20 +134,21 @@ def parse_message(reply: Any, messages: Sequence[Message], where: str) -> Comple
         raise Again(f"{where} sent JSON that is no message.")
     if isinstance(reply.get("error"), Mapping):
         raise fault_in_reply(reply["error"], where)
+    usage = reply.get("usage")
+    counts = usage if isinstance(usage, Mapping) else {}
+    prompt = tokens_of(counts.get("input_tokens"), [message.content for message in messages])
+    prompt += sum(tokens_of(counts.get(f"cache_{way}_input_tokens"), ()) for way in ("creation", "read"))
     blocks, finish = reply.get("content"), FINISH.get(str(reply.get("stop_reason")), "stop")
     if not isinstance(blocks, list) or (
         not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
     ):
-        raise Again(f"{where} sent a message without content.")
+        used = Usage(0, prompt, tokens_of(counts.get("output_tokens"), ()))
+        raise Again(f"{where} sent a message without content.", used=used)
     text = "".join(block_text(block) for block in blocks)
-    usage = reply.get("usage")
-    counts = usage if isinstance(usage, Mapping) else {}
-    prompt = tokens_of(counts.get("input_tokens"), [message.content for message in messages])
-    cached = sum(tokens_of(counts.get(f"cache_{way}_input_tokens"), ()) for way in ("creation", "read"))
     model = reply.get("model")
     return Completion(
         (text,),
-        Usage(1, prompt + cached, tokens_of(counts.get("output_tokens"), [text]), None),
+        Usage(1, prompt, tokens_of(counts.get("output_tokens"), [text]), None),
         finish,
         tidy(model) if isinstance(model, str) else "",
     )

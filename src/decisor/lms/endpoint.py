@@ -6,8 +6,8 @@ import asyncio
 import json
 import time
 import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -15,8 +15,10 @@ from uuid import uuid4
 
 from decisor.errors import LMError, SetupError
 from decisor.lms.faults import fault, shortened
+from decisor.lms.prices import Price, priced
 from decisor.lms.retry import Again, Retries
 from decisor.lms.secrets import Secret, redact
+from decisor.types import Completion, Usage
 
 if TYPE_CHECKING:
     import aiohttp
@@ -56,15 +58,30 @@ class Endpoint:
         self.proxy = None if is_loopback(parts.hostname) else proxy_for(parts.scheme, parts.hostname)
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, body: Mapping[str, Any], read: Callable[[Any], T], ends: float) -> T:
+    async def post(self, body: Mapping[str, Any], read: Callable[[Any], T], ends: float, bill: list[Usage]) -> T:
         """Post until ``read`` accepts the reply; ``read`` raises LMError or Again where the reply is not usable.
+
+        ``bill`` collects what was used in vain: the count of an unusable reply, and an estimate of the prompt where
+        the reply was lost on the way.
 
         Raises:
             LMError: as sorted out by ``faults``; its text holds no key.
         """
         payload = json.dumps(body).encode()
         headers = {"Idempotency-Key": uuid4().hex}
-        return await self.retries.call(lambda: self._once(payload, headers, read), ends)
+
+        async def once() -> T:
+            try:
+                return await self._once(payload, headers, read)
+            except LMError as error:
+                if error.used.tokens:
+                    bill.append(error.used)
+                raise
+            except asyncio.CancelledError:
+                bill.append(sent(payload))
+                raise
+
+        return await self.retries.call(once, ends)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -84,7 +101,8 @@ class Endpoint:
             reply = json.loads(answer.body)
         except (ValueError, RecursionError):
             page = answer.body[:200].lstrip()[:1] == b"<"
-            problem = Again(f"{self.where} sent {'a web page' if page else 'no valid JSON'} instead of a completion.")
+            problem = Again(f"{self.where} sent {'a web page' if page else 'no valid JSON'} instead of a completion.",
+                            used=Usage() if page else sent(payload))  # fmt: skip
         else:
             try:
                 return read(reply)
@@ -103,6 +121,9 @@ class Endpoint:
             ) as response:
                 seen = {name.lower(): value for name, value in response.headers.items()}
                 return Answer(response.status, seen, await self._body(response))
+        except LMError as error:  # of its body
+            error.used = sent(payload)
+            problem = error
         except aiohttp.ClientSSLError as error:
             problem = LMError(f"{self.where}: no safe connection ({type(error).__name__}).", "connection", True)
         except aiohttp.InvalidURL:
@@ -112,7 +133,8 @@ class Endpoint:
                 f"{self.where} cannot be reached ({error.os_error.strerror or 'no connection'}).", "connection"
             )
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            problem = Again(f"{self.where} broke off ({type(error).__name__}).", "connection")
+            lost = f"{self.where} broke off ({type(error).__name__})."
+            problem = Again(lost, "connection", used=sent(payload))
         raise self.clean(problem)
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -135,14 +157,15 @@ class Endpoint:
         if encoding not in ("identity", "gzip", "deflate", ""):
             raise Again(f"{self.where} sent its reply in an encoding that was not asked for.")
         unpack = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None
-        parts, size = [], 0
+        parts, size, wire = [], 0, 0
         async for chunk in response.content.iter_any():
             try:
                 part = unpack.decompress(chunk, self.max_bytes + 1 - size) if unpack else chunk
             except zlib.error:
                 raise Again(f"{self.where} sent a reply that does not unpack.") from None
             size += len(part)
-            if size > self.max_bytes:
+            wire += len(chunk)
+            if max(size, wire) > self.max_bytes:
                 raise LMError(f"{self.where} sent more than {self.max_bytes} bytes; reading stopped.", "size")
             parts.append(part)
         if unpack and not unpack.eof:
@@ -150,15 +173,32 @@ class Endpoint:
         return b"".join(parts)
 
 
-async def within(seconds: float, act: Callable[[float], Any], where: str) -> Any:
-    """``act(ends)`` under a wall clock that covers everything: retries, pauses, a body that only drips."""
+async def within(
+    seconds: float, act: Callable[[float, list[Usage]], Awaitable[Completion]], where: str, price: Price | None
+) -> Completion:
+    """``act(ends, bill)`` under a wall clock that covers everything: retries, pauses, a body that only drips.
+
+    What went onto the bill is part of the usage of the reply, or of the error.
+    """
     ends = time.monotonic() + seconds
+    bill: list[Usage] = []
+    failure: LMError
     try:
         async with asyncio.timeout(seconds):
-            return await act(ends)
+            reply = await act(ends, bill)
     except TimeoutError:
-        pass
-    raise LMError(f"{where} gave no reply within {seconds:g} s.", "timeout")
+        failure = LMError(f"{where} gave no reply within {seconds:g} s.", "timeout")
+    except LMError as error:
+        failure = error
+    else:
+        return replace(reply, usage=sum((priced(used, price) for used in bill), reply.usage)) if bill else reply
+    failure.used = sum((priced(used, price) for used in bill), Usage())
+    raise failure
+
+
+def sent(payload: bytes) -> Usage:
+    """What a request may have cost whose reply was lost: its prompt, at a token per four bytes."""
+    return Usage(prompt_tokens=(len(payload) + 3) // 4)
 
 
 def shown(value: Secret | str) -> str:

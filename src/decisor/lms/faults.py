@@ -12,6 +12,8 @@ from decisor.lms.retry import Again, retry_after
 
 SPENT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached", "billing_error"}
 KEYS = {"invalid_api_key", "authentication_error", "permission_error", "account_deactivated"}
+FILTERED = {"content_filter", "content_policy_violation", "data_inspection_failed"}
+TOO_LONG = re.compile(r"(?i)context (length|window|size)|prompt is too long|maximum context|too many tokens")
 PASSING = {408, 409, 425, 429}
 LONGEST = 300
 
@@ -37,18 +39,20 @@ def sort_out(status: int, error: Mapping[str, Any], where: str, after: float | N
     said = f"{where} answered {status}: {told(error)}"
     if codes & SPENT or status == 402:
         return LMError(f"{said} No credit is left there: top up, or name another LM with --lm.", "quota", True)
+    if codes & FILTERED:
+        return LMError(said, "content_filter")
     if codes & KEYS or status in (401, 403):
         return LMError(f"{said} Check the key for this endpoint (decisor doctor shows which is used).", "auth", True)
     if status == 429:
         return Again(said, "rate", after)
+    if "context_length_exceeded" in codes or status == 413 or (status < 500 and TOO_LONG.search(said)):
+        return LMError(said, "context")
     if status in PASSING or (status >= 500 and status != 501):
         return Again(said, "server", after)
     if status == 200:
         return Again(said, "protocol")
     if status == 404:
         return LMError(f"{said} Is the LM's name right, and the base URL? Most end in /v1.", "request", True)
-    if "context_length_exceeded" in codes or re.search(r"(?i)context (length|window)|prompt is too long", said):
-        return LMError(said, "context", True)
     return LMError(said, "request", True)
 
 

@@ -13,7 +13,7 @@ from decisor.aio import each
 from decisor.errors import LMError
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
-from decisor.lms.prices import Price
+from decisor.lms.prices import Price, priced
 from decisor.lms.replying import cut, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
 from decisor.lms.secrets import Secret, redact_known
@@ -73,26 +73,25 @@ class OpenAICompatible:
             LMError: no usable reply within ``seconds``.
         """
 
-        async def ask(ends: float) -> Completion:
-            reply = await self._ask(messages, sampling, ends)
+        async def ask(ends: float, bill: list[Usage]) -> Completion:
+            reply = await self._ask(messages, sampling, ends, bill)
             missing = sampling.n - len(reply.texts)
             if missing <= 0:
                 return replace(reply, texts=reply.texts[: sampling.n])
             alone = [replace(sampling, n=1, seed=_next(sampling.seed, i + 1)) for i in range(missing)]
-            more = await each(lambda one: self._ask(messages, one, ends), alone)
+            more = await each(lambda one: self._ask(messages, one, ends, bill), alone)
             return merged([reply, *more])
 
-        reply: Completion = await within(self.seconds, ask, self.endpoint.where)
-        return reply
+        return await within(self.seconds, ask, self.endpoint.where, self.price)
 
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float) -> Completion:
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
         for _ in range(len(OPTIONAL) + 1):
             body = request(self.name, messages, sampling, self.dropped)
             try:
-                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends)
+                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
             except LMError as error:
                 refused = refused_part(error, body)
                 if refused is None:
@@ -103,11 +102,8 @@ class OpenAICompatible:
     def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_completion(reply, messages, self.endpoint.where)
         texts = tuple(redact_known(cut(text, sampling.stop), self.endpoint.secrets) for text in completion.texts)
-        used = completion.usage
-        dollars = self.price.dollars(used.prompt_tokens, used.completion_tokens) if self.price else None
-        return replace(
-            completion, texts=texts, usage=replace(used, dollars=dollars), model=completion.model or self.name
-        )
+        usage = priced(completion.usage, self.price)
+        return replace(completion, texts=texts, usage=usage, model=completion.model or self.name)
 
 
 def chat_url(base_url: str) -> str:
@@ -184,11 +180,15 @@ def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Com
         if error:
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
         raise Again(f"{where} sent a completion without choices.")
-    read = [parse_choice(choice, where) for choice in choices]
-    texts = tuple(text for text, _ in read)
     usage = reply.get("usage")
     counts = usage if isinstance(usage, Mapping) else {}
     prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])
+    try:
+        read = [parse_choice(choice, where) for choice in choices]
+    except Again as error:
+        error.used = Usage(0, prompt, tokens_of(counts.get("completion_tokens"), ()))
+        raise
+    texts = tuple(text for text, _ in read)
     model = reply.get("model")
     return Completion(
         texts,

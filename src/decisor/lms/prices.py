@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from decisor.errors import SetupError
+from decisor.types import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,11 @@ class Price:
 
     def dollars(self, prompt_tokens: int, completion_tokens: int) -> float:
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
+def priced(used: Usage, price: Price | None) -> Usage:
+    """With its dollars, None where the price is not known."""
+    return replace(used, dollars=price.dollars(used.prompt_tokens, used.completion_tokens) if price else None)
 
 
 def parse_price(text: str) -> Price:

@@ -7,20 +7,25 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from decisor.errors import LMError
+from decisor.types import Usage
 
 T = TypeVar("T")
+LONGEST_GATE = 3600.0
+LOOK_AGAIN = 0.2
 
 
 class Again(LMError):
     """Worth another attempt. ``after``: seconds the server asked us to wait, None where it named none."""
 
-    def __init__(self, complaint: str, kind: str = "protocol", after: float | None = None) -> None:
-        super().__init__(complaint, kind)
+    def __init__(
+        self, complaint: str, kind: str = "protocol", after: float | None = None, used: Usage = Usage()
+    ) -> None:
+        super().__init__(complaint, kind, used=used)
         self.after = after
 
 
@@ -32,14 +37,24 @@ class Retries:
     first_seconds after a 429. Where the server named a time, every call waits at least that long (the gate), then a
     little more, each its own. ``allowance``: retries at hand; each takes one unless the server asked for it, and each
     success gives half a one back. ``overloaded`` is called when the endpoint has too much to do (429, 5xx).
+
+    The breaker: after ``breaks_at`` faults in a row, of all calls together, only one call at a time tries, after a
+    rest of ``rest_seconds`` that doubles each time it fails; the others wait. One reply closes it. A 429 is no fault
+    in this sense.
     """
 
     attempts: int = 6
     first_seconds: float = 0.5
     most_seconds: float = 30.0
     allowance: float = 128.0
-    opens_at: float = 0.0
     overloaded: Callable[[], None] = lambda: None
+    breaks_at: int = 20
+    rest_seconds: float = 2.0
+    opens_at: float = field(default=0.0, init=False)
+    faults: int = field(default=0, init=False)
+    rest: float = field(default=0.0, init=False)
+    trying: bool = field(default=False, init=False)
+    why: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         self.capacity = self.allowance
@@ -51,32 +66,67 @@ class Retries:
             LMError: a permanent fault at once; a passing one when attempts, allowance or time are used up.
         """
         for tried in range(1, self.attempts + 1):
-            await self._gate()
+            alone = await self._gate(ends)
             try:
                 reply = await once()
             except Again as error:
                 failed = error
+                if error.kind != "rate":
+                    self._fault(str(error), alone)
+            except LMError:
+                self.faults, self.rest = 0, 0.0  # it answers, if only to say no
+                raise
+            except asyncio.CancelledError:
+                if time.monotonic() >= ends - 0.01:
+                    self._fault("It gave no reply in time.", alone)
+                raise
             else:
+                self.faults, self.rest = 0, 0.0
                 self.allowance = min(self.capacity, self.allowance + 0.5)
                 return reply
+            finally:
+                self.trying = self.trying and not alone
             await self._pause(failed, tried, ends)
         raise AssertionError("unreachable")
 
-    async def _gate(self) -> None:
-        while (wait := self.opens_at - time.monotonic()) > 0:  # noqa: ASYNC110 - it may be moved while we sleep
+    async def _gate(self, ends: float) -> bool:
+        """Wait until a call may be made; whether it is the one that tries a broken endpoint.
+
+        Raises:
+            LMError: that is later than ``ends``.
+        """
+        while True:
+            now = time.monotonic()
+            broken = self.faults >= self.breaks_at
+            if now >= self.opens_at and not (broken and self.trying):
+                self.trying = broken
+                return broken
+            if self.opens_at >= ends:
+                why = f"The last {self.faults} calls failed. {self.why}" if broken else self.why
+                raise LMError(f"Not asked for another {self.opens_at - now:.0f} s, which is longer than this call may "
+                              f"take. {why}", "server" if broken else "rate")  # fmt: skip
+            wait = max(self.opens_at - now, LOOK_AGAIN if broken else 0.0)
             await asyncio.sleep(wait + random.uniform(0, min(1.0, wait)))
+
+    def _fault(self, why: str, alone: bool) -> None:
+        self.faults, self.why = self.faults + 1, why
+        if alone or self.faults == self.breaks_at:
+            self.rest = min(self.most_seconds, 2 * self.rest or self.rest_seconds)
+            self.opens_at = max(self.opens_at, time.monotonic() + self.rest)
 
     async def _pause(self, failed: Again, tried: int, ends: float) -> None:
         if failed.kind in ("rate", "server"):
             self.overloaded()
-        if tried >= self.attempts:
-            raise LMError(f"{failed} Gave up after {tried} attempts.", failed.kind)
         if failed.after is not None:
             now = time.monotonic()
+            self.opens_at = max(self.opens_at, now + min(failed.after, LONGEST_GATE))
+            self.why = str(failed)
             if now + failed.after >= ends:
                 raise LMError(f"{failed} It asks to wait {failed.after:.0f} s: longer than this call may take. "
                               "Try again later.", failed.kind)  # fmt: skip
-            self.opens_at = max(self.opens_at, now + failed.after)
+        if tried >= self.attempts:
+            raise LMError(f"{failed} Gave up after {tried} attempts.", failed.kind)
+        if failed.after is not None:
             return
         if self.allowance < 1:
             raise LMError(f"{failed} Too many retries lately; not trying again.", failed.kind)

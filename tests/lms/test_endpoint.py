@@ -1,0 +1,74 @@
+"""One endpoint: where it goes, what it never holds, and what it never shows."""
+
+from __future__ import annotations
+
+import resource
+import traceback
+
+import pytest
+
+from decisor.errors import LMError, SetupError
+from decisor.lms.http import OpenAICompatible
+from decisor.lms.retry import Retries
+from servers.fault_plays import bombs, echoes_key, redirects, said
+from servers.fault_server import ASK, KEY, faulty
+
+
+async def test_a_gzip_bomb_is_not_unpacked() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with faulty(bombs) as server:
+        lm = server.lm()
+        with pytest.raises(LMError, match="reading stopped"):
+            await lm.complete(ASK)
+        await lm.close()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KB; the server makes 20 MB of it
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_a_redirect_to_another_host_is_not_followed(code: int) -> None:
+    async with faulty() as canary, faulty(redirects(f"{canary.origin}/v1/chat/completions", code)) as server:
+        lm = server.lm()
+        with pytest.raises(LMError, match="redirect") as caught:
+            await lm.complete(ASK)
+        await lm.close()
+    assert caught.value.permanent
+    assert canary.asked == 0
+
+
+async def test_an_echoed_key_is_in_no_error_and_no_traceback() -> None:
+    async with faulty(echoes_key) as server:
+        lm = server.lm()
+        with pytest.raises(LMError) as caught:
+            await lm.complete(ASK)
+        await lm.close()
+    assert "Incorrect API key" in str(caught.value)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert KEY not in shown
+    assert KEY not in f"{lm!r} {lm.endpoint!r} {vars(lm.endpoint)}"
+
+
+async def test_a_key_echoed_in_a_reply_is_hidden_there_too() -> None:
+    async with faulty(said(f"Your key is {KEY}.")) as server:
+        lm = server.lm()
+        assert (await lm.complete(ASK)).text == "Your key is [hidden]."
+        await lm.close()
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    lm = OpenAICompatible("m", "http://127.0.0.1:9/v1", retries=Retries(attempts=2, first_seconds=0.01))
+    with pytest.raises(LMError, match=r"127\.0\.0\.1:9 cannot be reached") as caught:
+        await lm.complete(ASK)
+    await lm.close()
+    assert caught.value.kind == "connection"
+
+
+@pytest.mark.parametrize("url", ["ftp://h/v1", "localhost", f"https://user:{KEY}@example.com/v1", ""])
+def test_an_address_that_is_none_is_the_persons_mistake(url: str) -> None:
+    with pytest.raises(SetupError) as caught:
+        OpenAICompatible("m", url)
+    assert KEY not in str(caught.value)
+
+
+def test_a_key_with_a_line_break_is_the_persons_mistake() -> None:
+    with pytest.raises(SetupError, match="copied whole"):
+        OpenAICompatible("m", "http://localhost/v1", "abc\r\ndef: x")
