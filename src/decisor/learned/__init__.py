@@ -1,0 +1,1 @@
+"""What is learned from data: features, fitting, saving and loading without pickle."""
