@@ -109,12 +109,16 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One citable thing that a tool returned: a row or node (fields) or a passage (text)."""
+    """One citable thing that a tool returned: a row or node (fields) or a passage (text).
+
+    ``score``: what a retriever gave it for the query, higher is better; a model is never shown it.
+    """
 
     id: str
     fields: Mapping[str, Value] = field(default_factory=dict)
     text: str = ""
     source: str = ""
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

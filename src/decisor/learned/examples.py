@@ -1,4 +1,4 @@
-"""Training states for the query scorer: candidate queries for each prefix of gold hops, as good and as bad as they come.
+"""Training states for the query scorer: candidate queries, good and bad, for each prefix of gold hops.
 
 Nothing here is seen by a technique: gold hops label what a model would have proposed.
 """
@@ -50,7 +50,12 @@ class State:
 
 
 def states(
-    group: int, example: Example, passages: Mapping[str, Record], distractors: Sequence[Record], rng: Random, wrong: Sequence[str]
+    group: int,
+    example: Example,
+    passages: Mapping[str, Record],
+    distractors: Sequence[Record],
+    rng: Random,
+    wrong: Sequence[str],
 ) -> list[State]:
     """One state for each number of hops known, from none to all but one, with and without distractors.
 
@@ -65,7 +70,9 @@ def states(
             continue
         proposed = candidates(example, known, held, rng, wrong)
         for extra in ((), tuple(distractors[:3])):
-            made.append(State(group, example.question, (*extra, *held), missing, tuple(proposed), tuple(proposed.values())))
+            made.append(
+                State(group, example.question, (*extra, *held), missing, tuple(proposed), tuple(proposed.values()))
+            )
     return made
 
 
@@ -112,7 +119,10 @@ def bridges(question: str, tokens: Sequence[str], held: Sequence[Record], rng: R
     made = []
     keywords = " ".join(word for word in tokens if word.lower() not in STOP and not word[:1].isupper())
     for record in held[-2:]:
-        made += [(f"{question} {title_of(record)}", "question_title"), (f"{title_of(record)} {keywords}", "title_words")]
+        made += [
+            (f"{question} {title_of(record)}", "question_title"),
+            (f"{title_of(record)} {keywords}", "title_words"),
+        ]
         fresh = [name for name in names(record.text) if not bag(name) <= bag(question + " " + title_of(record))]
         for name in rng.sample(fresh, min(3, len(fresh))):
             made += [(f"{name} {keywords}", "new_name_words"), (name, "new_name")]

@@ -1,14 +1,14 @@
 """What a query looks like beside the question, the evidence, and what it brings back.
 
-Masses are sums of inverse document frequencies over different words, so a share says how much of what matters is meant.
-``hits`` are the passages a query retrieved, best first, each with its retrieval score in ``fields["score"]`` where the
-retriever gives one. All functions are pure; a vector has the order of ``NAMES``.
+Masses are sums of inverse document frequencies over different words, so a share says how much of what matters is
+meant. ``hits`` are the passages a query retrieved, best first, each with its score where the retriever gives one. All
+functions are pure; a vector has the order of ``NAMES``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from decisor.learned.words import Rarity, bag, names, words
@@ -35,8 +35,7 @@ def title_of(record: Record) -> str:
 
 
 def score_of(record: Record, rank: int) -> float:
-    score = record.fields.get("score")
-    return float(score) if isinstance(score, int | float) else 1.0 / rank
+    return 1.0 / rank if record.score is None else record.score
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Scene:
     question: str
     evidence: tuple[Record, ...] = ()
     question_hits: tuple[Record, ...] = ()
-    rarity: Rarity = Rarity()
+    rarity: Rarity = field(default_factory=Rarity)
 
     @cached_property
     def asked(self) -> frozenset[str]:
@@ -113,7 +112,8 @@ def of_hits(scene: Scene, query: str, hits: Sequence[Record]) -> list[float]:
     wide = mass(title) or 1.0
     top = scores[0] or 1e-9
     return [
-        scores[0], scores[0] / total, 1 - scores[min(1, len(scores) - 1)] / top, 1 - scores[min(4, len(scores) - 1)] / top,
+        scores[0], scores[0] / total,
+        1 - scores[min(1, len(scores) - 1)] / top, 1 - scores[min(4, len(scores) - 1)] / top,
         sum(known[:5]), float(known[0]), new + 1.0 if not known[new] else HITS + 1.0, scores[new] / total,
         mass(said & text) / total, mass(title & said) / wide, mass(title & scene.asked) / wide,
         mass(title & scene.held) / wide, mass((title & scene.held) - scene.asked) / wide,

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 BUCKETS = 1 << 16
 WORD = re.compile(r"\w+", re.UNICODE)
 NAME = re.compile(r"\b[A-Z0-9][\w'\u2019.-]*(?:\s+(?:of|the|de|and|von|van|for|in|&)?\s*[A-Z0-9][\w'\u2019.-]*)*")
-STOP = frozenset(
-    "a an and are as at be been being but by can could did do does for from had has have he her his how i if in into is "
-    "it its many more most much no not of on one or other s she so some such than that the their them then there these "
-    "they this those to was were what when where which while who whom whose why will with would you".split()
-)
+STOP_WORDS = """
+a an and are as at be been being but by can could did do does for from had has have he her his how i if
+in into is it its many more most much no not of on one or other s she so some such than that the their
+them then there these they this those to was were what when where which while who whom whose why will
+with would you
+"""
+STOP = frozenset(STOP_WORDS.split())
 
 
 @lru_cache(maxsize=200_000)
@@ -57,7 +59,7 @@ def names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Rarity:
-    """How many of ``passages`` hold a word, in hashed buckets: counts of shape (BUCKETS,). Empty: every word weighs 1."""
+    """How many of ``passages`` hold a word: counts of shape (BUCKETS,), hashed. Without counts every word weighs 1."""
 
     counts: NDArray[np.int32] | None = None
     passages: int = 0

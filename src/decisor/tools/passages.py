@@ -51,5 +51,5 @@ class PassagesTool:
 
 
 def shown(record: Record, id: str) -> Record:
-    """As a model sees it: without score and position, which are no evidence."""
+    """As a model sees it: without its position, which is no evidence."""
     return replace(record, id=id, source=record.id, fields={k: v for k, v in record.fields.items() if k in SHOWN})

@@ -28,7 +28,7 @@ class Index:
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
         """The best passages, best first; none where no word of the query occurs.
 
-        A record's id is its passage's, its source the document's; fields: title, section, position, score.
+        A record's id is its passage's, its source the document's; fields: title, section, position.
         """
         found = self.words.search(query, limit)
         return tuple(record_of(self.words.read(address), score) for address, score in found)
@@ -45,7 +45,7 @@ def record_of(passage: Passage, score: float) -> Record:
     if passage.position:
         fields["position"] = passage.position
     source = passage.id.rpartition("#")[0] if passage.position else passage.id
-    return Record(passage.id, {**fields, "score": round(score, 6)}, passage.text, source)
+    return Record(passage.id, fields, passage.text, source, round(score, 6))
 
 
 def open_index(path: Path | str, mode: Mode = "bm25") -> Index:
