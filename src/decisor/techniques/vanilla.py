@@ -1,0 +1,33 @@
+"""Vanilla: the question, and the answer. Nothing is retrieved: what the model knows by itself.
+
+The baseline of Verma et al., "Plan-RAG", 2024, and of most papers on retrieval.
+
+    return ANSWER(question)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import Template
+
+from decisor.run import Run
+from decisor.techniques.deciding import Story
+from decisor.techniques.reading import read
+from decisor.types import Decision, Question
+
+
+@dataclass(frozen=True)
+class Vanilla:
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        return await read(ANSWER.substitute(question=question), Story(question), run)
+
+
+ANSWER = Template("""\
+Answer the question from what you know. If you are not sure, give your best guess.
+
+# Question
+$question
+
+# Form of your reply
+Final answer: as few words as possible, and nothing else
+""")
