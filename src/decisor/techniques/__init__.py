@@ -15,6 +15,12 @@ TECHNIQUES: dict[str, str] = {
     "single_rag": "single_rag:SingleRAG",
     "exact": "exact:Exact",
     "heuristic": "heuristic:Heuristic",
+    "vanilla": "vanilla:Vanilla",
+    "rag": "rag:RAG",
+    "self_ask": "self_ask:SelfAsk",
+    "ircot": "ircot:IRCoT",
+    "iter_retgen": "iter_retgen:IterRetGen",
+    "react": "react:ReAct",
 }
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 

@@ -17,7 +17,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.fields import Written, parse_written
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import collected, find, parse_reading, read, show_passages
+from decisor.techniques.reading import find, found, parse_reading, read, show_passages
 from decisor.types import Decision, Question, Sampling
 
 SEARCH = "search"
@@ -42,13 +42,13 @@ class ReAct:
                 last = replace(story.steps[-1], thought=said.thought)
                 story = replace(story, steps=(*story.steps[:-1], last))
         except (BudgetExceeded, ParseError) as error:
-            return await read(self.prompt(story, LAST), story, run, collected(story), error)
-        return await read(self.prompt(story, LAST), story, run, collected(story))
+            return await read(self.prompt(story, LAST), story, run, found(story), error)
+        return await read(self.prompt(story, LAST), story, run, found(story))
 
     def reader(self, story: Story) -> Callable[[str], Written | Decision]:
         def read(reply: str) -> Written | Decision:
             said = parse_written(reply, (SEARCH,), 1)
-            return said if said.call else parse_reading(reply, story, collected(story))
+            return said if said.call else parse_reading(reply, story, found(story))
 
         return read
 

@@ -39,13 +39,18 @@ async def find(query: str, limit: int, story: Story, run: Run) -> Story:
     return replace(story, steps=(*story.steps, Step(action, kept)))
 
 
-def collected(story: Story, most: int | None = None) -> tuple[Record, ...]:
+def collected(story: Story, most: int) -> tuple[Record, ...]:
     """Every passage of the story once, under its first id, in the order it came; the first ``most`` of them."""
-    found: dict[tuple[str, str], Record] = {}
+    first: dict[tuple[str, str], Record] = {}
     for step in story.steps:
         for record in step.observation.records:
-            found.setdefault((record.source, record.text), record)
-    return tuple(found.values())[:most]
+            first.setdefault((record.source, record.text), record)
+    return tuple(first.values())[:most]
+
+
+def found(story: Story) -> tuple[Record, ...]:
+    """Every record of every retrieval, so that a passage found twice may be cited by either id."""
+    return tuple(record for step in story.steps for record in step.observation.records)
 
 
 def show_passages(passages: Sequence[Record]) -> str:

@@ -19,7 +19,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import CITED, collected, find, parse_reading, read, show_passages
+from decisor.techniques.reading import CITED, find, found, parse_reading, read, show_passages
 from decisor.types import Decision, Question, Sampling
 
 Asked = tuple[str, str]
@@ -43,16 +43,16 @@ class SelfAsk:
                 story = await find(said, self.k, story, run)
                 asked.append((said, await self.answer(said, story, run)))
         except (BudgetExceeded, ParseError) as error:
-            return await read(self.prompt(story, asked, LAST), story, run, collected(story), error)
-        return await read(self.prompt(story, asked, LAST), story, run, collected(story))
+            return await read(self.prompt(story, asked, LAST), story, run, found(story), error)
+        return await read(self.prompt(story, asked, LAST), story, run, found(story))
 
     async def answer(self, follow_up: str, story: Story, run: Run) -> str:
         """The intermediate answer with the ids it rests on."""
         passages = story.steps[-1].observation.records
         prompt = READ.substitute(question=follow_up, passages=show_passages(passages), form=CITED)
-        found = await run.ask(prompt, lambda reply: parse_reading(reply, story, passages))
-        cited = "".join(f" [{id}]" for id in found.evidence.ids)
-        return f"{found.answer}{cited}" if found.answer else NOTHING
+        said = await run.ask(prompt, lambda reply: parse_reading(reply, story, passages))
+        cited = "".join(f" [{id}]" for id in said.evidence.ids)
+        return f"{said.answer}{cited}" if said.answer else NOTHING
 
     def prompt(self, story: Story, asked: list[Asked], next_: str = "") -> str:
         lines = [f"Follow up: {question}\nIntermediate answer: {answer}" for question, answer in asked]
@@ -63,7 +63,7 @@ class SelfAsk:
         def read(reply: str) -> str | Decision:
             text = clean(reply)
             said = FOLLOW_UP.search(text)
-            return said[1].strip() if said else parse_reading(text, story, collected(story))
+            return said[1].strip() if said else parse_reading(text, story, found(story))
 
         return read
 

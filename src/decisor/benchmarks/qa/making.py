@@ -1,27 +1,16 @@
-"""A Case from any of the sets, and a passage of its corpus."""
+"""A Case from any of the sets, and a passage with a stable id."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.rows import Wrong, rows
+from decisor.tools.corpus.passage import Passage
 from decisor.types import Question, Value
 
 SHORT = "Answer with as few words as possible: a name, a date, a number, or yes or no."
 YES_NO = "Answer yes or no."
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """One passage of a set's corpus."""
-
-    id: str
-    title: str
-    text: str
 
 
 def qa_case(
@@ -49,7 +38,7 @@ def qa_case(
 def passage(title: str, text: str) -> Passage:
     """With an id that is the same wherever the same paragraph occurs: its title and eight digits of a hash."""
     digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:8]
-    return Passage(f"{title}#{digest}", title, text)
+    return Passage(f"{title}#{digest}", text, title)
 
 
 def distinct(passages: Iterator[Passage]) -> Iterator[Passage]:
@@ -59,11 +48,3 @@ def distinct(passages: Iterator[Passage]) -> Iterator[Passage]:
         if one.id not in seen:
             seen.add(one.id)
             yield one
-
-
-def corpus_rows(path: Path) -> Iterator[Passage]:
-    """Passages of JSON lines with id, title and text. Raises SetupError where a row is none."""
-    for number, row in enumerate(rows(path), 1):
-        with Wrong(path, number, "a corpus"):
-            one = Passage(str(row["id"]), str(row.get("title") or ""), str(row["text"]))
-        yield one

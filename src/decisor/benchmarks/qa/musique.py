@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.making import Passage, corpus_rows, distinct, passage, qa_case
+from decisor.benchmarks.qa.making import distinct, passage, qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
+from decisor.tools.corpus.passage import Passage, read_passages
 from decisor.types import Value
 
 FILES = ("questions.jsonl.gz", "musique_ans_v1.0_dev.jsonl", "musique_ans_v1.0_train.jsonl")
@@ -61,7 +62,7 @@ def passages(data: Path) -> Iterator[Passage]:
     """The corpus beside our own file, else every paragraph of every question, each once."""
     path = find(data, "musique", FILES, "MuSiQue")
     beside = path.with_name("corpus.jsonl.gz")
-    return corpus_rows(beside) if beside.is_file() else distinct(released_passages(path))
+    return read_passages(beside) if beside.is_file() else distinct(released_passages(path))
 
 
 def released_passages(path: Path) -> Iterator[Passage]:

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.making import Passage, corpus_rows, distinct, passage, qa_case
+from decisor.benchmarks.qa.making import distinct, passage, qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, rows
+from decisor.tools.corpus.passage import Passage, read_passages
 
 
 def paragraph_cases(path: Path, what: str) -> list[Case]:
@@ -54,7 +55,7 @@ def paragraph_corpus(path: Path, what: str) -> Iterator[Passage]:
     """The corpus beside our own file, else every paragraph of every question's context, each once."""
     beside = path.with_name("corpus.jsonl.gz")
     if beside.is_file():
-        return corpus_rows(beside)
+        return read_passages(beside)
     return distinct(one for number, row in enumerate(rows(path), 1) for one in read_context(path, number, row, what))
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.making import Passage, corpus_rows, qa_case
+from decisor.benchmarks.qa.making import qa_case
 from decisor.benchmarks.qa.rows import Wrong, find, rows
 from decisor.errors import SetupError
+from decisor.tools.corpus.passage import Passage, read_passages
 
 FILES = ("questions.jsonl.gz", "popQA.tsv", "popqa.tsv", "test.tsv")
 LONG_TAIL = 100
@@ -41,4 +42,4 @@ def passages(data: Path) -> Iterator[Passage]:
     path = find(data, "popqa", FILES, "PopQA").with_name("corpus.jsonl.gz")
     if not path.is_file():
         raise SetupError(f"PopQA is released without passages and there is no {path}. Name a corpus: -o corpus=INDEX")
-    return corpus_rows(path)
+    return read_passages(path)

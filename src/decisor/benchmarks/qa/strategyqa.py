@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.making import YES_NO, Passage, corpus_rows, qa_case
+from decisor.benchmarks.qa.making import YES_NO, qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
 from decisor.errors import SetupError
+from decisor.tools.corpus.passage import Passage, read_passages
 
 FILES = ("dev.jsonl.gz", "strategyqa_dev.json", "strategyqa_train.json", "dev.json", "train.json")
 
@@ -41,7 +42,7 @@ def passages(data: Path) -> Iterator[Passage]:
     """Raises SetupError where the paragraphs are not beside the questions."""
     path = find(data, "strategyqa", FILES, "StrategyQA")
     if path.name == "dev.jsonl.gz":
-        yield from corpus_rows(path.with_name("dev_corpus.jsonl.gz"))
+        yield from read_passages(path.with_name("dev_corpus.jsonl.gz"))
         return
     names = [f"{path.stem}_paragraphs.json", "strategyqa_train_paragraphs.json", "strategyqa_paragraphs.json"]
     beside = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
@@ -54,4 +55,4 @@ def passages(data: Path) -> Iterator[Passage]:
 
 
 def paragraph(row: Row) -> Passage:
-    return Passage(str(row["id"]), str(row["title"]), str(row["content"]))
+    return Passage(str(row["id"]), str(row["content"]), str(row["title"]))

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.making import Passage
 from decisor.benchmarks.qa.paragraphs import paragraph_cases, paragraph_corpus
 from decisor.benchmarks.qa.rows import Wrong, find, rows
+from decisor.tools.corpus.passage import Passage
 
 FILES = ("questions.jsonl.gz", "dev.json", "train.json", "test.json")
 
