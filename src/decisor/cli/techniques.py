@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Annotated, Any
 
 import typer
@@ -33,5 +33,10 @@ def row_of(name: str, kind: type) -> dict[str, Any]:
     """``about`` is the first sentence of the technique's module."""
     module = inspect.getmodule(kind)
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
-    settings = [{"name": f.name, "default": f.default, "type": str(f.type)} for f in fields(kind)]
+    settings = [{"name": f.name, "default": f.default, "type": str(f.type)} for f in fields(kind) if settable(f)]
     return {"name": name, "about": about, "settings": settings}
+
+
+def settable(setting: Field[Any]) -> bool:
+    """What a text can say; the rest is set in Python only."""
+    return isinstance(setting.default, str | int | float)

@@ -13,6 +13,7 @@ TECHNIQUES: dict[str, str] = {
     "plan_rag": "plan_rag:PlanRAG",
     "iter_rag": "iter_rag:IterRAG",
     "single_rag": "single_rag:SingleRAG",
+    "reasoning_dag": "reasoning_dag:ReasoningDAG",
     "exact": "exact:Exact",
     "heuristic": "heuristic:Heuristic",
     "vanilla": "vanilla:Vanilla",
@@ -73,6 +74,8 @@ def read(field: Field[Any], kind: Any, text: str) -> bool | int | float | str:
         if number < 0:
             raise SetupError(f"{field.name} cannot be below 0.")
         return number
+    if kind is not str:
+        raise SetupError(f"{field.name} can only be set in Python.")
     return text
 
 

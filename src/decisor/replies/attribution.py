@@ -1,0 +1,93 @@
+"""Which document an answer rests on. Plan-RAG, section 4: an answer is attributed where it is a part of the document of
+its sub-query, declared where no document was looked for, and neither otherwise."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from decisor.types import Record, Value
+
+Attribution = Literal["attributed", "quoted", "own", "given", "unattributed"]
+"""attributed: the answer stands in the document. quoted: it does not (yes, no, a count), but the words that it quotes
+do. own: no document was looked for, so it is the model's own knowledge or follows from other answers. given: a person
+set it. unattributed: the rest."""
+
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+END = re.compile(r"(?<=[.!?])\s+|\n+")
+SHORT_FORM = re.compile(r"(?:\b[A-Z]|\b[A-Z][a-z]{1,2}|\.[A-Za-z])\.$")
+UNKNOWN = re.compile(r"\W*(?:unknown|none|no answer|not known|not (?:stated|mentioned|given|specified)|n/?a)\W*", re.I)
+NO_NAME = ("yes", "no", "true", "false")
+
+
+def normal(text: str) -> str:
+    """As SQuAD and HotpotQA compare answers: lower case, no ASCII punctuation, no articles, single blanks.
+
+    >>> normal("The  Beatles, a Band!")
+    'beatles band'
+    """
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
+
+
+def holds(text: str, answer: str) -> bool:
+    """Whether the answer stands in the text, both normalised, as whole words ("no" is not in "know").
+
+    >>> holds("He was born in New York City.", "the New York city"), holds("They know.", "no")
+    (True, False)
+    """
+    wanted = normal(answer)
+    return bool(wanted) and f" {wanted} " in f" {normal(text)} "
+
+
+def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool) -> tuple[Attribution, str, str]:
+    """Of an answer: how it is attributed, the id of its document, and the words of it that support the answer.
+
+    >>> attribute("Lyon", "", [Record("o1.r2", text="She left. She was born in Lyon. She sang.")], looked=True)
+    ('attributed', 'o1.r2', 'She was born in Lyon.')
+
+    ``looked``: whether a document was looked for at all.
+    """
+    if normal(answer) not in NO_NAME:
+        for document in documents:
+            if holds(words_of(document), answer):
+                quoted = quote if holds(quote, answer) and holds(words_of(document), quote) else ""
+                return "attributed", document.id, quoted or sentence_with(document, answer)
+    for document in documents:
+        if len(normal(quote).split()) >= MIN_QUOTED and holds(words_of(document), quote):
+            return "quoted", document.id, quote
+    return ("unattributed" if looked else "own"), "", ""
+
+
+def words_of(record: Record) -> str:
+    """All words of a passage or a row."""
+    return "\n".join([*(str(value) for value in plain_values(record.fields.values())), record.text])
+
+
+def plain_values(values: Iterable[Value]) -> Iterator[Value]:
+    return (value for value in values if isinstance(value, str | int | float))
+
+
+def sentence_with(record: Record, answer: str) -> str:
+    """The first sentence of the document that holds the answer; a row's value; '' where only the whole holds it."""
+    pieces = [*sentences(record.text), *(str(value) for value in plain_values(record.fields.values()))]
+    return next((piece for piece in pieces if holds(piece, answer)), "")
+
+
+def sentences(text: str) -> list[str]:
+    """
+    >>> sentences("He moved to St. Louis, U.S. in 1950. She did not.")
+    ['He moved to St. Louis, U.S. in 1950.', 'She did not.']
+    """
+    found: list[str] = []
+    for piece in END.split(text):
+        if found and SHORT_FORM.search(found[-1]):
+            found[-1] += f" {piece}"
+        else:
+            found.append(piece)
+    return [piece.strip() for piece in found if piece.strip()]
+
+
+MIN_QUOTED = 3

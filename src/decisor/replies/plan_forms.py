@@ -1,0 +1,282 @@
+"""The forms in which models write a plan, read as drafts with ids like Q1.1. Nothing is evaluated.
+
+{"nodes": [{"id", "ask", "needs", "source"}], "final": id}      or {"simple": true}; the form that is asked for
+[("Q: ...", "Q1.1: ..."), ("Q1.1: ...", "Q2.1: ... <A1.1>")]    the paper's pairs of parent and child
+Q1.1: ...                                                       a line each
+1. ...  /  2. ... #1                                            numbered, with references as in MuSiQue
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from decisor.errors import ParseError
+from decisor.replies.jsons import Reader, check_depth, read_one
+from decisor.types import Value
+
+ID = re.compile(r"[QA]?(\d{1,4}\.\d{1,4})", re.I)
+NUMBERED = re.compile(r"[QA#]?(\d{1,4})", re.I)
+TAG = re.compile(r"<A(\d{1,4}\.\d{1,4})>")
+ANY_TAG = re.compile(r"<A(\d{1,4}\.\d{1,4})>|\{[AQ]?(\d{1,4}\.\d{1,4})\}", re.I)
+NUMBERED_TAG = re.compile(r"#(\d{1,4})\b|<A?(\d{1,4})>|\{[AQ]?(\d{1,4})\}", re.I)
+LABELLED = re.compile(r"\s*Q(?:uestion)?\s*(?P<id>\d{1,4}(?:\.\d{1,4})?)?\s*[:.)]\s*(?P<ask>.*)", re.I | re.S)
+LINE = re.compile(
+    r"^[ \t]*(?:[-*•][ \t]+)?\**(?P<q>Q[ \t]*)?(?P<id>\d{1,4}(?:\.\d{1,4})?)\**(?P<mark>[ \t]*[.:)\]]+\**)?[ \t]+"
+    r"(?P<ask>\S.*)$",
+    re.M | re.I,
+)
+AFTER = re.compile(r"[(\[](?:needs|parents|after)[: ]+(?P<ids>[^()\[\]]*)[)\]]\s*$", re.I)
+PAIR = re.compile(r"\(\s*([\"'])(?P<parent>(?:\\.|(?!\1).)*)\1\s*,\s*([\"'])(?P<child>(?:\\.|(?!\3).)*)\3\s*\)", re.S)
+ANGLES = str.maketrans("⟨⟩〈〉‹›", "<><><>")
+CURLY = str.maketrans("“”„‟‘’‚", '""""\'\'\'')
+QUERY = ("ask", "query", "question", "text")
+NEEDS = ("needs", "parents", "depends_on", "dependencies")
+SOURCE = ("source", "tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A node as it was written, ids and tags in one form (``Q1.1``, ``<A1.1>``)."""
+
+    id: str
+    query: str
+    needs: tuple[str, ...] = ()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """``numbered``: ids were 1, 2, 3 (here Q1.0, Q2.0), which say nothing of depth. ``drop``: nodes taken back."""
+
+    drafts: tuple[Draft, ...] = ()
+    final: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    simple: bool = False
+    numbered: bool = False
+
+
+def tagged(query: str) -> list[str]:
+    """The parts whose answers a query holds.
+
+    >>> tagged("Is <A1.1> older than <A1.2>, at $1 or #2?")
+    ['Q1.1', 'Q1.2']
+    """
+    return [f"Q{number}" for number in TAG.findall(query)]
+
+
+def read_drafts(text: str, repairs: list[str], salvage: bool) -> Drafts:
+    """
+    Raises:
+        ParseError: there is no plan in it (syntax, missing_field, shape, duplicate_id, truncated, limits).
+    """
+    text = text.translate(ANGLES)
+    try:
+        return of_json(read_one(text, repairs), repairs)
+    except ParseError as error:
+        found = None
+        if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
+            found = of_tuples(text, repairs) or of_lines(text, repairs)
+        if found is None and salvage and error.reason != "limits":
+            found = of_pieces(text, repairs)
+        if found is None:
+            raise
+        return found
+
+
+def of_json(value: Value, repairs: list[str]) -> Drafts:
+    if isinstance(value, str) and (root := LABELLED.fullmatch(value)) and not root["id"]:
+        return Drafts(simple=True)
+    if isinstance(value, Mapping) and value.get("simple") is True and not value.get("nodes"):
+        return Drafts(simple=True)
+    nodes = value.get("nodes") if isinstance(value, Mapping) else value
+    if nodes is None or nodes in ([], {}):
+        raise ParseError("The plan has no nodes.", "missing_field")
+    if isinstance(nodes, Mapping):
+        repairs.append("map_form")
+        nodes = [{"id": id, **part} if isinstance(part, Mapping) else part for id, part in nodes.items()]
+    if not isinstance(nodes, list):
+        raise ParseError("nodes is a list.", "shape")
+    if all(isinstance(node, str) for node in nodes):
+        return of_texts([str(node) for node in nodes], repairs)
+    if all(isinstance(node, list) and len(node) == 2 and isinstance(node[0], str) for node in nodes):
+        return of_pairs([(str(node[0]), str(node[1])) for node in nodes if isinstance(node, list)], repairs)
+    numbered = is_numbered(nodes)
+    parts: dict[str, Draft] = {}
+    for node in nodes:
+        part = read_node(node, numbered, repairs)
+        if parts.setdefault(part.id, part) != part:
+            raise ParseError(f"Two parts are called {part.id}.", "duplicate_id")
+        if parts[part.id] is not part:
+            repairs.append("duplicate_node_same")
+    more = value if isinstance(value, Mapping) else {}
+    final, drop = (ids_of(more.get(name), numbered) for name in ("final", "drop"))
+    return Drafts(tuple(parts.values()), final, drop, numbered=numbered)
+
+
+def is_numbered(nodes: Sequence[Value]) -> bool:
+    ids = [node.get("id") for node in nodes if isinstance(node, Mapping)]
+    return bool(ids) and all(isinstance(id, int | str) and NUMBERED.fullmatch(str(id)) for id in ids)
+
+
+def read_node(node: Value, numbered: bool, repairs: list[str]) -> Draft:
+    if not isinstance(node, Mapping):
+        raise ParseError("Each node is an object with id, query and parents.", "shape")
+    query = next((node[name] for name in QUERY if node.get(name) not in (None, "")), None)
+    if node.get("id") in (None, ""):
+        raise ParseError("A node has no id.", "missing_field")
+    id = read_id(node["id"], numbered, repairs)
+    if query is None:
+        raise ParseError(f"{id} does not say what it asks.", "missing_field")
+    if not isinstance(query, str):
+        raise ParseError(f"The query of {id} is a text.", "shape")
+    if not query.strip():
+        raise ParseError(f"The query of {id} is empty.", "missing_field")
+    names = [name for name in NEEDS if name in node]
+    given = node[names[0]] if names else ()
+    if given is None:
+        repairs.append("null_parents")
+        given = ()
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ParseError(f"The parents of {id} are a list.", "shape")
+    listed = [read_id(parent, numbered, repairs) for parent in given]
+    if len(set(listed)) < len(listed):
+        repairs.append("duplicate_parent")
+    source = next((node[name] for name in SOURCE if node.get(name)), "")
+    if not isinstance(source, str):
+        raise ParseError(f"The source of {id} is the name of a tool.", "shape")
+    asks = canonical(query, numbered)
+    if set(tagged(asks)) - set(listed):
+        repairs.append("tag_parents")
+    return Draft(id, asks, tuple(dict.fromkeys(listed)), source.strip())
+
+
+def read_id(value: Value, numbered: bool, repairs: list[str]) -> str:
+    if numbered and isinstance(value, int | str) and (found := NUMBERED.fullmatch(str(value).strip())):
+        return f"Q{found[1]}.0"
+    if not isinstance(value, str) or not (found := ID.fullmatch(value.strip())):
+        raise ParseError("An id is a text like Q1.1.", "shape")
+    if value.strip() != value or value[:1] in "qa":
+        repairs.append("case")
+    return f"Q{found[1]}"
+
+
+def ids_of(value: Value, numbered: bool) -> tuple[str, ...]:
+    """Ids where they can be read; what only helps to cut a plan is never an error."""
+    given = value if isinstance(value, list) else [value]
+    shape = NUMBERED if numbered else ID
+    found = [shape.fullmatch(str(id).strip()) for id in given if isinstance(id, str | int)]
+    return tuple(f"Q{match[1]}{'.0' if numbered else ''}" for match in found if match)
+
+
+def canonical(query: str, numbered: bool) -> str:
+    """Tags as ``<A1.1>``. ``#1`` is one only where parts are numbered; ``$1`` never is.
+
+    >>> canonical("Is {1.1} under $1 or #1?", numbered=False)
+    'Is <A1.1> under $1 or #1?'
+    """
+    shape = NUMBERED_TAG if numbered else ANY_TAG
+    point = ".0" if numbered else ""
+    return shape.sub(lambda tag: f"<A{next(filter(None, tag.groups()))}{point}>", query.translate(ANGLES).strip())
+
+
+def of_tuples(text: str, repairs: list[str]) -> Drafts | None:
+    """The paper's form: a list of (parent, child), each the whole text of a node. None where it is not that."""
+    start, end = text.find("["), text.rfind("]")
+    if not 0 <= start < end or "(" not in text[start:end]:
+        return None
+    check_depth(text)
+    pairs: list[tuple[str, str]] = []
+    for listed in (text[start : end + 1], text[start : end + 1].translate(CURLY)):
+        try:
+            value = ast.literal_eval(listed)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        given = value if isinstance(value, list) else []
+        pairs = [pair for pair in given if isinstance(pair, tuple) and len(pair) == 2]
+        break
+    else:
+        pairs = [(found["parent"], found["child"]) for found in PAIR.finditer(text.translate(CURLY))]
+    if not pairs or not all(isinstance(side, str) for pair in pairs for side in pair):
+        return None
+    return of_pairs(pairs, repairs)
+
+
+def of_pairs(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> Drafts:
+    """Nodes from edges; ``Q: ...`` is the question itself, and no node."""
+    repairs.append("tuple_form")
+    asks: dict[str, str] = {}
+    needs: dict[str, list[str]] = {}
+    for pair in pairs:
+        ids = []
+        for side in pair:
+            if not (found := LABELLED.fullmatch(side)):
+                raise ParseError("Each text of a pair begins with its id, like Q1.1: ...", "shape")
+            id = f"Q{found['id']}" if found["id"] and "." in found["id"] else f"Q{found['id']}.0" if found["id"] else ""
+            ask = canonical(found["ask"], numbered=id.endswith(".0"))
+            if id and asks.setdefault(id, ask) != ask:
+                raise ParseError(f"Two parts are called {id}.", "duplicate_id")
+            ids.append(id)
+        parent, child = ids
+        if child:
+            needs.setdefault(child, []).extend([parent] if parent else [])
+    if not asks:
+        return Drafts(simple=True)
+    drafts = tuple(Draft(id, ask, tuple(dict.fromkeys(needs.get(id, ())))) for id, ask in asks.items() if ask)
+    return Drafts(drafts, numbered=all(id.endswith(".0") for id in asks))
+
+
+def of_lines(text: str, repairs: list[str]) -> Drafts | None:
+    """``Q1.1: ...`` or ``1. ...``, a line each. None where no line is one."""
+    found = [line for line in LINE.finditer(text) if line["q"] or line["mark"]]
+    if not found:
+        root = LABELLED.fullmatch(text.strip().strip("\"'`").strip())
+        return Drafts(simple=True) if root and not root["id"] else None
+    repairs.append("line_form")
+    numbered = not any("." in line["id"] for line in found)
+    parts: dict[str, Draft] = {}
+    for line in found:
+        if not numbered and "." not in line["id"]:
+            continue
+        ask: str = line["ask"].rstrip()
+        needs: tuple[str, ...] = ()
+        if after := AFTER.search(ask):
+            ask, needs = ask[: after.start()], ids_of(re.split(r"[,; ]+", after["ids"]), numbered)
+        id = f"Q{line['id']}" + (".0" if numbered else "")
+        part = Draft(id, canonical(ask, numbered), needs)
+        if parts.setdefault(id, part) != part:
+            raise ParseError(f"Two parts are called {id}.", "duplicate_id")
+    return Drafts(tuple(parts.values()), numbered=numbered)
+
+
+def of_texts(texts: Sequence[str], repairs: list[str]) -> Drafts:
+    """A list of texts: with ids in front, or numbered by their places."""
+    found = of_lines("\n".join(" ".join(text.split()) for text in texts), [])
+    if found and not found.simple and len(found.drafts) == len(texts):
+        repairs.append("line_form")
+        return found
+    repairs.append("list_form")
+    drafts = tuple(Draft(f"Q{place}.0", canonical(text, numbered=True)) for place, text in enumerate(texts, 1))
+    return Drafts(drafts, numbered=True)
+
+
+def of_pieces(text: str, repairs: list[str]) -> Drafts | None:
+    """The nodes of a JSON plan that is cut off, as far as they are whole."""
+    nodes: list[Value] = []
+    at = text.find("[")
+    while at >= 0 and (at := text.find("{", at)) >= 0:
+        reader = Reader(text, at)
+        try:
+            node = reader.value()
+        except ParseError:
+            break
+        if "close_brackets" in reader.repairs:
+            break
+        nodes.append(node)
+        at = reader.at
+    if not nodes:
+        return None
+    repairs.append("salvaged")
+    return of_json(nodes, repairs)

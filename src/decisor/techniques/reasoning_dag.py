@@ -1,0 +1,245 @@
+"""Plan-RAG: a plan of sub-questions as a graph, answered as soon as what they need is known, each from one document.
+
+Verma et al., "Plan-RAG: Planning-guided Retrieval Augmented Generation" (Plan*RAG), arXiv 2410.20753.
+
+    plan <- PLAN(question)                                        algorithm 1
+    for each node q, when its parents are answered
+        q~        <- DYNAMIC_QUERY(q, answers of its parents)
+        answer(q) <- ANSWER(q~)
+    return AGGREGATE(question, all answers)
+
+    ANSWER(q~):  G, r <- "", {}                                   algorithm 2
+        repeat
+            chunk <- GENERATE(q~, G, r)
+            if CRITIC(chunk, q~, r):
+                r <- RELEVANT(RETRIEVE(q~, chunk)), or rewrite the query and retry
+            G <- G + chunk
+
+A node sees its own question, its parents' answers and its documents, nothing else (equation 1). Beyond the paper: a
+chunk that the critic rejects is written again instead of kept, a node may be served by a database, and a node that
+fails blocks only those that need it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from decisor.aio import in_order
+from decisor.errors import BudgetExceeded, LMError, ParseError
+from decisor.replies.plan_forms import TAG
+from decisor.replies.plans import Part, PlanGraph
+from decisor.run import Run
+from decisor.techniques.dag_experts import NONE
+from decisor.techniques.dag_parts import Answered, Chunk, answered, note, show_graph, told
+from decisor.techniques.dag_result import FALLBACK, attribution_of, conclusion, counts_of
+from decisor.techniques.dag_roles import OURS, Experts
+from decisor.techniques.deciding import tell
+from decisor.types import Action, Decision, Question, Record, Stopped
+
+ROOT = "Q"
+PASSAGES = "passages"
+
+
+@dataclass(frozen=True)
+class ReasoningDAG:
+    """``critic=False`` retrieves always, ``relevance="none"`` keeps all documents, ``literal`` keeps the chunks that
+    the critic rejects, as algorithm 2 is printed; ``schedule="levels"`` waits for whole levels, as algorithm 1 is."""
+
+    critic: bool = True
+    relevance: Literal["one", "many", "none"] = "one"
+    literal: bool = False
+    schedule: Literal["ready", "levels"] = "ready"
+    dynamic: Literal["auto", "always", "never"] = "auto"
+    unknown: Literal["ask", "stop"] = "ask"
+    documents: int = 10
+    rounds: int = 3
+    retries: int = 2
+    max_nodes: int = 8
+    at_once: int = 8
+    node_seconds: float = 300.0
+    experts: Experts = OURS
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        return await self.carry_out(question, await self.plan(question, run), run)
+
+    async def plan(self, question: Question, run: Run) -> PlanGraph:
+        """The plan, or the question itself as the only node: where it is simple, or where no plan could be read."""
+        why = ""
+        try:
+            plan = await self.experts.plan(run, question, self.max_nodes)
+        except (ParseError, BudgetExceeded) as error:
+            plan, why = PlanGraph((), (FALLBACK,), simple=True), str(error)
+        if plan.simple:
+            plan = replace(plan, parts=(Part(ROOT, str(question)),))
+        run.trace.add("plan", run.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
+                      simple=plan.simple, why=why)  # fmt: skip
+        return plan
+
+    async def carry_out(self, question: Question, plan: PlanGraph, run: Run) -> Decision:
+        """Algorithm 1."""
+        parts = {part.id: part for part in plan.parts}
+
+        async def act(id: str, done: Mapping[str, Answered]) -> Answered:
+            return await self.node(parts[id], done, question, run)
+
+        needs = {part.id: part.parents for part in plan.parts}
+        answers = await in_order(act, needs, self.at_once, self.schedule == "levels")
+        return await self.aggregate(question, plan, list(answers.values()), run)
+
+    async def node(
+        self, part: Part, done: Mapping[str, Answered], question: Question, run: Run, hint: str = ""
+    ) -> Answered:
+        """One node, in a span of its own. What goes wrong in it stays in it, but for an LM that is gone for good."""
+        parents = [done[id] for id in part.parents]
+        about = {"node": part.id, "ask": part.query, "needs": part.parents, "source": part.source}
+        with run.span("node", **about) as sub:
+            if lost := [p.node for p in parents if p.missing or (self.unknown == "stop" and p.status == "unknown")]:
+                why = f"it needs {', '.join(lost)}"
+                return note(Answered(part.id, part.query, status="blocked", why=why), sub)
+            try:
+                async with asyncio.timeout(self.node_seconds or None):
+                    asked = await self.put(part, parents, sub)
+                    context = context_of(parents, question if part.degraded else None, hint)
+                    return note(await self.answer(part, parents, asked, context, sub), sub)
+            except BudgetExceeded as error:
+                return note(Answered(part.id, part.query, status="budget", why=str(error)), sub)
+            except LMError as error:
+                if error.permanent:
+                    raise
+                return note(Answered(part.id, part.query, status="failed", why=str(error)), sub)
+            except ParseError as error:
+                return note(Answered(part.id, part.query, status="failed", why=str(error)), sub)
+            except TimeoutError:
+                why = f"it took longer than {self.node_seconds:g} seconds"
+                return note(Answered(part.id, part.query, status="failed", why=why), sub)
+
+    async def put(self, part: Part, parents: Sequence[Answered], run: Run) -> str:
+        """The question with its tags filled in: as texts where they are short, else by the dynamic query expert. In the
+        place of an unknown answer stands its question in brackets."""
+        known = {parent.node: parent for parent in parents}
+        filled = [known[id] for id in part.tags]
+        short = all(len(parent.answer.split()) <= SHORT and "\n" not in parent.answer for parent in filled)
+        plain = self.dynamic == "never" or (self.dynamic == "auto" and short)
+        if not filled or plain or any(parent.status == "unknown" for parent in filled):
+            return TAG.sub(lambda tag: in_place(known[f"Q{tag[1]}"]), part.query)
+        return await self.experts.resolve(run, part.query, filled)
+
+    async def answer(self, part: Part, parents: Sequence[Answered], asked: str, context: str, run: Run) -> Answered:
+        """Algorithm 2, by what serves the node."""
+        tools = run.env.tools()
+        source = part.source or (PASSAGES if PASSAGES in tools else tools[0] if len(tools) == 1 else NONE)
+        documents: tuple[Record, ...] = ()
+        retrievals = 0
+        if source == NONE:
+            chunk = await self.experts.generate(run, asked, context, (), None)
+        elif source != PASSAGES:
+            documents, retrievals = await self.query(asked, context, source, run)
+            chunk = await self.experts.generate(run, asked, context, documents, None)
+        elif self.literal:
+            chunk, documents, retrievals = await self.write_on(asked, context, run)
+        else:
+            chunk, documents, retrievals = await self.write(asked, context, run)
+        sure = all(parent.sure and parent.status != "unknown" for parent in parents)
+        return answered(part, asked, chunk, documents, retrievals, sure)
+
+    async def write(self, asked: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
+        """Write, criticise, and where evidence is needed look for it and write again."""
+        documents: tuple[Record, ...] = ()
+        count = 0
+        if not self.critic:
+            documents, count = await self.search(asked, asked, "", (), run)
+            return await self.experts.generate(run, asked, context, documents, None), documents, count
+        for last in (*[False] * (self.rounds - 1), True):
+            chunk = await self.experts.generate(run, asked, context, documents, None)
+            if last or (chunk.text and not await self.experts.criticise(run, asked, context, chunk.text, documents)):
+                break
+            search = f"{asked} {chunk.text}".strip() if count else asked
+            found, tried = await self.search(search, asked, chunk.text, documents, run)
+            count += tried
+            if not found:
+                break
+            documents = found
+        return chunk, documents, count
+
+    async def write_on(self, asked: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
+        """Algorithm 2 to the letter: evidence that a chunk was found to need only helps the next one."""
+        written, count = "", 0
+        documents: tuple[Record, ...] = ()
+        for _ in range(self.rounds):
+            chunk = await self.experts.generate(run, asked, context, documents, written)
+            if not chunk.text:
+                break
+            if not self.critic or await self.experts.criticise(run, asked, context, chunk.text, documents):
+                found, tried = await self.search(f"{asked} {chunk.text}", asked, chunk.text, (), run)
+                documents, count = found or documents, count + tried
+            written = f"{written} {chunk.text}".strip()
+        return Chunk(written), documents, count
+
+    async def search(
+        self, search: str, asked: str, chunk: str, seen: Sequence[Record], run: Run
+    ) -> tuple[tuple[Record, ...], int]:
+        """Retrieve and keep what is relevant; nothing relevant: rewrite and retry. Also how often was retrieved."""
+        old = {record.text for record in seen}
+        tried: list[str] = []
+        rejected: list[Record] = []
+        while True:
+            observation = await run.act(Action(PASSAGES, search))
+            records = [record for record in observation.records if record.text not in old][: self.documents]
+            kept = tuple(records)
+            if records and self.relevance != "none":
+                kept = await self.experts.choose(run, asked, chunk, records, self.relevance == "many")
+            tried.append(search)
+            rejected += records
+            if kept or len(tried) > self.retries:
+                return kept, len(tried)
+            search = await self.experts.rewrite(run, asked, tried, rejected)
+
+    async def query(self, asked: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], int]:
+        """Rows of a database; a query that fails or brings nothing is written again."""
+        tried: list[tuple[str, str]] = []
+        while True:
+            text = await self.experts.write_query(run, asked, context, source, tried)
+            observation = await run.act(Action(source, text))
+            tried.append((text, observation.note or "No rows came back."))
+            if observation.records or len(tried) > self.retries:
+                return observation.records, len(tried)
+
+    async def aggregate(self, question: Question, plan: PlanGraph, answers: Sequence[Answered], run: Run) -> Decision:
+        """The answer to the main question from all answers. Where that fails, the last node's stands."""
+        try:
+            answer, because = await self.experts.aggregate(run, question, answers)
+            decision = conclusion(question, plan, answers, answer, because)
+        except (ParseError, BudgetExceeded, LMError) as error:
+            best = [one for one in answers if one.status == "answered"]
+            if not best and isinstance(error, LMError):
+                raise
+            stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "failed"
+            decision = conclusion(question, plan, answers, best[-1].answer if best else "", "", stopped)
+            decision = replace(decision, reasons=(f"The answers were not put together: {error}", *decision.reasons))
+        how, document = attribution_of(decision.answer, plan, answers)
+        run.trace.add("note", run.span_id, counts=counts_of(plan, answers), attribution=how, document=document)
+        return tell(decision, run)
+
+
+def in_place(parent: Answered) -> str:
+    """What stands in the place of a tag."""
+    return parent.answer if parent.status == "answered" else f"[{parent.asked}]"
+
+
+def context_of(parents: Sequence[Answered], question: Question | None, hint: str) -> str:
+    """What a node is told beside its question: its parents' answers; the main question only where a parent that the
+    plan should have had was lost; a hint only from a person."""
+    parts = []
+    if parents:
+        parts.append("\n# Known answers\n" + "\n".join(told(parent) for parent in parents) + "\n")
+    if question is not None:
+        parts.append(f"\n# The question that this one is a part of\n{question}\n")
+    if hint:
+        parts.append(f"\n# Also known\n{hint}\n")
+    return "".join(parts)
+
+
+SHORT = 8
