@@ -53,8 +53,8 @@ endif
 
 .venv/dev: pyproject.toml Makefile | .venv/bin/python
 ifeq ($(UV),uv)
-	uv pip install --quiet --python $(BIN)/python -e '.[arcadedb,documents,dense,learned]' --group dev
+	uv pip install --quiet --python $(BIN)/python -e '.[arcadedb,benchmarks,documents,dense,learned,openapi]' --group dev
 else
-	$(BIN)/python -m pip install --quiet -e '.[arcadedb,documents,dense,learned]' --group dev
+	$(BIN)/python -m pip install --quiet -e '.[arcadedb,benchmarks,documents,dense,learned,openapi]' --group dev
 endif
 	@touch $@ .venv/base

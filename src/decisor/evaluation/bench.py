@@ -17,6 +17,7 @@ from decisor.types import Decision, Environment
 
 BENCHES: dict[str, str] = {
     "game24": "decisor.evaluation.game24_bench:Game24Bench",
+    "webshop": "decisor.evaluation.webshop_bench:WebShopBench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
 

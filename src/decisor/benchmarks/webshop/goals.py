@@ -1,0 +1,96 @@
+"""What shoppers are asked to buy: one goal for every combination of options (synthetic), or as people wrote it (human).
+
+Yao et al., "WebShop", NeurIPS 2022; the release's engine/goal.py. The release draws prices and their limits before it
+seeds its generator, so they differ from run to run; here ``seed`` fixes them. The order is the release's: seed 233.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from decisor.benchmarks.webshop.products import Asked, Product
+
+Kind = Literal["synthetic", "human"]
+Split = Literal["test", "eval", "train", "all"]
+SPLITS: Mapping[Split, slice] = {
+    "test": slice(0, 500), "eval": slice(500, 1500), "train": slice(1500, None), "all": slice(None)
+}  # fmt: skip
+LIMITS = tuple(10.0 * number for number in range(1, 100))
+NO_LIMIT = 1_000_000.0
+ORDER_SEED = 233
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """``text`` is what a shopper is told; the rest is for scoring. ``options``: (name, value) pairs, or values alone
+    in human goals. ``weight``: how often it is drawn where goals are sampled."""
+
+    text: str
+    asin: str
+    attributes: tuple[str, ...]
+    options: tuple[tuple[str, str] | str, ...]
+    price_limit: float
+    weight: float = 1.0
+
+
+def draw_prices(products: Sequence[Product], rng: random.Random) -> dict[str, float]:
+    """One price each, in dollars: a range is drawn from uniformly."""
+    return {
+        item.asin: item.prices[0] if len(item.prices) == 1 else rng.uniform(item.prices[0], item.prices[1])
+        for item in products
+    }
+
+
+def goals(products: Sequence[Product], prices: Mapping[str, float], kind: Kind, rng: random.Random) -> list[Goal]:
+    """In the release's order."""
+    found = [goal for item in products for goal in goals_of(item, prices[item.asin], kind, rng)]
+    if kind == "synthetic":
+        count = Counter(attribute for goal in found for attribute in goal.attributes)
+        found = [
+            replace(goal, weight=sum(1 / count[name] for name in goal.attributes) / len(goal.attributes))
+            for goal in found
+        ]
+    random.Random(ORDER_SEED).shuffle(found)
+    return found
+
+
+def goals_of(item: Product, price: float, kind: Kind, rng: random.Random) -> list[Goal]:
+    if kind == "human":
+        wanted = [asked for asked in item.human if asked.attributes]
+        return [human_goal(item, asked, *price_limit(price, rng)) for asked in wanted]
+    if item.synthetic is None:
+        return []
+    limit, told = price_limit(price, rng)
+    names = sorted(item.options)
+    return [
+        synthetic_goal(item, item.synthetic, tuple(zip(names, values, strict=True)), limit, told)
+        for values in itertools.product(*(item.options[name] for name in names))
+    ]
+
+
+def human_goal(item: Product, asked: Asked, limit: float, told: str) -> Goal:
+    return Goal(asked.text.strip(".") + told, item.asin, asked.attributes, asked.options, limit)
+
+
+def synthetic_goal(item: Product, asked: Asked, options: tuple[tuple[str, str], ...], limit: float, told: str) -> Goal:
+    with_options = ", and ".join(f"{name}: {value}" for name, value in options)
+    text = f"{asked.text}{' with ' if options else ''}{with_options}{told}"
+    return Goal(text, item.asin, asked.attributes, options, limit)
+
+
+def price_limit(price: float, rng: random.Random) -> tuple[float, str]:
+    """The larger of two of the next four multiples of ten, and how it is told; none above 980 dollars.
+
+    >>> price_limit(985.0, random.Random(0))
+    (1000000.0, '')
+    """
+    above = [limit for limit in LIMITS if limit > price][:4]
+    if len(above) < 2:
+        return NO_LIMIT, ""
+    limit = max(rng.sample(above, 2))
+    return limit, f", and price lower than {limit:.2f} dollars"

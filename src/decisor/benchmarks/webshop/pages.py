@@ -1,0 +1,96 @@
+"""The pages of the shop in text mode: what a browser would show, joined with " [SEP] ", and what can be clicked.
+
+Words and order are those of the release (web_agent_site/templates), but for the last page: it names no reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from decisor.benchmarks.webshop.products import Product
+
+Name = Literal["search", "results", "item", "description", "features", "reviews", "bought"]
+SUB_PAGES: dict[str, Name] = {"description": "description", "features": "features", "reviews": "reviews"}
+FOUND, PER_PAGE = 50, 10
+BACK, BEFORE, NEXT, BUY = "Back to Search", "< Prev", "Next >", "Buy Now"
+SEPARATOR = " [SEP] "
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where a shopper is. ``found``: the products of the last search, best first; ``number`` of the results page from
+    1; ``chosen``: option values by name, kept until the shopper leaves the item."""
+
+    page: Name = "search"
+    found: tuple[Product, ...] = ()
+    number: int = 1
+    item: Product | None = None
+    chosen: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def on_page(self) -> tuple[Product, ...]:
+        return self.found[(self.number - 1) * PER_PAGE : self.number * PER_PAGE]
+
+
+def shown(view: View, instruction: str) -> str:
+    """The page as text."""
+    if view.page == "search":
+        return SEPARATOR.join(("WebShop", "Instruction:", instruction, "Search"))
+    if view.page == "bought":
+        return "Thank you for shopping with us!"
+    return SEPARATOR.join(("Instruction:", instruction, BACK, *_middle(view)))
+
+
+def _middle(view: View) -> Sequence[str]:
+    if view.page == "results":
+        told = f"Page {view.number} (Total results: {len(view.found)})"
+        listed = [text for item in view.on_page for text in (item.asin, item.title, item.price_tag)]
+        return [told, *_turns(view), *listed]
+    item = view.item
+    assert item is not None
+    if view.page == "item":
+        options = [text for name, values in item.options.items() for text in (name, *values)]
+        about = (item.title, f"Price: {item.price_tag}", f"Rating: {item.rating}")
+        return [BEFORE, *options, *about, "Description", "Features", "Reviews", BUY]
+    texts = {"description": (item.description,), "features": item.bullets}.get(view.page, ())
+    return [BEFORE, *(text.strip() for text in texts if text.strip())]
+
+
+def _turns(view: View) -> list[str]:
+    before = [BEFORE] if view.number > 1 else []
+    return [*before, NEXT] if view.number * PER_PAGE < len(view.found) else before
+
+
+def clickable(view: View) -> list[str]:
+    """What ``click`` takes, in lower case."""
+    if view.page in ("search", "bought"):
+        return []
+    if view.page == "results":
+        return [text.lower() for text in (BACK, *_turns(view), *(item.asin for item in view.on_page))]
+    if view.page != "item" or view.item is None:
+        return [BACK.lower(), BEFORE.lower()]
+    options = [value for values in view.item.options.values() for value in values]
+    return [BACK.lower(), BEFORE.lower(), *SUB_PAGES, BUY.lower(), *dict.fromkeys(options)]
+
+
+def after_click(view: View, value: str) -> View:
+    """The view that follows; ``value`` is one of ``clickable(view)``. Leaving an item forgets its options."""
+    if value == BACK.lower():
+        return View()
+    if view.page == "results":
+        if value in (NEXT.lower(), BEFORE.lower()):
+            return replace(view, number=view.number + (1 if value == NEXT.lower() else -1))
+        item = next(one for one in view.on_page if one.asin.lower() == value)
+        return replace(view, page="item", item=item, chosen={})
+    if value == BEFORE.lower():
+        to_results = view.page == "item"
+        return replace(view, page="results", item=None, chosen={}) if to_results else replace(view, page="item")
+    if value == BUY.lower():
+        return replace(view, page="bought")
+    if value in SUB_PAGES:
+        return replace(view, page=SUB_PAGES[value])
+    assert view.item is not None
+    name = [name for name, values in view.item.options.items() if value in values][-1]
+    return replace(view, chosen={**view.chosen, name: value})
