@@ -18,6 +18,13 @@ from decisor.types import Decision, Environment
 BENCHES: dict[str, str] = {
     "game24": "decisor.evaluation.game24_bench:Game24Bench",
     "webshop": "decisor.evaluation.webshop_bench:WebShopBench",
+    "hotpotqa": "decisor.evaluation.qa_bench:HotpotQABench",
+    "twowiki": "decisor.evaluation.qa_bench:TwoWikiBench",
+    "musique": "decisor.evaluation.qa_bench:MuSiQueBench",
+    "strategyqa": "decisor.evaluation.qa_bench:StrategyQABench",
+    "arc": "decisor.evaluation.qa_bench:ArcBench",
+    "popqa": "decisor.evaluation.qa_bench:PopQABench",
+    "parallelqa": "decisor.evaluation.qa_bench:ParallelQABench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
 

@@ -12,13 +12,18 @@ from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
 FILES = ("test.jsonl.gz", "ARC-Challenge-Test.jsonl", "ARC-Challenge-Dev.jsonl", "dev.jsonl.gz")
 
 
+def file(data: Path) -> Path:
+    """Raises SetupError where ``data`` holds none of these files."""
+    return find(data, "arc_challenge", FILES, "ARC-Challenge")
+
+
 def cases(data: Path) -> list[Case]:
     """``gold``: the letter, then the text of the right choice. ``facts["choices"]``: letter to text.
 
     Raises:
         SetupError: there is no such file, or a row is no question of ARC.
     """
-    path = find(data, "arc_challenge", FILES, "ARC-Challenge")
+    path = file(data)
     found = []
     for number, row in enumerate(rows(path), 1):
         with Wrong(path, number, "ARC-Challenge"):

@@ -14,6 +14,11 @@ from decisor.tools.corpus.passage import Passage
 FILES = ("questions.jsonl.gz", "hotpot_dev_distractor_v1.json", "hotpot_dev_fullwiki_v1.json")
 
 
+def file(data: Path) -> Path:
+    """Raises SetupError where ``data`` holds none of these files."""
+    return find(data, "hotpotqa", FILES, "HotpotQA")
+
+
 def cases(data: Path, distractor: bool = False) -> list[Case]:
     """``distractor``: only questions from the distractor setting. In files that mix sources, a source with a question
     whose gold passages were not in its own context is of the fullwiki setting; its others are easier than average.
@@ -21,7 +26,7 @@ def cases(data: Path, distractor: bool = False) -> list[Case]:
     Raises:
         SetupError: there is no such file, or a row is no question of HotpotQA.
     """
-    found = paragraph_cases(find(data, "hotpotqa", FILES, "HotpotQA"), "HotpotQA")
+    found = paragraph_cases(file(data), "HotpotQA")
     if not distractor:
         return found
     open_ = {case.facts["source"] for case in found if case.facts["gold_by"] == "title-in-corpus"}
@@ -29,4 +34,4 @@ def cases(data: Path, distractor: bool = False) -> list[Case]:
 
 
 def passages(data: Path) -> Iterator[Passage]:
-    return paragraph_corpus(find(data, "hotpotqa", FILES, "HotpotQA"), "HotpotQA")
+    return paragraph_corpus(file(data), "HotpotQA")

@@ -19,13 +19,18 @@ from decisor.types import Value
 FILES = ("questions.jsonl.gz", "musique_ans_v1.0_dev.jsonl", "musique_ans_v1.0_train.jsonl")
 
 
+def file(data: Path) -> Path:
+    """Raises SetupError where ``data`` holds none of these files."""
+    return find(data, "musique", FILES, "MuSiQue")
+
+
 def cases(data: Path) -> list[Case]:
     """The answerable questions. ``group``: hops and shape (2hop, 3hop1, 3hop2, 4hop1, ...).
 
     Raises:
         SetupError: there is no such file, or a row is no question of MuSiQue.
     """
-    path = find(data, "musique", FILES, "MuSiQue")
+    path = file(data)
     found = []
     for number, row in enumerate(rows(path), 1):
         with Wrong(path, number, "MuSiQue"):
@@ -60,7 +65,7 @@ def paragraphs(row: Row) -> list[Passage]:
 
 def passages(data: Path) -> Iterator[Passage]:
     """The corpus beside our own file, else every paragraph of every question, each once."""
-    path = find(data, "musique", FILES, "MuSiQue")
+    path = file(data)
     beside = path.with_name("corpus.jsonl.gz")
     return read_passages(beside) if beside.is_file() else distinct(released_passages(path))
 

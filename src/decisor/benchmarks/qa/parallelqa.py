@@ -12,13 +12,18 @@ from decisor.benchmarks.qa.rows import Wrong, find, rows
 FILES = ("parallelqa.jsonl.gz", "parallelqa_dataset.json")
 
 
+def file(data: Path) -> Path:
+    """Raises SetupError where ``data`` holds none of these files."""
+    return find(data, "llmcompiler", FILES, "ParallelQA")
+
+
 def cases(data: Path) -> list[Case]:
     """``group``: how many things are looked up side by side.
 
     Raises:
         SetupError: there is no such file, or a row is no question of ParallelQA.
     """
-    path = find(data, "llmcompiler", FILES, "ParallelQA")
+    path = file(data)
     found = []
     for number, row in enumerate(rows(path), 1):
         with Wrong(path, number, "ParallelQA"):

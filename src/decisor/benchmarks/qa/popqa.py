@@ -16,6 +16,11 @@ FILES = ("questions.jsonl.gz", "popQA.tsv", "popqa.tsv", "test.tsv")
 LONG_TAIL = 100
 
 
+def file(data: Path) -> Path:
+    """Raises SetupError where ``data`` holds none of these files."""
+    return find(data, "popqa", FILES, "PopQA")
+
+
 def cases(data: Path, longtail: bool = False) -> list[Case]:
     """``group``: the relation asked for. ``longtail``: only subjects with fewer than 100 page views a month, the part
     that Self-RAG and Plan-RAG report (1,399 of the released questions).
@@ -23,7 +28,7 @@ def cases(data: Path, longtail: bool = False) -> list[Case]:
     Raises:
         SetupError: there is no such file, or a row is no question of PopQA.
     """
-    path = find(data, "popqa", FILES, "PopQA")
+    path = file(data)
     found = []
     for number, row in enumerate(rows(path), 1):
         with Wrong(path, number, "PopQA"):
@@ -39,7 +44,7 @@ def cases(data: Path, longtail: bool = False) -> list[Case]:
 
 def passages(data: Path) -> Iterator[Passage]:
     """Raises SetupError where there is no corpus beside the questions: the release has none."""
-    path = find(data, "popqa", FILES, "PopQA").with_name("corpus.jsonl.gz")
+    path = file(data).with_name("corpus.jsonl.gz")
     if not path.is_file():
         raise SetupError(f"PopQA is released without passages and there is no {path}. Name a corpus: -o corpus=INDEX")
     return read_passages(path)

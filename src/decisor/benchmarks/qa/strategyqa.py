@@ -15,9 +15,14 @@ from decisor.tools.corpus.passage import Passage, read_passages
 FILES = ("dev.jsonl.gz", "strategyqa_dev.json", "strategyqa_train.json", "dev.json", "train.json")
 
 
+def file(data: Path) -> Path:
+    """Raises SetupError where ``data`` holds none of these files."""
+    return find(data, "strategyqa", FILES, "StrategyQA")
+
+
 def cases(data: Path) -> list[Case]:
     """Raises SetupError where there is no such file, or a row is no question of StrategyQA."""
-    path = find(data, "strategyqa", FILES, "StrategyQA")
+    path = file(data)
     found = []
     for number, row in enumerate(rows(path), 1):
         with Wrong(path, number, "StrategyQA"):
@@ -40,7 +45,7 @@ def evidence_of(steps: object) -> list[str]:
 
 def passages(data: Path) -> Iterator[Passage]:
     """Raises SetupError where the paragraphs are not beside the questions."""
-    path = find(data, "strategyqa", FILES, "StrategyQA")
+    path = file(data)
     if path.name == "dev.jsonl.gz":
         yield from read_passages(path.with_name("dev_corpus.jsonl.gz"))
         return

@@ -15,15 +15,20 @@ from decisor.tools.corpus.passage import Passage
 FILES = ("questions.jsonl.gz", "dev.json", "train.json", "test.json")
 
 
+def file(data: Path) -> Path:
+    """Raises SetupError where ``data`` holds none of these files."""
+    return find(data, "2wikimultihopqa", FILES, "2WikiMultiHopQA")
+
+
 def cases(data: Path) -> list[Case]:
     """Raises SetupError where there is no such file, or a row is no question of 2WikiMultiHopQA."""
-    path = find(data, "2wikimultihopqa", FILES, "2WikiMultiHopQA")
+    path = file(data)
     names = aliases(path.with_name("id_aliases.json"))
     return [with_aliases(case, names) for case in paragraph_cases(path, "2WikiMultiHopQA")]
 
 
 def passages(data: Path) -> Iterator[Passage]:
-    return paragraph_corpus(find(data, "2wikimultihopqa", FILES, "2WikiMultiHopQA"), "2WikiMultiHopQA")
+    return paragraph_corpus(file(data), "2WikiMultiHopQA")
 
 
 def aliases(path: Path) -> dict[str, tuple[str, ...]]:

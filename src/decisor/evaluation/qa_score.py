@@ -1,0 +1,107 @@
+"""The score of an answer to a question over documents: every metric of the papers, and what the run did to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from decisor.benchmarks.case import Case
+from decisor.evaluation import qa_metrics as answers
+from decisor.evaluation import qa_retrieval as retrieval
+from decisor.evaluation.bench import Score
+from decisor.trace import Event
+from decisor.types import Decision, Record
+
+Right = Callable[[str, Case], bool]
+OF_ANSWER: Mapping[str, Callable[[str, Sequence[str]], float]] = {
+    "em": answers.em, "f1": answers.f1, "f1_hotpot": answers.f1_hotpot, "acc": answers.acc,
+    "acc_word": answers.acc_word,
+}  # fmt: skip
+AT = (2, 5, 10)
+WORDS = {"quoted": "attributed", "own": "declared", "given": "declared"}
+"""How a plan of experts calls what is one of the three kinds of attribution."""
+
+
+def score(case: Case, decision: Decision, events: Sequence[Event], right: Right, said: str | None = None) -> Score:
+    """``said``: the answer as it is read (a letter, yes or no); the decision's own by default.
+
+    Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates.
+    """
+    answer = decision.answer if said is None else said
+    won = bool(answer) and right(answer, case)
+    gold = texts(case.facts.get("passages"))
+    rankings = ranked(events)
+    held = {record.id: record for record in records(events)}
+    cited = [held[id] for id in decision.evidence.ids if id in held]
+    metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
+    metrics |= of_retrieval(case, rankings, gold, [record.source for record in cited])
+    counts = {
+        "retrievals": len(rankings),
+        "llm_calls": sum(event.kind == "lm" for event in events),
+        "passages": len({source for ranking in rankings for source in ranking}),
+        "cited": len(cited),
+        **of_plan(events),
+    }
+    how = attribution_of(decision, cited, events)
+    if won:
+        metrics |= {name: float(how == name) for name in ("attributed", "declared", "unattributed")}
+    return Score(won, answer, metrics, failure_of(won, answer, gold, rankings), (how,) if answer else (), counts)
+
+
+def of_retrieval(
+    case: Case, rankings: Sequence[Sequence[str]], gold: Sequence[str], cited: Sequence[str]
+) -> dict[str, float]:
+    """Recall of the gold passages: at k over all retrievals taken in turns, and of all that was retrieved."""
+    if not gold or not rankings:
+        return {}
+    order = retrieval.interleaved(rankings)
+    found = {f"recall@{k}": retrieval.recall(order, gold, k) for k in AT}
+    found |= {f"all_recall@{k}": retrieval.all_recall(order, gold, k) for k in AT[1:]}
+    annotators = case.facts.get("annotators")
+    if isinstance(annotators, list):
+        found["recall@10"] = retrieval.best_recall(order, [texts(evidence) for evidence in annotators])
+    found |= {"recall": retrieval.recall(order, gold), "all_recall": retrieval.all_recall(order, gold)}
+    match = retrieval.set_match(cited, gold)
+    return {**found, "mrr": retrieval.reciprocal_rank(order, gold), "cited_f1": match.f1, "cited_em": match.em}
+
+
+def ranked(events: Sequence[Event]) -> list[list[str]]:
+    """The passages of each retrieval by their stable ids, best first."""
+    seen = [event.data["observation"] for event in events if event.kind == "observation"]
+    asked = [o for o in seen if not o.records or any(record.text for record in o.records)]
+    return [[record.source for record in observation.records if record.text] for observation in asked]
+
+
+def records(events: Sequence[Event]) -> list[Record]:
+    return [record for event in events if event.kind == "observation" for record in event.data["observation"].records]
+
+
+def of_plan(events: Sequence[Event]) -> dict[str, int]:
+    """What a technique with a plan counted: nodes, depth, plan_fallback, degraded, and the like."""
+    noted = [event.data["counts"] for event in events if event.kind == "note" and "counts" in event.data]
+    return {name: int(number) for name, number in (noted[-1] if noted else {}).items() if name != "retrievals"}
+
+
+def attribution_of(decision: Decision, cited: Sequence[Record], events: Sequence[Event]) -> str:
+    """The technique's own finding where it made one, else whether a cited passage holds the answer."""
+    noted = [
+        str(event.data["attribution"]) for event in events if event.kind == "note" and event.data.get("attribution")
+    ]
+    if noted:
+        return WORDS.get(noted[-1], noted[-1])
+    documents = [f"{record.fields.get('title', '')} {record.text}" for record in cited]
+    return retrieval.attribution(decision.answer, documents)
+
+
+def failure_of(won: bool, answer: str, gold: Sequence[str], rankings: Sequence[Sequence[str]]) -> str:
+    """no_answer; not_retrieved: a gold passage never came back; misread: all did."""
+    if won or not answer:
+        return "" if won else "no_answer"
+    if not gold or not rankings:
+        return "wrong"
+    found = {source for ranking in rankings for source in ranking}
+    return "misread" if found >= set(gold) else "not_retrieved"
+
+
+def texts(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []
