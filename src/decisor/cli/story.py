@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,7 +37,7 @@ def command(
         raise SetupError(f"{file} holds an event that is not as --trace writes it ({error!r}).") from error
 
 
-def tell_story(events: Iterable[Event], console: Console, full: bool = False) -> None:
+def tell_story(events: Sequence[Event], console: Console, full: bool = False) -> None:
     from rich.text import Text
 
     from decisor.cli.live import lines_of
@@ -62,6 +62,10 @@ def tell_story(events: Iterable[Event], console: Console, full: bool = False) ->
         if event.kind == "decision" and event.parent == 0:
             decision = decision_of(event.data["decision"])
             show_decision(decision, [shown[name] for name in decision.evidence.ids if name in shown], console)
+        if event.kind == "note" and event.data.get("name") == "tree":
+            from decisor.cli.trees import draw
+
+            console.print(draw(events, event))
         if event.kind == "note" and "usage" in event.data:
             from decisor.types import Usage
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import Field, fields
 from importlib import import_module
-from typing import Any, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from decisor.errors import SetupError
 from decisor.types import Technique
@@ -22,6 +23,15 @@ TECHNIQUES: dict[str, str] = {
     "ircot": "ircot:IRCoT",
     "iter_retgen": "iter_retgen:IterRetGen",
     "react": "react:ReAct",
+    "radagent": "radagent:RadAgent",
+    "cot": "cot:CoT",
+    "best_of_n": "best_of_n:BestOfN",
+    "reflexion": "reflexion:Reflexion",
+    "bfs": "bfs:BFS",
+    "dfs": "dfs:DFS",
+    "dfsdt": "dfsdt:DFSDT",
+    "tot": "tot:ToT",
+    "lats": "lats:LATS",
 }
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 
@@ -57,9 +67,15 @@ def technique(name: str, **settings: str) -> Technique:
 
 
 def read(field: Field[Any], kind: Any, text: str) -> bool | int | float | str:
-    """A setting from its text, by the type of its field."""
-    if choices := get_args(kind):
-        if text not in choices:
+    """A setting from its text, by the type of its field: where None is the default, by the other type.
+
+    Raises:
+        SetupError: the text does not fit, or the setting is an object that only Python can give.
+    """
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = [one for one in get_args(kind) if one is not NoneType]
+    if get_origin(kind) is Literal:
+        if text not in (choices := get_args(kind)):
             raise SetupError(f"{field.name} is one of {', '.join(map(str, choices))}, not {text!r}.")
         return text
     if kind is bool:
@@ -71,11 +87,12 @@ def read(field: Field[Any], kind: Any, text: str) -> bool | int | float | str:
             number: int | float = kind(text)
         except ValueError as error:
             raise SetupError(f"{field.name} is a number, not {text!r}.") from error
-        if number < 0:
+        if number < 0 and not field.metadata.get("below_zero"):
             raise SetupError(f"{field.name} cannot be below 0.")
         return number
     if kind is not str:
         raise SetupError(f"{field.name} can only be set in Python.")
+        raise SetupError(f"{field.name} can only be set from Python.")
     return text
 
 

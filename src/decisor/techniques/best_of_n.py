@@ -1,0 +1,49 @@
+"""Best of n: independent chains, and a judge that keeps the better of the champion and each newcomer.
+
+The plain rival of a search: no tree, the same budget, king of the hill.
+
+    king <- a new sequence
+    repeat until the calls or the chains are used up
+        t    <- a new sequence from the root
+        king <- t where JUDGE prefers t in both orders
+    return king
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from decisor.errors import BudgetExceeded
+from decisor.run import Run
+from decisor.techniques.judging import compare
+from decisor.techniques.tree import Node, Tree
+from decisor.types import LM, Decision, Question
+
+
+@dataclass(frozen=True)
+class BestOfN:
+    """``n`` chains, or as many as the calls allow where it is 0."""
+
+    n: int = 0
+    calls: int = 100
+    max_steps: int = 12
+    votes: int = 1
+    temperature: float = 1.0
+    seed: int = 0
+    judge: LM | None = None
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
+        judge = tree.run.using(lm=self.judge)
+        king: Node | None = None
+        tree.best = lambda: king
+        try:
+            while not self.n or len(tree.sequences) < self.n:
+                challenger = await tree.sequence(tree.root, differ=False)
+                if challenger.ended != "answered":
+                    continue
+                if king is None or await compare(tree, challenger, king, judge, self.votes) == 1:
+                    king = challenger
+        except BudgetExceeded:
+            pass
+        return tree.decide(king, f"It held its place among {len(tree.answered())} independent answers.")

@@ -1,0 +1,60 @@
+"""BFS: level by level, each kept node gets ``expand`` children, and a judge keeps the best ``width`` of all.
+
+Tree of Thoughts (Yao et al., NeurIPS 2023) as the baseline of RadAgent (arXiv 2308.12519) has it.
+
+    pool <- [root]
+    repeat until nothing is open, or ``answers`` sequences ended with an answer
+        children <- EXPLORE ``expand`` times from each of pool, each shown its elder siblings
+        pool     <- the best ``width`` open children, each the winner of a round of JUDGE
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from decisor.errors import BudgetExceeded
+from decisor.run import Run
+from decisor.techniques.judging import compare
+from decisor.techniques.tree import Node, Tree
+from decisor.types import LM, Decision, Question
+
+
+@dataclass(frozen=True)
+class BFS:
+    """``answers``: how many are enough; 0 goes on to the end."""
+
+    width: int = 2
+    expand: int = 2
+    answers: int = 1
+    calls: int = 100
+    max_steps: int = 12
+    votes: int = 1
+    temperature: float = 1.0
+    seed: int = 0
+    judge: LM | None = None
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
+        judge = tree.run.using(lm=self.judge)
+        pool = [tree.root]
+        try:
+            while pool and not (self.answers and len(tree.answered()) >= self.answers):
+                children = [await tree.grow(node) for node in pool for _ in range(self.expand)]
+                pool = await self.best(tree, [child for child in children if not child.ended], judge)
+        except BudgetExceeded:
+            pass
+        return tree.decide(tree.best(), f"The first of {len(tree.answered())} answers.")
+
+    async def best(self, tree: Tree, nodes: list[Node], judge: Run) -> list[Node]:
+        """``width`` rounds, each of which keeps the winner of a running comparison."""
+        kept: list[Node] = []
+        while nodes and len(kept) < self.width:
+            if len(nodes) + len(kept) <= self.width:
+                return kept + nodes
+            winner = nodes[0]
+            for node in nodes[1:]:
+                if await compare(tree, node, winner, judge, self.votes) == 1:
+                    winner = node
+            kept.append(winner)
+            nodes = [node for node in nodes if node is not winner]
+        return kept

@@ -1,0 +1,59 @@
+"""DFS: the children of a node are made first, compared pair by pair, and visited from the best on.
+
+Tree of Thoughts (Yao et al., NeurIPS 2023) as the baseline of RadAgent (arXiv 2308.12519) has it.
+
+    VISIT(d): children <- EXPLORE ``width`` times from d, each shown its elder siblings
+              order    <- by wins of JUDGE over all pairs
+              VISIT each in order, until ``answers`` sequences ended with an answer
+
+A node costs ``width`` calls and ``width`` (``width`` - 1) of the judge.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from decisor.errors import BudgetExceeded
+from decisor.run import Run
+from decisor.techniques.judging import compare
+from decisor.techniques.tree import Node, Tree
+from decisor.types import LM, Decision, Question
+
+
+@dataclass(frozen=True)
+class DFS:
+    """``answers``: how many are enough; 0 goes on to the end."""
+
+    width: int = 2
+    answers: int = 1
+    calls: int = 100
+    max_steps: int = 12
+    votes: int = 1
+    temperature: float = 1.0
+    seed: int = 0
+    judge: LM | None = None
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
+        with suppress(BudgetExceeded):
+            await self.visit(tree, tree.root, tree.run.using(lm=self.judge))
+        return tree.decide(tree.best(), f"The first of {len(tree.answered())} answers.")
+
+    async def visit(self, tree: Tree, node: Node, judge: Run) -> None:
+        children = [await tree.grow(node) for _ in range(self.width)]
+        for child in await self.ordered(tree, children, judge):
+            if self.answers and len(tree.answered()) >= self.answers:
+                return
+            if not child.ended:
+                await self.visit(tree, child, judge)
+
+    async def ordered(self, tree: Tree, children: list[Node], judge: Run) -> list[Node]:
+        """By wins, the earlier of equals first."""
+        wins = dict.fromkeys(range(len(children)), 0.0)
+        for x in range(len(children)):
+            for y in range(x + 1, len(children)):
+                score = await compare(tree, children[x], children[y], judge, self.votes)
+                wins[x] += score
+                wins[y] += 1 - score
+        return [children[at] for at in sorted(wins, key=lambda at: -wins[at])]

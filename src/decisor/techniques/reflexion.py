@@ -1,0 +1,83 @@
+"""Reflexion: try, look back at what went wrong, and try again with the lesson in mind.
+
+Shinn et al., "Reflexion: Language Agents with Verbal Reinforcement Learning", NeurIPS 2023.
+
+    repeat ``trials`` times
+        t      <- a new sequence, with the last ``memory`` lessons in its prompt
+        lesson <- REFLECT(t); stop where it finds nothing to do better
+
+The paper asks the environment whether a trial succeeded; here the model that looks back says so itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from string import Template
+
+from decisor.errors import BudgetExceeded, ParseError
+from decisor.run import Run
+from decisor.techniques.tree import Node, Tree, show_sequence
+from decisor.types import Decision, Message, Question
+
+
+@dataclass(frozen=True)
+class Reflexion:
+    trials: int = 3
+    memory: int = 3
+    calls: int = 100
+    max_steps: int = 12
+    temperature: float = 1.0
+    seed: int = 0
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
+        tree.best = lambda: tree.answered()[-1] if tree.answered() else None
+        learned: list[str] = []
+        try:
+            for trial in range(self.trials):
+                tree.lessons = learned[-self.memory :] if self.memory else []
+                last = await tree.sequence(tree.root, differ=False)
+                if trial + 1 == self.trials or not (lesson := await reflect(tree, last)):
+                    break
+                learned.append(lesson)
+        except BudgetExceeded:
+            pass
+        return tree.decide(tree.best(), f"The last of {len(tree.sequences)} trials, with {len(learned)} lessons.")
+
+
+async def reflect(tree: Tree, node: Node) -> str:
+    """The lesson of a sequence; '' where there is nothing to do better."""
+    prompt = REFLECT.substitute(task=tree.question, steps=show_sequence(node))
+    try:
+        return await tree.ask([Message("user", prompt)], parse_lesson)
+    except ParseError as error:
+        return f"The look back could not be read: {error}"
+
+
+def parse_lesson(reply: str) -> str:
+    """
+    >>> parse_lesson("It is right. Lesson: none"), parse_lesson("Lesson: begin with 6")
+    ('', 'begin with 6')
+    """
+    found = re.findall(r"lesson\W{1,6}(.+)", reply, re.I | re.S)
+    if not found:
+        raise ParseError("Write it as Lesson: ...", "missing_field")
+    lesson = str(found[-1]).strip()
+    return "" if re.fullmatch(r"\W*none\W*", lesson, re.I) else lesson[:2_000]
+
+
+REFLECT = Template("""\
+Look back at an attempt at a task, yours.
+
+# Task
+$task
+
+# The attempt
+$steps
+
+Check whether it did what the task asks for. If it did, write
+Lesson: none
+Else say in at most five sentences what went wrong, where, and what to do instead next time, as
+Lesson: ...
+""")

@@ -1,0 +1,98 @@
+"""ToT: propose next steps, value the states they lead to, keep the most promising, level by level.
+
+Yao et al., "Tree of Thoughts: Deliberate Problem Solving with Large Language Models", NeurIPS 2023 (its search of Game
+of 24).
+
+    pool <- [root]
+    repeat until all ended or the steps are used up
+        states <- for each of pool the states that PROPOSE's actions lead to (one call), equal ones once
+        values <- VALUE(state), the sum over ``samples`` calls of sure 20, likely 1, impossible 0.001
+        pool   <- the best ``keep``; those that ended are answers
+    return the answer of the highest value
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from string import Template
+
+from decisor.errors import BudgetExceeded, ParseError
+from decisor.replies.moves import Move
+from decisor.run import Run
+from decisor.techniques.judging import chance
+from decisor.techniques.showing import show_observation
+from decisor.techniques.tree import Node, Tree
+from decisor.types import LM, Action, Decision, Message, Question
+
+
+@dataclass(frozen=True)
+class ToT:
+    """``propose``: at most so many actions are asked for in one call."""
+
+    keep: int = 5
+    propose: int = 8
+    samples: int = 3
+    calls: int = 100
+    max_steps: int = 12
+    temperature: float = 1.0
+    seed: int = 0
+    judge: LM | None = None
+
+    async def __call__(self, question: Question, run: Run) -> Decision:
+        tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
+        tree.best = lambda: max(tree.answered(), key=lambda node: node.value, default=None)
+        with suppress(BudgetExceeded):
+            await self.search(tree, tree.run.using(lm=self.judge))
+        return tree.decide(tree.best(), f"The highest value among {len(tree.answered())} answers.")
+
+    async def search(self, tree: Tree, judge: Run) -> None:
+        pool = [tree.root]
+        while pool:
+            states: list[Node] = []
+            for node in pool:
+                for action in await proposed(tree, node, self.propose):
+                    states.append(await tree.attempt(node, Move(action)))
+            seen: set[str] = set()
+            for state in states:
+                if (what := state_of(state)) not in seen:
+                    seen.add(what)
+                    state.value = await chance(tree, state, judge, self.samples)
+            best = sorted(states, key=lambda state: -state.value)[: self.keep]
+            pool = [state for state in best if not state.ended]
+
+
+async def proposed(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
+    """Next actions from a state; none where the reply cannot be read."""
+    system, user = tree.prompt(node, differ=False)
+    ask = Message("user", f"{user.content}\n{PROPOSE.substitute(count=count)}")
+    try:
+        return (await tree.ask([system, ask], lambda reply: parse_proposals(reply, tree.tools)))[:count]
+    except ParseError:
+        return ()
+
+
+def parse_proposals(reply: str, tools: tuple[str, ...]) -> tuple[Action, ...]:
+    """
+    >>> parse_proposals("1. combine: 10 - 4\\n2. combine: 4 * 5", ("combine",))
+    (Action(tool='combine', input='10 - 4'), Action(tool='combine', input='4 * 5'))
+    """
+    names = "|".join(re.escape(tool) for tool in sorted(tools, key=len, reverse=True))
+    lines = re.findall(rf"^[ \t]*(?:\d{{1,2}}[.)]|[-*])?[ \t]*`?({names})`?[ \t]*:[ \t]*(.+?)`?[ \t]*$", reply, re.M)
+    if not lines:
+        raise ParseError("Write one action a line, as tool: input", "missing_field")
+    return tuple(dict.fromkeys(Action(tool, text) for tool, text in lines))
+
+
+def state_of(node: Node) -> str:
+    """What tells two states apart: what was last seen."""
+    assert node.step is not None
+    return show_observation(node.step.observation)
+
+
+PROPOSE = Template("""\
+Instead of one step, list up to $count different next actions that could be good, the most promising first. Write one a
+line and nothing else, as
+tool: input
+""")

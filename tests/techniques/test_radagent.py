@@ -1,0 +1,267 @@
+"""What holds for every search: budgets, ratings, the tree, snapshots. The LM is a policy; puzzles are real."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decisor.benchmarks.game24.load import question
+from decisor.benchmarks.game24.puzzle import Puzzle
+from decisor.budget import Budget, Limits
+from decisor.errors import SetupError
+from decisor.evaluation.game24_bench import finished, makes_24
+from decisor.lms.scripted import ScriptedLM
+from decisor.run import Run
+from decisor.techniques import technique
+from decisor.techniques.judging import compare
+from decisor.techniques.radagent import PRESETS, RadAgent, Search
+from decisor.techniques.tree import Node
+from decisor.types import Completion, Decision, Message, Sampling, Usage
+from policies.game24 import Game24LM
+
+NUMBERS = ["4 5 6 10", "1 2 4 7", "3 3 8 8", "4 9 10 13", "2 2 2 12"]
+HOW = st.builds(
+    RadAgent, preset=st.sampled_from(["paper", "tuned"]), calls=st.integers(1, 90), max_steps=st.integers(1, 5),
+    matches=st.integers(0, 2), close=st.sampled_from(["leaf", "parent", None]), votes=st.sampled_from([1, 1, 3]),
+    opponent=st.sampled_from(["random", "best", "nearest", None]), backup=st.sampled_from(["soft", "mean"]),
+    at_once=st.sampled_from([1, 1, 4]), seed=st.integers(0, 99), playoff=st.sampled_from([0, 0, 3]),
+)  # fmt: skip
+
+
+@dataclass
+class Counting:
+    """An LM that counts, and keeps what a judge was shown."""
+
+    inner: Game24LM
+    made: int = 0
+    judged: list[str] = field(default_factory=list)
+    name: str = "counting"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        self.made += 1
+        if "# Attempt B" in messages[-1].content:
+            self.judged.append(messages[-1].content)
+        return await self.inner.complete(messages, sampling)
+
+
+async def search(
+    how: RadAgent, numbers: str, lm: Any = None, limits: Limits = Limits()
+) -> tuple[Search, Run, Decision]:
+    run = Run(lm or Game24LM(how.seed), Puzzle.of(numbers), Budget(limits))
+    made = Search.of(how, question(numbers), run)
+    await made.explore()
+    await made.play_off()
+    return made, run, made.tree.decide(made.chosen(), "")
+
+
+def rated_children(node: Node) -> list[Node]:
+    return [child for child in node.children if child.rated]
+
+
+@settings(max_examples=40, deadline=None)
+@given(how=HOW, numbers=st.sampled_from(NUMBERS))
+async def test_what_holds_for_every_tree(how: RadAgent, numbers: str) -> None:
+    lm = Counting(Game24LM(how.seed))
+    made, run, decision = await search(how, numbers, lm)
+    tree = made.tree
+    grown = len(tree.nodes) - 1
+    assert lm.made == run.budget.spent.calls == grown + 2 * how.votes * made.played <= how.calls
+    assert abs(sum(leaf.elo for leaf in tree.sequences)) < 1e-6
+    assert tree.root.matches == 2 * made.played
+    for node in tree.nodes:
+        below = rated_children(node)
+        if below:
+            assert node.matches == sum(child.matches for child in node.children)
+            elos = [child.elo for child in below]
+            assert min(elos) - 1e-9 <= node.elo <= max(elos) + 1e-9
+        if node.step and not node.rated:
+            assert node.elo == node.matches == 0
+        assert node.depth <= how.max_steps
+    answered = [node for node in tree.answered() if node.rated]
+    assert decision.answer == (made.chosen().answer if answered else "")  # type: ignore[union-attr]
+    assert (decision.stopped == "answered") == bool(answered)
+
+
+@settings(max_examples=20, deadline=None)
+@given(how=HOW, numbers=st.sampled_from(NUMBERS))
+async def test_the_same_seed_grows_the_same_tree(how: RadAgent, numbers: str) -> None:
+    def shape(made: Search) -> list[Any]:
+        return [(node.id, node.shown, node.elo, node.matches) for node in made.tree.nodes]
+
+    assert shape((await search(how, numbers))[0]) == shape((await search(how, numbers))[0])
+
+
+@settings(max_examples=20, deadline=None)
+@given(how=HOW, at=st.sampled_from([10, 20, 30, 60]), numbers=st.sampled_from(NUMBERS))
+async def test_a_snapshot_is_the_answer_of_a_run_that_ends_there(how: RadAgent, at: int, numbers: str) -> None:
+    long = replace(how, calls=90, every=at, at_once=1, playoff=0)
+    _, run, _ = await search(long, numbers)
+    shots = {e.data["calls"]: e.data["answer"] for e in run.trace.events if e.data.get("name") == "snapshot"}
+    assert sorted(shots) == list(range(at, 91, at))
+    short, _, _ = await search(replace(long, calls=at), numbers)
+    chosen = short.chosen()
+    assert shots[at] == (chosen.answer if chosen else "")
+
+
+@settings(max_examples=20, deadline=None)
+@given(how=HOW, numbers=st.sampled_from(NUMBERS))
+async def test_a_closed_node_is_never_walked_into(how: RadAgent, numbers: str) -> None:
+    how = replace(how, at_once=1)
+    made, _, _ = await search(how, numbers)
+    for leaf in made.tree.sequences:
+        assert not leaf.children
+        parent = leaf.parent
+        if how.close != "leaf" and parent is not None and parent is not made.tree.root and leaf.rated:
+            assert parent.closed and parent.children[-1] is leaf, "nothing grows from it later"
+
+
+async def test_a_judge_that_always_takes_the_first_moves_nothing() -> None:
+    lm = Game24LM(beta=0, bias=100)
+    made, _, _ = await search(RadAgent(calls=60), "4 5 6 10", lm)
+    assert made.played > 5
+    assert all(node.elo == 0 for node in made.tree.nodes)
+
+
+@dataclass
+class Longer:
+    """A judge without position bias: the longer sequence is the better one."""
+
+    name: str = "longer"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        both = messages[-1].content.partition("# Attempt A")[2].partition("# How to")[0]
+        first, _, second = both.partition("# Attempt B")
+        said = "neither" if first.strip() == second.strip() else "AB"[len(first.strip()) < len(second.strip())]
+        return Completion((f"Better: {said}",), Usage(1))
+
+
+async def test_the_two_orders_can_change_places() -> None:
+    made, _, _ = await search(RadAgent(calls=40, judge=Longer()), "4 5 6 10")
+    judge, leaves = made.tree.run.using(lm=Longer(), budget=Budget()), made.tree.sequences
+    made.tree.run = judge
+    scores = [await compare(made.tree, x, y, judge) + await compare(made.tree, y, x, judge)
+              for x in leaves for y in leaves]  # fmt: skip
+    assert len(scores) > 20 and set(scores) == {1.0}
+
+
+async def test_with_a_perfect_judge_the_champion_is_the_best_that_was_found() -> None:
+    found = selected = 0
+    for seed in range(60):
+        numbers = NUMBERS[seed % 2]
+        how = RadAgent(calls=100, seed=seed, close="leaf")
+        _, run, decision = await search(how, numbers, Game24LM(seed, beta=50, bias=0, skill=1.5))
+        if any(makes_24(answer, numbers) for answer in finished(run.trace.events)):
+            found += 1
+            selected += makes_24(decision.answer, numbers)
+    assert found >= 20
+    assert selected / found >= 0.85
+
+
+@pytest.mark.parametrize("name", ["radagent", "cot", "best_of_n", "reflexion", "bfs", "dfs", "dfsdt", "tot", "lats"])
+@pytest.mark.parametrize(("own", "outer"), [(17, None), (100, 13), (1, None)])
+async def test_no_technique_passes_its_budget_or_that_of_its_run(name: str, own: int, outer: int | None) -> None:
+    lm = Counting(Game24LM(1))
+    run = Run(lm, Puzzle.of("4 5 6 10"), Budget(Limits(calls=outer)))
+    many = {"cot": {"chains": "99"}, "reflexion": {"trials": "99"}, "bfs": {"answers": "0"}, "dfs": {"answers": "0"}}
+    decision = await technique(name, calls=str(own), **many.get(name, {}))(question("4 5 6 10"), run)
+    assert lm.made == run.budget.spent.calls <= min(own, outer or own)
+    trees = [event for event in run.trace.events if event.data.get("name") == "tree"]
+    assert len(trees) == 1 and run.trace.events[-1].data["decision"] == decision
+
+
+async def test_a_reply_that_cannot_be_read_is_a_step_and_the_model_sees_why() -> None:
+    lm = ScriptedLM(["Hm.", "Action: combine\nAction input: 4 + 7", "Action: fly\nAction input: up",
+                     "Action: give_up\nAction input: no way"])  # fmt: skip
+    made, _, decision = await search(RadAgent(calls=4), "4 5 6 10", lm)
+    assert "Write an Action with its Action input" in lm.seen[1]
+    assert "There is no 7" in lm.seen[2]
+    assert "There is no tool 'fly'" in lm.seen[3]
+    (leaf,) = made.tree.sequences
+    assert (leaf.ended, leaf.depth, decision.answer, decision.stopped) == ("gave_up", 4, "", "no_answer")
+
+
+async def test_a_sequence_that_gave_up_is_judged_and_never_the_answer() -> None:
+    give_up = "Action: give_up\nAction input: no way"
+    lm = ScriptedLM([give_up, "Final answer: 4 * 6", "Better: B", "Better: A", "Better: A"])
+    made, _, decision = await search(RadAgent(calls=4), "4 5 6 10", lm)
+    gave, answered = made.tree.sequences
+    assert gave.elo > 0 > answered.elo
+    assert decision.answer == "4 * 6"
+    assert "It ends without an answer: given up." in lm.seen[2]
+
+
+async def test_what_was_tried_from_a_node_is_shown_to_be_different_from() -> None:
+    step = "Action: combine\nAction input: {}"
+    lm = ScriptedLM([step.format("4 * 5"), "Final answer: a", step.format("4 * 6"), "Final answer: b"])
+    await search(RadAgent(calls=4, matches=0, explore=9999), "4 5 6 10", lm)
+    assert "# Tried" not in lm.seen[0] + lm.seen[1] + lm.seen[3]
+    assert "1. combine 4 * 5 -> 4 * 5 = 20. Left: 6 10 20" in lm.seen[2]
+
+
+async def test_the_judge_may_be_another_lm_and_votes_are_counted() -> None:
+    judge = ScriptedLM(["Better: A"] * 3 + ["Better: B"] * 3)
+    lm = ScriptedLM(["Final answer: a", "Final answer: b"])
+    made, run, _ = await search(RadAgent(calls=8, votes=3, judge=judge), "4 5 6 10", lm)
+    assert run.budget.spent.calls == 8 and made.played == 1
+    assert [leaf.elo for leaf in made.tree.sequences] == [-100, 100]
+
+
+async def test_the_judge_is_shown_what_was_done_and_nothing_of_what_is_right() -> None:
+    lm = Counting(Game24LM(2))
+    _, run, _ = await search(RadAgent(calls=50), "4 5 6 10", lm)
+    observed = {e.data["observation"].note for e in run.trace.events if e.kind == "observation"}
+    lines = {line.partition(". ")[2] for text in lm.judged for line in text.splitlines() if "Observation: " in line}
+    assert lm.judged and {line.removeprefix("Observation: ").removeprefix("Error: ") for line in lines} <= observed
+
+
+async def test_a_check_of_the_users_own_ends_the_search_without_a_judge() -> None:
+    lm = Counting(Game24LM(1, skill=4, spread=0.5, last=9))
+    how = RadAgent(calls=100, check=lambda answer: makes_24(answer, "4 5 6 10"))
+    made, run, decision = await search(how, "4 5 6 10", lm)
+    assert makes_24(decision.answer, "4 5 6 10")
+    assert not lm.judged and run.budget.spent.calls < 100 and made.tree.sequences[-1].answer == decision.answer
+
+
+async def test_several_explorers_share_one_budget() -> None:
+    lm = Counting(Game24LM(1))
+    made, run, _ = await search(RadAgent(at_once=8), "4 5 6 10", lm, Limits(calls=41))
+    assert lm.made == run.budget.spent.calls <= 41
+    assert made.played > 3
+
+
+async def test_the_tree_in_the_trace_is_the_whole_tree() -> None:
+    made, run, _ = await search(RadAgent(calls=60), "4 5 6 10")
+    (tree,) = (event.data for event in run.trace.events if event.data.get("name") == "tree")
+    assert [(n["id"], n["elo"], n["matches"]) for n in tree["nodes"]] == [
+        (node.id, round(node.elo, 3), node.matches) for node in made.tree.nodes
+    ]
+    chosen = made.chosen()
+    assert chosen and tree["chosen"] == chosen.id
+    told = [event.data for event in run.trace.events if event.data.get("name") == "node"]
+    assert [one["node"] for one in told] == [node.id for node in made.tree.nodes[1:]]
+
+
+def test_presets_are_settings_and_each_can_be_changed() -> None:
+    assert RadAgent(preset="paper").settled() == PRESETS["paper"]
+    made = technique("radagent", preset="tuned", K="150", explore="-50", opponent="random")
+    assert isinstance(made, RadAgent)
+    assert made.settled() == replace(PRESETS["tuned"], K=150.0, explore=-50.0, opponent="random")
+    for wrong in ({"preset": "mine"}, {"judge": "gpt"}, {"check": "x"}, {"tau": "-1"}, {"opponent": "worst"}):
+        with pytest.raises(SetupError):
+            technique("radagent", **wrong)
+    with pytest.raises(SetupError, match="above 0"):
+        RadAgent(tau=0).settled()
+
+
+def test_random_is_ours_alone() -> None:
+    """A search does not touch the global generator."""
+    random.seed(5)
+    before = random.getstate()
+    import asyncio
+
+    asyncio.run(search(RadAgent(calls=20), "4 5 6 10"))
+    assert random.getstate() == before
