@@ -40,9 +40,11 @@ async def compare(tree: Tree, x: Node, y: Node, judge: Run, votes: int = 1) -> f
         """1 for x, -1 for y."""
         x_first = number < votes
         first, second = texts if x_first else texts[::-1]
-        said = await asked(tree, JUDGE.substitute(task=tree.question, a=first, b=second), parse_better, judge)
+        prompt = JUDGE.substitute(task=tree.question, a=first, b=second)
+        said = await asked(tree, prompt, parse_better, judge, promised=True)
         return 0 if not said else 1 if (said == "A") == x_first else -1
 
+    tree.promised += 2 * votes
     cast = await each(vote, range(2 * votes))
     orders = sum(cast[:votes]), sum(cast[votes:])
     return 1.0 if min(orders) > 0 else 0.0 if max(orders) < 0 else 0.5
@@ -61,10 +63,10 @@ async def rating(tree: Tree, node: Node, judge: Run) -> float:
     return 0.5 if said is None else said
 
 
-async def asked(tree: Tree, prompt: str, parse: Callable[[str], T], judge: Run) -> T | None:
-    """None where the reply cannot be read."""
+async def asked(tree: Tree, prompt: str, parse: Callable[[str], T], judge: Run, promised: bool = False) -> T | None:
+    """None where the reply cannot be read. ``promised``: the call was set aside before."""
     try:
-        return await tree.ask([Message("user", prompt)], parse, judge)
+        return await tree.ask([Message("user", prompt)], parse, judge, promised)
     except ParseError:
         return None
 

@@ -77,6 +77,7 @@ class Tree:
     best: Callable[[], Node | None] = lambda: None
     sampled: int = 0
     marked: int = 0
+    promised: int = 0
 
     @classmethod
     def plant(
@@ -98,16 +99,18 @@ class Tree:
         return self.run.budget.spent.calls + self.run.budget.held.calls
 
     def need(self, calls: int) -> None:
-        """Raises BudgetExceeded where fewer calls than this are left."""
+        """Raises BudgetExceeded where fewer calls than this are left, beside those promised to comparisons."""
         for budget in self.run.budget.chain():
             allowed = budget.limits.calls
-            if allowed is not None and budget.spent.calls + budget.held.calls + calls > allowed:
+            if allowed is not None and budget.spent.calls + budget.held.calls + self.promised + calls > allowed:
                 raise BudgetExceeded("calls", allowed)
 
     def answered(self) -> list[Node]:
         return [node for node in self.sequences if node.ended == "answered"]
 
-    async def ask(self, prompt: Sequence[Message], parse: Callable[[str], T], run: Run | None = None) -> T:
+    async def ask(
+        self, prompt: Sequence[Message], parse: Callable[[str], T], run: Run | None = None, promised: bool = False
+    ) -> T:
         """One call with a seed of its own, so that a prompt that comes again is a new sample.
 
         Raises:
@@ -115,6 +118,8 @@ class Tree:
             BudgetExceeded: no call is left.
         """
         self.mark()
+        self.promised -= promised
+        self.need(1)
         self.sampled += 1
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
         return await (run or self.run).ask(prompt, parse, sampling, final=True)
