@@ -7,7 +7,6 @@ delete the passages of documents that are gone;  commit;  switch
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sqlite3
@@ -15,16 +14,22 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from decisor.tools.corpus.passage import Passage
+from decisor.tools.corpus.embedding import Embedder
+from decisor.tools.corpus.passage import Passage, stamp_of
 from decisor.tools.corpus.store import About, clean, current, locked, read_about, switch, write_about
+from decisor.tools.corpus.vectors import VectorBuilder
 from decisor.tools.corpus.words import analyzer, document, engine, schema
 
 if TYPE_CHECKING:
     import tantivy
 
 WRITER_BYTES = 200_000_000
+VECTORS, EMBEDDED = "vectors.usearch", "embedded.part"
+
+Progress: TypeAlias = Callable[[str, int], None]
+"""Hears of each document that was looked at: its key, and how many passages were indexed so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +55,29 @@ class Changes:
     passages: int = 0
 
 
-def stamp_of(*parts: str | bytes) -> bytes:
-    """16 bytes that stand for a content."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.digest()
-
-
-def build_index(passages: Iterable[Passage], path: Path | str, language: str = "english") -> Changes:
+def build_index(
+    passages: Iterable[Passage], path: Path | str, language: str = "english", embedder: Embedder | None = None
+) -> Changes:
     """An index of passages as they are; what was in ``path`` is updated to hold just these.
 
     Raises:
         SetupError: the place cannot be written, holds something else, or another builder is at work.
     """
     documents = (Document(one.id, stamp_of(one.dump()), lambda one=one: (one,)) for one in passages)  # type: ignore[misc]
-    return update(documents, Path(path), About(language=language))
+    return update(documents, Path(path), About(language=language), embedder)
 
 
-def update(documents: Iterable[Document], path: Path, wanted: About, fresh: bool = False) -> Changes:
-    """Make ``path`` hold just these documents. ``fresh``: whatever is there is built anew."""
+def update(
+    documents: Iterable[Document],
+    path: Path,
+    wanted: About,
+    embedder: Embedder | None = None,
+    fresh: bool = False,
+    progress: Progress = lambda key, passages: None,
+) -> Changes:
+    """Make ``path`` hold just these documents. ``fresh``: whatever is there is built anew, as it is where the language,
+    the embedder or the length of passages changed."""
+    wanted = replace(wanted, embedder=embedder.name if embedder else "")
     with locked(path):
         old = current(path)
         clean(path, old)
@@ -82,13 +89,20 @@ def update(documents: Iterable[Document], path: Path, wanted: About, fresh: bool
         if before is not None:
             _link(path / str(old) / "words", folder / "words")
             shutil.copyfile(path / str(old) / "documents.db", folder / "documents.db")
+        about = replace(wanted, next_number=before.next_number if before else 0)
+        vectors = None
+        if embedder is not None:
+            known = path / str(old) / VECTORS if before else None
+            vectors = VectorBuilder(embedder, path / EMBEDDED, known)
         try:
-            with closing(Builder(folder, replace(wanted, next_number=before.next_number if before else 0))) as builder:
+            with closing(Builder(folder, about, vectors)) as builder:
                 for one in documents:
                     builder.take(one)
+                    progress(one.key, builder.number - about.next_number)
                 changes = builder.finish()
             if before is None or changes.added or changes.updated or changes.deleted:
                 switch(path, old + 1)
+            (path / EMBEDDED).unlink(missing_ok=True)
         finally:
             clean(path, current(path))
         return changes
@@ -112,8 +126,8 @@ def _link(source: Path, target: Path) -> None:
 class Builder:
     """One build, in its generation's folder."""
 
-    def __init__(self, folder: Path, about: About) -> None:
-        self.folder, self.about, self.number = folder, about, about.next_number
+    def __init__(self, folder: Path, about: About, vectors: VectorBuilder | None = None) -> None:
+        self.folder, self.about, self.number, self.vectors = folder, about, about.next_number, vectors
         self.added = self.updated = self.kept = 0
         index = engine().Index(schema(), str(folder / "words"))
         index.register_tokenizer("words", analyzer(about.language))
@@ -142,6 +156,8 @@ class Builder:
             self.drop(known[1], known[2])
         for at, passage in enumerate(passages):
             self.writer.add_document(document(self.number + at, passage))
+            if self.vectors is not None:
+                self.vectors.add(self.number + at, passage)
         row = (one.key, one.stamp, self.number, len(passages))
         self.rows.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", row)
         self.number += len(passages)
@@ -151,6 +167,8 @@ class Builder:
     def drop(self, first: int, count: int) -> None:
         for number in range(first, first + count):
             self.writer.delete_documents_by_term("number", number)
+        if self.vectors is not None:
+            self.vectors.drop(range(first, first + count))
 
     def gone(self) -> Iterator[tuple[str, int, int]]:
         query = "SELECT key, first, count FROM documents WHERE key NOT IN (SELECT key FROM seen)"
@@ -166,12 +184,14 @@ class Builder:
         self.writer.wait_merging_threads()
         documents, passages = self.rows.execute("SELECT count(*), coalesce(sum(count), 0) FROM documents").fetchone()
         self.rows.execute("COMMIT")
-        write_about(
-            self.folder, replace(self.about, passages=passages, documents=documents, next_number=self.number)
-        )  # fmt: skip
+        width = self.vectors.finish(self.folder / VECTORS) if self.vectors is not None else 0
+        about = replace(self.about, passages=passages, documents=documents, next_number=self.number, width=width)
+        write_about(self.folder, about)
         return Changes(self.added, self.updated, deleted, self.kept, passages)
 
     def close(self) -> None:
         self.rows.close()
+        if self.vectors is not None:
+            self.vectors.close()
         with suppress(RuntimeError):  # it has been committed
             self.writer.rollback()

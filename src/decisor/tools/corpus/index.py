@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from decisor.errors import SetupError
+from decisor.tools.corpus.building import VECTORS
+from decisor.tools.corpus.embedding import Embedder, Reranker, fused
 from decisor.tools.corpus.passage import Passage
 from decisor.tools.corpus.store import About, current, is_index, read_about
+from decisor.tools.corpus.vectors import Vectors
 from decisor.tools.corpus.words import Words, analyzer, document, engine, schema
 from decisor.types import Record, Value
+
+if TYPE_CHECKING:
+    import tantivy
 
 Mode = Literal["bm25", "dense", "hybrid"]
 MODES = ("bm25", "dense", "hybrid")
@@ -19,19 +26,43 @@ MODES = ("bm25", "dense", "hybrid")
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Open with ``open_index`` or ``index_of``."""
+    """Open with ``open_index`` or ``index_of``. ``depth``: how many of each ranking are fused or ranked again."""
 
     words: Words
     about: About
     mode: Mode = "bm25"
+    vectors: Vectors | None = None
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+    depth: int = 100
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
-        """The best passages, best first; none where no word of the query occurs.
+        """The best passages, best first. By words alone, none where no word of the query occurs.
 
-        A record's id is its passage's, its source the document's; fields: title, section, position.
+        A record's id is its passage's, its source the document's; fields: title, section, position. Its score is BM25's,
+        the cosine, the sum of reciprocal ranks (hybrid), or the reranker's.
         """
-        found = self.words.search(query, limit)
-        return tuple(record_of(self.words.read(address), score) for address, score in found)
+        wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
+        if self.mode == "bm25":
+            found = self.words.search(query, wide)
+        else:
+            found = await asyncio.to_thread(self._by_meaning, query, wide)
+        if self.reranker is None:
+            return tuple(record_of(self.words.read(address), score) for address, score in found[:limit])
+        records = [record_of(self.words.read(address), score) for address, score in found[:wide]]
+        scores = await self.reranker.score(query, records)
+        scored = sorted(zip(records, scores, strict=True), key=lambda pair: -pair[1])
+        return tuple(replace(one, score=float(score)) for one, score in scored[:limit])
+
+    def _by_meaning(self, query: str, wide: int) -> list[tuple[tantivy.DocAddress, float]]:
+        """Dense, or both rankings fused."""
+        assert self.embedder is not None and self.vectors is not None
+        near = self.vectors.search(self.embedder.embed([query])[0], wide)
+        if self.mode == "hybrid":
+            by_words = self.words.numbers([address for address, _ in self.words.search(query, wide)])
+            near = fused([by_words, [number for number, _ in near]])
+        places = self.words.addresses([number for number, _ in near[:wide]])
+        return [(places[number], score) for number, score in near if number in places]
 
     def __len__(self) -> int:
         """How many passages there are."""
@@ -45,14 +76,18 @@ def record_of(passage: Passage, score: float) -> Record:
     if passage.position:
         fields["position"] = passage.position
     source = passage.id.rpartition("#")[0] if passage.position else passage.id
-    return Record(passage.id, fields, passage.text, source, round(score, 6))
+    return Record(passage.id, fields, passage.text, source, float(f"{score:.6g}"))
 
 
-def open_index(path: Path | str, mode: Mode = "bm25") -> Index:
+def open_index(
+    path: Path | str, mode: Mode = "bm25", embedder: Embedder | None = None, reranker: Reranker | None = None
+) -> Index:
     """Memory-mapped: opening costs milliseconds whatever the size.
 
+    ``embedder``: the one that built the index; MiniLM where that was the one and none is given.
+
     Raises:
-        SetupError: there is no index, it is damaged, or it holds no vectors for ``mode``.
+        SetupError: there is no index, it is damaged, or it holds no vectors of ``embedder`` for ``mode``.
     """
     path = Path(path)
     if mode not in MODES:
@@ -61,14 +96,37 @@ def open_index(path: Path | str, mode: Mode = "bm25") -> Index:
         raise SetupError(f"There is no index in {path}: make one with decisor index SOURCE --out {path}.")
     number = current(path)
     while True:
-        folder = path / str(number)
         try:
-            about = read_about(folder)
-            return Index(Words.open(folder / "words", about.language), about, mode)
+            index = _opened(path / str(number), mode)
+            break
         except SetupError:
             if (newer := current(path)) == number:
                 raise
             number = newer
+    if mode != "bm25":
+        embedder = embedder or _default(index.about.embedder)
+        if embedder.name != index.about.embedder:
+            raise SetupError(f"The index in {path} was made by the embedder {index.about.embedder}, "
+                             f"not {embedder.name}.")  # fmt: skip
+    return replace(index, embedder=embedder, reranker=reranker)
+
+
+def _opened(folder: Path, mode: Mode) -> Index:
+    about = read_about(folder)
+    words = Words.open(folder / "words", about.language)
+    if mode == "bm25":
+        return Index(words, about)
+    if not about.embedder:
+        raise SetupError(f"The index in {folder.parent} holds no vectors: build it again with --dense.")
+    return Index(words, about, mode, Vectors.open(folder / VECTORS))
+
+
+def _default(name: str) -> Embedder:
+    from decisor.tools.corpus.minilm import NAME, MiniLM
+
+    if name == NAME:
+        return MiniLM.open()
+    raise SetupError(f"The index was made by the embedder {name}: give it, with --embed {name}@URL.")
 
 
 def index_of(passages: Iterable[Passage], language: str = "english") -> Index:

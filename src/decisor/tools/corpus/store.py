@@ -21,6 +21,7 @@ from pathlib import Path
 from decisor.errors import SetupError
 
 FORMAT = 1
+OURS = ("lock", "embedded.part", "CURRENT.new")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,6 @@ def _only_ours(path: Path) -> bool:
     """Empty, or what a builder that was killed in its first build left."""
     names = {entry.name for entry in path.iterdir()} if path.is_dir() else {"a file"}
     return not names or ("lock" in names and all(name.isdigit() or name in OURS for name in names))
-
-
-OURS = ("lock", "embedded.part", "CURRENT.new")
 
 
 def clean(path: Path, keep: int) -> None:

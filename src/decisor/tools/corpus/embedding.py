@@ -1,0 +1,50 @@
+"""What turns texts into vectors, what may rank again, and how two rankings become one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from decisor.types import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+RANK_CONSTANT = 60
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Embedder(Protocol):
+    """Texts to vectors. An index remembers the ``name``, and is only searched by the embedder that built it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (len(texts), width), rows of length 1. Called from worker threads. Raises LMError or SetupError."""
+        ...
+
+
+class Reranker(Protocol):
+    """Looks at the best records again, with the query beside each."""
+
+    async def score(self, query: str, records: Sequence[Record]) -> Sequence[float]:
+        """A score for each record, higher is better."""
+        ...
+
+
+def fused(rankings: Sequence[Sequence[T]], constant: int = RANK_CONSTANT) -> list[tuple[T, float]]:
+    """Reciprocal rank fusion: the sum of 1 / (constant + rank) over the rankings; equal ones in first order.
+
+    Cormack, Clarke and Buettcher, SIGIR 2009.
+
+    >>> [name for name, score in fused([["a", "b", "c"], ["b", "d"]])]
+    ['b', 'a', 'd', 'c']
+    """
+    scores: dict[T, float] = {}
+    for ranking in rankings:
+        for rank, name in enumerate(ranking, 1):
+            scores[name] = scores.get(name, 0.0) + 1.0 / (constant + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])
