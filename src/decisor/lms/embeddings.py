@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from decisor.aio import each
 from decisor.errors import LMError, SetupError
 from decisor.lms.choose import key_for, parse_spec
-from decisor.lms.endpoint import Endpoint, within
+from decisor.lms.endpoint import Endpoint
 from decisor.lms.http import OPENAI
 from decisor.lms.retry import Again, Retries
 from decisor.lms.secrets import Secret
@@ -83,10 +84,12 @@ class EndpointEmbedder:
     async def _batch(self, texts: Sequence[str]) -> NDArray[np.float64]:
         body = {"model": self.name, "input": [text[: self.longest] or " " for text in texts]}
         read = partial(parse_vectors, count=len(texts), where=self.endpoint.where)
-        vectors: NDArray[np.float64] = await within(
-            self.seconds, lambda ends: self.endpoint.post(body, read, ends), self.endpoint.where
-        )
-        return vectors
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await self.endpoint.post(body, read, time.monotonic() + self.seconds, [])
+        except TimeoutError:
+            pass
+        raise LMError(f"{self.endpoint.where} gave no embeddings within {self.seconds:g} s.", "timeout")
 
 
 def parse_vectors(reply: Any, count: int, where: str) -> NDArray[np.float64]:

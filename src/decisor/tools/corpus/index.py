@@ -39,8 +39,8 @@ class Index:
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
         """The best passages, best first. By words alone, none where no word of the query occurs.
 
-        A record's id is its passage's, its source the document's; fields: title, section, position. Its score is BM25's,
-        the cosine, the sum of reciprocal ranks (hybrid), or the reranker's.
+        A record's id is its passage's, its source the document's; fields: title, section, position. The score is
+        BM25's, the cosine, the sum of reciprocal ranks (hybrid), or the reranker's.
         """
         wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
         if self.mode == "bm25":
