@@ -7,7 +7,7 @@ UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
 BIN := .venv/bin
 WORKERS ?= 2
 # The rest of benchmarks/ needs arguments: see the head of each file.
-BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale
+BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
 .PHONY: demo test check fix bench clean
 
