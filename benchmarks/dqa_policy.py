@@ -15,18 +15,25 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.cli.bench_cases import Asked, read_cases
-from decisor.cli.bench_run import Setup, run
-from decisor.evaluation.dqa_run import Answered
+from decisor.aio import each
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.dqa.cases import Form, Scenario
+from decisor.evaluation.case_run import Attempt, run_case
+from decisor.evaluation.dqa_bench import DqaBench
+from decisor.evaluation.outcome import Outcome
 from decisor.lms.http import OpenAICompatible
+from decisor.techniques import technique
 from policies.dqa import CLASS, DqaPolicy, Mistake
 from servers.openai_server import serve
 
+SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 TECHNIQUES: dict[str, tuple[str, dict[str, str]]] = {
     "single_rag": ("single_rag", {}),
     "iter_rag": ("iter_rag", {}),
@@ -35,24 +42,26 @@ TECHNIQUES: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-async def played(cases: list[Asked], form: str, label: str, share: float) -> list[tuple[Answered, Mistake | None]]:
+async def played(
+    bench: DqaBench, cases: Sequence[Case], label: str, share: float
+) -> list[tuple[Outcome, Mistake | None]]:
     """Each answer with its planted mistake, None where none was."""
-    technique, settings = TECHNIQUES[label]
-    rows: list[tuple[Answered, Mistake | None]] = []
-    ordered = sorted(cases, key=lambda case: case.world.key)
-    for _, group in groupby(ordered, key=lambda case: case.world.key):
+    name, settings = TECHNIQUES[label]
+    rows: list[tuple[Outcome, Mistake | None]] = []
+    for _, group in groupby(cases, key=lambda case: bench.held.asked[case.id].world.key):
         some = list(group)  # a text is the question of one world only
-        policy = DqaPolicy({str(one.case.question): one.case.gold for one in some}.__getitem__, share)
+        policy = DqaPolicy({str(one.question): one.gold[0] for one in some}.__getitem__, share)
         async with serve(policy) as url:
-            ran = await run(some, Setup(technique, form, settings, OpenAICompatible("policy", url)))
-        rows += [
-            (row, policy.planted.get(str(one.case.question).strip())) for row, one in zip(ran.rows, some, strict=True)
-        ]
+            lm = OpenAICompatible("policy", url)
+            attempt = Attempt("dqa", bench, label, technique(name, **settings), "policy", lm)
+            ran = await each(partial(run_case, attempt=attempt), some)
+            await lm.close()
+        rows += [(row, policy.planted.get(str(one.question).strip())) for (row, _), one in zip(ran, some, strict=True)]
     return rows
 
 
-def report(scenario: str, form: str, label: str, rows: list[tuple[Answered, Mistake | None]], seconds: float) -> None:
-    right = sum(row.right for row, _ in rows)
+def report(scenario: str, form: str, label: str, rows: list[tuple[Outcome, Mistake | None]], seconds: float) -> None:
+    right = sum(row.state == "right" for row, _ in rows)
     print(f"{scenario:9} {form:6} {label:20} {right}/{len(rows)} right  {seconds:.1f} s")
     wrong = [(row, mistake) for row, mistake in rows if mistake and row.failure]
     if wrong:
@@ -71,15 +80,19 @@ async def main() -> None:
     parser.add_argument("--share", type=float, default=0.0)
     parser.add_argument("--half", choices=("first", "second"))
     asked = parser.parse_args()
-    for form in [asked.form] if asked.form else ["sql", "graph"]:
-        for scenario in ("locating", "building"):
-            cases = read_cases(asked.data, scenario, form, asked.limit)
+    forms: tuple[Form, ...] = (asked.form,) if asked.form else ("sql", "graph")
+    for form in forms:
+        for scenario in SCENARIOS:
+            bench = DqaBench(asked.data, scenario, form, asked.limit)
+            cases = sorted(bench.cases(), key=lambda case: int(case.id.rpartition("-")[2]))
             half = len(cases) // 2
             cases = cases[:half] if asked.half == "first" else cases[half:] if asked.half == "second" else cases
+            cases = [case for case in bench.cases() if case in cases]  # by database
             for label in TECHNIQUES:
                 began = time.monotonic()
-                rows = await played(cases, form, label, asked.share)
+                rows = await played(bench, cases, label, asked.share)
                 report(scenario, form, label, rows, time.monotonic() - began)
+            await bench.close()
 
 
 if __name__ == "__main__":

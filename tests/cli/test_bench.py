@@ -78,9 +78,9 @@ def test_a_trace_of_each_question_is_kept_where_asked(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--technique", "exact", "--form", "paper"], "--form is sql or graph"),
-        (["--technique", "exact", "--scenario", "war"], "--scenario is locating, building or both"),
-        (["--technique", "exact", "-o", "semantics"], "-o takes key=value"),
+        (["--technique", "exact", "--form", "paper"], "form is one of sql, graph"),
+        (["--technique", "exact", "--scenario", "war"], "scenario is one of locating, building, both"),
+        (["--technique", "exact", "-o", "semantics"], "A setting is key=value"),
         (["--technique", "exact", "-o", "semantics=mine"], "semantics is one of"),
         (["--technique", "guess"], "There is no technique 'guess'"),
         (["--technique", "exact", "--db", "bolt://localhost"], "not sql"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "ask": ("decisor.cli.ask", "Answer a decision question from databases."),
     "trace": ("decisor.cli.story", "Show a recorded run as a readable story."),
+    "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the fence says of statements."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),

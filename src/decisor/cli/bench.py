@@ -7,16 +7,21 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
-    from decisor.cli.bench_run import Ran, Setup
+    from collections.abc import Sequence
+
+    from decisor.cli.bench_show import Ran
+    from decisor.evaluation.outcome import Outcome
+    from decisor.evaluation.runner import Suite
+    from decisor.trace import Event
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 dqa = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Decision QA: where to trade, what to build.")
@@ -26,6 +31,15 @@ app.add_typer(dqa, name="dqa")
 @app.callback()
 def benchmarks() -> None:
     """Benchmarks: get, make, annotate and run their questions."""
+
+
+@app.command("list")
+def list_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
+    """List the benchmarks that decisor eval runs, and their settings."""
+    from decisor.cli.techniques import print_rows, row_of
+    from decisor.evaluation.bench import BENCHES, kind_of
+
+    print_rows([row_of(name, kind_of(name)) for name in BENCHES], as_json, "-b")
 
 
 @dqa.command("run")
@@ -45,71 +59,72 @@ def run_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")] = False,
 ) -> None:
     """Run questions through a technique and score its answers, beside the published figures."""
-    from decisor.budget import Limits
-    from decisor.cli.bench_run import Setup
-    from decisor.cli.bench_show import document, show
+    from shlex import quote
 
+    from decisor.budget import Limits
+    from decisor.cli.bench_show import Setup, document, show
+    from decisor.evaluation.suite import Wanted, read_settings, suite_of
+
+    asked = {"data": str(data), "scenario": scenario, "form": form, "limit": limit, "db": db}
+    told = [f"{name}={quote(str(value))}" for name, value in asked.items() if value is not None]
+    chosen = read_settings(settings or [])
+    wanted = Wanted(
+        benches=(" ".join(["dqa", *told]),),
+        techniques=(" ".join([technique, *(f"{name}={quote(value)}" for name, value in chosen.items())]),),
+        models=(lm,) if lm else (),
+        limits=Limits(calls=max_calls, seconds=max_seconds),
+        cases_at_once=at_once,
+        calls_at_once=max(32, at_once),
+    )
     if traces:
         traces.mkdir(parents=True, exist_ok=True)
-    setup = Setup(
-        technique, form, read_settings(settings or []), url=db, at_once=at_once,
-        limits=Limits(calls=max_calls, seconds=max_seconds), traces=traces,
-    )  # fmt: skip
-    setup.made()  # a bad technique or setting is told before an LM is looked for
-    setup = replace(setup, lm=lm_for(technique, lm))
-    ran, loaded = run_all(setup, data, scenario, limit, bar=sys.stderr.isatty() and not as_json)
+    suite = suite_of(wanted, os.environ)
+    ran = asyncio.run(run_all(suite, traces, form, bar=sys.stderr.isatty() and not as_json))
+    setup = Setup(technique, form, chosen, next(iter(suite.models), "none"))
     if as_json:
-        print(json.dumps(document(ran, setup, loaded), ensure_ascii=False))
+        print(json.dumps(document(ran, setup), ensure_ascii=False))
     else:
-        show(ran, setup, loaded)
+        show(ran, setup)
 
 
-def run_all(setup: Setup, data: Path, scenario: str, limit: int | None, bar: bool) -> tuple[Ran, float]:
-    """The answers, and the seconds that reading the data took."""
+async def run_all(suite: Suite, traces: Path | None, form: str, bar: bool) -> Ran:
+    """The answers, in the order of the questions, and the seconds that reading and answering took."""
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from decisor.cli.bench_cases import FORMS, SCENARIOS, read_cases
-    from decisor.cli.bench_run import run
+    from decisor.cli.bench_show import Ran
+    from decisor.evaluation.dqa_run import answered
+    from decisor.evaluation.runner import Tally, evaluate
+    from decisor.evaluation.store import open_store
+    from decisor.trace import line_of
 
-    if scenario not in (*SCENARIOS, "both"):
-        raise SetupError(f"--scenario is locating, building or both, not {scenario!r}.")
-    if setup.form not in FORMS:
-        raise SetupError(f"--form is sql or graph, not {setup.form!r}.")
     began = time.monotonic()
-    there = [name for name in SCENARIOS if (data / name / "questions").is_dir()]
-    wanted = (there or list(SCENARIOS)) if scenario == "both" else [scenario]
-    cases = [case for name in wanted for case in read_cases(data, name, setup.form, limit)]
-    loaded = time.monotonic() - began
+    loaded: list[float] = []
+    outcomes: list[Outcome] = []
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not bar, transient=True) as progress:
-        task = progress.add_task(setup.label, total=len(cases))
-        return asyncio.run(run(cases, setup, lambda row: progress.advance(task))), loaded
 
+    def finished(outcome: Outcome, events: Sequence[Event]) -> None:
+        outcomes.append(outcome)
+        if traces:
+            (traces / f"{outcome.case}-{form}.jsonl").write_text("".join(map(line_of, events)), "utf-8")
 
-def read_settings(words: list[str]) -> dict[str, str]:
-    """
-    >>> read_settings(["replan=no", "max_steps=20"])
-    {'replan': 'no', 'max_steps': '20'}
-    """
-    pairs = [word.partition("=") for word in words]
-    if wrong := [key for key, equals, _ in pairs if not (key and equals)]:
-        raise SetupError(f"-o takes key=value, not {wrong[0]!r}.")
-    return {key: value for key, _, value in pairs}
+    with (
+        TemporaryDirectory(prefix="decisor-run-") as folder,
+        Progress(*columns, console=Console(stderr=True), disable=not bar, transient=True) as progress,
+    ):
+        task = progress.add_task(next(iter(suite.techniques)))
 
+        def hear(tally: Tally) -> None:
+            loaded.append(time.monotonic() - began)
+            progress.update(task, total=tally.total, completed=tally.done)
 
-def lm_for(technique: str, spec: str | None) -> Any:
-    """The LM that was named or found; a stand-in where the technique asks none."""
-    from decisor.cli.bench_run import WITHOUT_LM, NoLM
-
-    if technique in WITHOUT_LM:
-        return NoLM()
-    from decisor.lms.choose import lm
-
-    found = lm(spec, os.environ)
-    if found is None:
-        raise SetupError(f"{technique} needs an LM: --lm MODEL or MODEL@BASE_URL. Without one: --technique exact.")
-    return found
+        store = open_store(Path(folder) / "run.db")
+        try:
+            await evaluate(suite, store, hear=hear, finished=finished)
+        finally:
+            store.close()
+    rows = sorted(map(answered, outcomes), key=lambda row: (row.scenario != "locating", row.question_num))
+    return Ran(tuple(rows), time.monotonic() - began - loaded[0], loaded[0])
 
 
 @dqa.command("generate")

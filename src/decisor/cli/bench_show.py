@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decisor.cli.bench_run import Ran, Setup
 from decisor.evaluation.dqa_run import Answered, Summary, summary
 from decisor.evaluation.published import CEILING, MISSED, PAPER, published
 from decisor.trace import plain
@@ -15,12 +15,39 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def document(ran: Ran, setup: Setup, loaded: float) -> dict[str, Any]:
-    """Everything that was measured. Accuracies are shares from 0 to 1; ``loaded``: seconds for reading the data."""
+@dataclass(frozen=True)
+class Setup:
+    """What was run, in words."""
+
+    technique: str
+    form: str
+    settings: Mapping[str, str]
+    lm: str
+
+    @property
+    def label(self) -> str:
+        """
+        >>> Setup("plan_rag", "sql", {"replan": "no"}, "m").label
+        'plan_rag replan=no'
+        """
+        return " ".join([self.technique, *(f"{key}={value}" for key, value in self.settings.items())])
+
+
+@dataclass(frozen=True)
+class Ran:
+    """All answers, in the order of the questions; the seconds that answering took, and reading the data before it."""
+
+    rows: tuple[Answered, ...]
+    seconds: float
+    loaded: float
+
+
+def document(ran: Ran, setup: Setup) -> dict[str, Any]:
+    """Everything that was measured. Accuracies are shares from 0 to 1."""
     found: dict[str, Any] = {
         "benchmark": "dqa", "technique": setup.technique, "settings": dict(setup.settings), "form": setup.form,
-        "lm": setup.lm.name, **plain(overall(ran.rows)), "seconds": round(ran.seconds + loaded, 3),
-        "seconds_loading": round(loaded, 3),
+        "lm": setup.lm, **plain(overall(ran.rows)), "seconds": round(ran.seconds + ran.loaded, 3),
+        "seconds_loading": round(ran.loaded, 3),
         "scenarios": {name: plain(summary(rows)) for name, rows in by_scenario(ran.rows).items()},
         "published": [plain(row) for name in by_scenario(ran.rows) for row in published(name, setup.form)],
         "questions": [plain(row) for row in ran.rows],
@@ -37,7 +64,7 @@ def by_scenario(rows: Sequence[Answered]) -> dict[str, list[Answered]]:
     return {name: [row for row in rows if row.scenario == name] for name in dict.fromkeys(row.scenario for row in rows)}
 
 
-def show(ran: Ran, setup: Setup, loaded: float) -> None:
+def show(ran: Ran, setup: Setup) -> None:
     """Print one table for each scenario, then what went wrong."""
     from rich.console import Console
 
@@ -48,7 +75,7 @@ def show(ran: Ran, setup: Setup, loaded: float) -> None:
         for line in remarks(scenario, told):
             console.print(line, highlight=False, markup=False)
     console.print(
-        f"{len(ran.rows)} questions in {ran.seconds:.2f} s, after {loaded:.2f} s of reading the data.",
+        f"{len(ran.rows)} questions in {ran.seconds:.2f} s, after {ran.loaded:.2f} s of reading the data.",
         highlight=False,
     )
 
@@ -64,7 +91,7 @@ def table(scenario: str, told: Summary, setup: Setup, seconds: float) -> Table:
         made.add_column(name, justify="left" if name in ("who", "technique") else "right")
     low, high = told.interval
     made.add_row(
-        f"here, {setup.lm.name}", setup.label, f"{100 * told.accuracy:.1f}", f"{low:.1f}-{high:.1f}",
+        f"here, {setup.lm}", setup.label, f"{100 * told.accuracy:.1f}", f"{low:.1f}-{high:.1f}",
         f"{100 * told.tie_accuracy:.1f}", str(told.asked),
     )  # fmt: skip
     made.add_section()

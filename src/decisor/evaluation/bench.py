@@ -6,16 +6,22 @@ where the released files are. It joins loaders and environments (from ``decisor.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from pathlib import Path
 from typing import Protocol
 
 from decisor.benchmarks.case import Case
+from decisor.errors import SetupError
+from decisor.techniques import build
 from decisor.trace import Event
 from decisor.types import Decision, Environment
 
 BENCHES: dict[str, str] = {
+    "dqa": "decisor.evaluation.dqa_bench:DqaBench",
     "game24": "decisor.evaluation.game24_bench:Game24Bench",
     "webshop": "decisor.evaluation.webshop_bench:WebShopBench",
     "hotpotqa": "decisor.evaluation.qa_bench:HotpotQABench",
@@ -65,3 +71,28 @@ class Bench(Protocol):
     async def close(self) -> None:
         """Close what cases shared."""
         ...
+
+
+def kind_of(name: str) -> type:
+    """Raises SetupError where there is no such benchmark."""
+    if name not in BENCHES:
+        raise SetupError(f"There is no benchmark {name!r}; there is {', '.join(BENCHES)}.")
+    module, _, kind = BENCHES[name].partition(":")
+    found: type = getattr(import_module(module), kind)
+    return found
+
+
+def bench(name: str, **settings: str) -> Bench:
+    """From the command line: ``-b "dqa data=DIR form=graph"``. ``data`` is ``$DECISOR_DATA/NAME`` where not given.
+
+    Raises:
+        SetupError: there is no such benchmark or setting, or the value does not fit it.
+    """
+    kind = kind_of(name)
+    if "data" not in settings and "data" in {field.name for field in fields(kind)}:
+        shared = os.environ.get("DECISOR_DATA")
+        if not shared or not (Path(shared) / name).exists():
+            raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')
+        settings["data"] = str(Path(shared) / name)
+    made: Bench = build(kind, name, settings)
+    return made

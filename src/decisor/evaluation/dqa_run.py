@@ -1,39 +1,18 @@
-"""One question of Decision QA through a technique, and what all of them together amount to. Only here and in the
-scorers do a decision and its gold answer meet; the technique gets the question and an environment.
-
-A seam for resuming and statistics: ``Answered`` is everything that is kept of a question, as plain values.
-"""
+"""What became of the questions of Decision QA, and what all of them together amount to."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
-from decisor.budget import Budget, Limits
-from decisor.errors import BudgetExceeded, LMError, ModelMistake
 from decisor.evaluation import dqa_failures, dqa_replans
-from decisor.evaluation.dqa_failures import Facts, Failure
 from decisor.evaluation.dqa_replans import Replanned
-from decisor.evaluation.dqa_score import any_mention, score
+from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.statistics import wilson
-from decisor.run import Run
-from decisor.trace import Event, Trace
-from decisor.types import LM, Decision, Environment, Question, Technique, Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A question with its gold answer. ``ties``: what is as good as it; ``able``: what can change the outcome."""
-
-    scenario: str
-    question_num: int
-    question: Question
-    gold: str
-    candidates: tuple[str, ...]
-    ties: tuple[str, ...] = ()
-    able: frozenset[str] = frozenset()
+from decisor.trace import Event
+from decisor.types import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +29,7 @@ class Answered:
     seconds: float
     text: str
     reasons: tuple[str, ...]
-    failure: Failure | None
+    failure: str | None
     retrieved: str
     missed: tuple[str, ...]
     replans: tuple[Replanned, ...]
@@ -75,40 +54,17 @@ class Summary:
     by_replans: dict[int, tuple[int, int]]
 
 
-async def ask(
-    case: Case, technique: Technique, lm: LM, env: Environment, limits: Limits = Limits(), trace: Trace | None = None
-) -> Answered:
-    """Put one question. A limit, a reply that cannot be read and a failing endpoint are outcomes, not exceptions.
-
-    Raises:
-        LMError: the endpoint will not answer any question (key, quota, model).
-        SetupError: the technique cannot work in this environment.
-    """
-    run = Run(lm, env, Budget(limits), trace or Trace())
-    began = time.monotonic()
-    try:
-        decision = await technique(case.question, run)
-    except BudgetExceeded as error:
-        decision = Decision("", reasons=(str(error),), stopped="budget")
-    except ModelMistake as error:
-        decision = Decision("", reasons=(str(error),), stopped="failed")
-    except LMError as error:
-        if error.permanent:
-            raise
-        decision = Decision("", reasons=(str(error),), stopped="failed")
-    return judge(case, decision, run.trace.events, run.budget.spent, time.monotonic() - began)
-
-
-def judge(case: Case, decision: Decision, events: Sequence[Event], spent: Usage, seconds: float) -> Answered:
-    """Score a decision, and say what went wrong where it is wrong."""
-    held = score(decision.answer, case.gold, case.candidates, case.ties)
-    facts = Facts(case.scenario, case.gold, case.able)
-    named = held.answer or (decision.answer if not any_mention(decision.answer, case.candidates) else "")
-    failure = None if held.tie_right else dqa_failures.classify(events, facts, named, decision.stopped)
+def answered(outcome: Outcome) -> Answered:
+    """A finished case of the benchmark ``dqa``."""
+    tags = [tag.partition(": ") for tag in outcome.tags]
+    scenario, _, number = outcome.case.rpartition("-")
+    changes = [what.split(", ", 1) for kind, _, what in tags if kind == "replan"]
     return Answered(
-        case.scenario, case.question_num, held.answer, case.gold, held.right, held.tie_right, decision.stopped,
-        round(seconds, 6), decision.answer, decision.reasons, failure, dqa_failures.retrieved_by(events),
-        dqa_failures.missed(events, case.scenario), replans(events), spent,
+        scenario, int(number), outcome.answer, outcome.gold[0], outcome.state == "right",
+        outcome.metrics.get("ties", 0.0) == 1.0, outcome.stopped, outcome.seconds, outcome.text, outcome.reasons,
+        outcome.failure or None, outcome.tags[0] if outcome.tags else "none",
+        tuple(what for kind, _, what in tags if kind == "missed"),
+        tuple(Replanned(cast(Any, change), cast(Any, kind)) for change, kind in changes), outcome.usage,
     )  # fmt: skip
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
 from importlib import import_module
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -35,6 +37,10 @@ TECHNIQUES: dict[str, str] = {
 }
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 
+WITHOUT_LM = ("exact", "heuristic")
+"""Those that ask no LM."""
+WHERE = ("data", "db", "limit")
+
 
 def kind_of(name: str) -> type:
     """Raises SetupError where there is no such technique."""
@@ -57,27 +63,58 @@ def technique(name: str, **settings: str) -> Technique:
     Raises:
         SetupError: there is no such technique or setting, or the value does not fit it.
     """
-    kind = kind_of(name)
-    known = {field.name: field for field in fields(kind)}
-    if unknown := settings.keys() - known.keys():
-        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(known) or 'no settings'}.")
-    hints = get_type_hints(kind)
-    made: Technique = kind(**{key: read(known[key], hints[key], text) for key, text in settings.items()})
+    made: Technique = build(kind_of(name), name, settings)
     return made
 
 
-def read(field: Field[Any], kind: Any, text: str) -> bool | int | float | str:
+def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
+    """A frozen dataclass from its settings as text. ``name``, and what its repr leaves out, are no settings.
+
+    Raises:
+        SetupError: there is no such setting, one is missing, or a value does not fit it.
+    """
+    known = {field.name: field for field in fields(kind) if field.repr and field.name != "name"}
+    if unknown := settings.keys() - known.keys():
+        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(known) or 'no settings'}.")
+    hints = get_type_hints(kind)
+    values = {key: read(known[key], hints[key], text) for key, text in settings.items()}
+    needed = [key for key, one in known.items() if one.default is MISSING and one.default_factory is MISSING]
+    if missing := [key for key in needed if key not in values]:
+        raise SetupError(f"{name} needs {', '.join(missing)}: write {name} {missing[0]}=...")
+    return kind(**values)
+
+
+def label(name: str, made: Any, settings: Mapping[str, str]) -> str:
+    """The name with those of ``settings`` that are not what they would be anyway. Where data lie and how many of them
+    are used is left out.
+
+    >>> label("plan_rag", technique("plan_rag", replan="no", max_steps="15"), {"max_steps": "15", "replan": "no"})
+    'plan_rag replan=no'
+    """
+    defaults = {field.name: field.default for field in fields(made)}
+    told = [f"{key}={settings[key]}" for key in defaults
+            if key in settings and key not in WHERE and getattr(made, key) != defaults[key]]  # fmt: skip
+    return " ".join([name, *told])
+
+
+def read(field: Field[Any], kind: Any, text: str) -> Any:
     """A setting from its text, by the type of its field: where None is the default, by the other type.
 
     Raises:
         SetupError: the text does not fit, or the setting is an object that only Python can give.
     """
     if get_origin(kind) in (Union, UnionType):
+        if text.casefold() in ("", "none"):
+            return None
         (kind,) = [one for one in get_args(kind) if one is not NoneType]
+    if kind is Path:
+        return Path(text).expanduser()
     if get_origin(kind) is Literal:
         if text not in (choices := get_args(kind)):
             raise SetupError(f"{field.name} is one of {', '.join(map(str, choices))}, not {text!r}.")
-        return text
+        return next(choice for choice in choices if str(choice) == text)
+    if kind is Path:
+        return Path(text).expanduser()
     if kind is bool:
         if (word := text.casefold()) not in TRUTH:
             raise SetupError(f"{field.name} is yes or no, not {text!r}.")

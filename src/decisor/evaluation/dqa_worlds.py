@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
-from decisor.evaluation.dqa_run import Case
 from decisor.types import WhatIf
 
 if TYPE_CHECKING:
@@ -35,11 +35,15 @@ class World:
 
 @dataclass(frozen=True)
 class Asked:
-    """A case, its world, and whom the question is about (a country, or goods)."""
+    """A case, its world, and whom the question is about (a country, or goods). ``ties``: what is as good as the gold
+    answer; ``able``: what can change the outcome."""
 
     case: Case
     world: World
     subject: str
+    candidates: tuple[str, ...]
+    ties: tuple[str, ...]
+    able: frozenset[str]
 
     def model(self, semantics: str) -> WhatIf:
         """The decision model for this question."""
@@ -85,13 +89,14 @@ def find_world(path: Path, worlds: dict[str, World]) -> World:
 
 
 def asked(one: DqaCase, world: World) -> Asked:
-    candidates = model(world.data, one.subject, "released").candidates()
-    number = int(one.id.rpartition("-")[2])
-    case = Case(
-        one.scenario, number, one.question, one.gold, candidates,
-        ties(world.data, one.subject, one.gold), able(world.data, one.subject),
-    )  # fmt: skip
-    return Asked(case, world, one.subject)
+    return Asked(
+        Case(one.id, one.question, (one.gold,), one.scenario),
+        world,
+        one.subject,
+        model(world.data, one.subject, "released").candidates(),
+        ties(world.data, one.subject, one.gold),
+        able(world.data, one.subject),
+    )
 
 
 def ties(data: LocatingData | BuildingData, subject: str, gold: str) -> tuple[str, ...]:

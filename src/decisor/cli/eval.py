@@ -1,0 +1,160 @@
+"""decisor eval: run techniques x benchmarks x models into a run store, and go on where it was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from decisor.evaluation.runner import Suite, Tally
+    from decisor.evaluation.store import Store
+    from decisor.evaluation.suite import Wanted
+
+Names = list[str] | None
+
+
+def command(
+    suite: Annotated[Path | None, typer.Argument(help="A suite in TOML; the options below go before it.")] = None,
+    benches: Annotated[
+        Names, typer.Option("-b", "--bench", help='"NAME key=value ...", see: decisor bench list')
+    ] = None,
+    techniques: Annotated[Names, typer.Option("-t", "--technique", help='"NAME key=value ..."')] = None,
+    models: Annotated[Names, typer.Option("--lm", help='MODEL or MODEL@BASE_URL, or "... price=0.4,1.6"')] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="The run store (run.db). The same command goes on with it.")
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
+    limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
+    limit_calls: Annotated[int | None, typer.Option(min=1, help="LM calls for one case.")] = None,
+    limit_tokens: Annotated[int | None, typer.Option(min=1)] = None,
+    limit_dollars: Annotated[float | None, typer.Option(min=0.0)] = None,
+    limit_seconds: Annotated[float | None, typer.Option(min=0.0)] = None,
+    limit_actions: Annotated[int | None, typer.Option(min=1)] = None,
+    cases_at_once: Annotated[int | None, typer.Option(min=1, max=10_000)] = None,
+    calls_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="At one provider, at most.")] = None,
+    grace: Annotated[float | None, typer.Option(min=0.0, help="Seconds for what is under way when stopped.")] = None,
+    again: Annotated[Names, typer.Option(help="Run cases in this state again: crashed, unscored, over_budget.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The outcomes, one JSON object a line, not a table.")] = False,
+) -> None:
+    """Run techniques on benchmarks and keep everything in a run store. Stopped in any way, the same command goes on."""
+    from decisor.evaluation.store import open_store
+    from decisor.evaluation.suite import Wanted, read_suite, suite_of
+
+    given: dict[str, Any] = {
+        "benches": tuple(benches or ()), "techniques": tuple(techniques or ()), "models": tuple(models or ()),
+        "store": store, "repeats": repeats, "seed": seed, "limit_cases": limit_cases, "cases_at_once": cases_at_once,
+        "calls_at_once": calls_at_once, "grace": grace,
+    }  # fmt: skip
+    limits = {"calls": limit_calls, "tokens": limit_tokens, "dollars": limit_dollars, "seconds": limit_seconds,
+              "actions": limit_actions}  # fmt: skip
+    wanted = read_suite(suite) if suite else Wanted()
+    wanted = replace(wanted, **{name: value for name, value in given.items() if value not in (None, ())})
+    set_limits: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    wanted = replace(wanted, limits=replace(wanted.limits, **set_limits))
+    made = suite_of(wanted, os.environ)
+    opened = open_store(wanted.store)
+    try:
+        if again:
+            opened.reopen(checked(again))
+        code = asyncio.run(watched(made, opened, wanted))
+        tell(opened, as_json)
+    finally:
+        opened.close()
+    raise typer.Exit(code)
+
+
+def checked(states: list[str]) -> list[str]:
+    from decisor.errors import SetupError
+
+    if wrong := set(states) - {"crashed", "unscored", "over_budget"}:
+        raise SetupError(f"--again is crashed, unscored or over_budget, not {sorted(wrong)[0]}.")
+    return states
+
+
+async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
+    """Run with a bar on standard error; the exit code: 0, or 128 + the signal that stopped it."""
+    from decisor.evaluation.runner import Stop, evaluate
+
+    stop, codes, loop = Stop(wanted.grace), [0], asyncio.get_running_loop()
+
+    def asked(code: int) -> None:
+        codes[0] = code
+        if not stop.asked.is_set():
+            print(f"decisor: stopping; what is under way has {stop.grace:g} s (again: at once)", file=sys.stderr)
+        stop.ask()
+
+    for one in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(one, asked, 128 + one)
+    began = time.monotonic()
+    with bar() as hear:
+        tally = await evaluate(suite, store, stop, hear)
+    paid = tally.bought
+    cost = "" if not paid.calls else f"; {paid.calls} calls bought now, {dollars(paid.dollars)}"
+    print(f"decisor: {tally.done} of {tally.total} cases in {time.monotonic() - began:.1f} s{cost}. "
+          f"Store: {wanted.store}", file=sys.stderr)  # fmt: skip
+    if tally.done < tally.total:
+        print("decisor: the same command goes on from here", file=sys.stderr)
+    return codes[0]
+
+
+class bar:  # noqa: N801 (used as a verb, like contextlib's)
+    """A progress bar with the time left, accuracy and cost so far; nothing where standard error is no terminal."""
+
+    def __enter__(self) -> Callable[[Tally], None]:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        console = Console(stderr=True)
+        self.progress = Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True)
+        self.progress.__enter__()
+        task = self.progress.add_task("", total=None)
+
+        def hear(tally: Tally) -> None:
+            self.progress.update(task, total=tally.total, completed=tally.done, description=standing(tally))
+
+        return hear
+
+    def __exit__(self, *failure: Any) -> None:
+        with suppress(OSError):
+            self.progress.__exit__(*failure)
+
+
+def standing(tally: Tally) -> str:
+    """
+    >>> from decisor.evaluation.runner import Tally
+    >>> from collections import Counter
+    >>> standing(Tally(10, Counter(right=3, wrong=1, crashed=1)))
+    '75.0 % right, 1 crashed, $0.00'
+    """
+    told = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
+    told += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
+    return ", ".join([*told, dollars(tally.bought.dollars)])
+
+
+def dollars(amount: float | None) -> str:
+    return "price unknown" if amount is None else f"${amount:.2f}"
+
+
+def tell(store: Store, as_json: bool) -> None:
+    """The table of everything in the store; ``decisor report`` has more."""
+    from decisor.evaluation.store import to_json
+    from decisor.evaluation.table import table
+
+    if as_json:
+        for outcome in store.each_outcome():
+            print(to_json(outcome))
+    else:
+        print(table(store.each_outcome()))

@@ -1,0 +1,152 @@
+"""One case through one technique: the decision, its score, and everything that is kept of both. Only here do a decision
+and its gold answer meet; the technique gets the question and an environment."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from decisor.benchmarks.case import Case
+from decisor.budget import Budget, Limits
+from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.evaluation.bench import Bench, Score
+from decisor.evaluation.outcome import Outcome, State
+from decisor.evaluation.timing import critical
+from decisor.run import Run
+from decisor.trace import Event, Trace
+from decisor.types import LM, Completion, Decision, Message, Sampling, Technique
+
+THIS_CASE = ("context",)
+"""Kinds of LMError that say nothing about other cases, whatever else they say."""
+
+
+@dataclass(frozen=True)
+class NoLM:
+    """Stands where a technique asks no LM."""
+
+    name: str = "none"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        raise LMError("This technique was not to ask an LM.", "none", permanent=True)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a case is put to. ``benchmark``, ``technique`` and ``model`` are labels."""
+
+    benchmark: str
+    bench: Bench
+    technique: str
+    loop: Technique
+    model: str = "none"
+    lm: LM = field(default_factory=NoLM)
+    limits: Limits = field(default_factory=Limits)
+    repeat: int = 0
+
+
+@dataclass
+class Watched:
+    """Remembers how the latest call failed, and any failure for good: a technique may go on without either."""
+
+    held: LM
+    failed: LMError | None = None
+    halt: LMError | None = None
+
+    @property
+    def name(self) -> str:
+        return self.held.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        try:
+            reply = await self.held.complete(messages, sampling)
+        except LMError as error:
+            self.failed = error
+            if error.permanent and error.kind not in THIS_CASE:
+                self.halt = error
+            raise
+        self.failed = None
+        return reply
+
+
+async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
+    """The outcome and the trace. A limit, a failing endpoint and a bug are outcomes, not exceptions.
+
+    Raises:
+        LMError: the endpoint will not answer any case (key, quota, model).
+        SetupError: the technique cannot work in this environment, or the benchmark lacks something.
+    """
+    trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
+    lm = Watched(attempt.lm)
+    trace.add("run", question=case.question, benchmark=attempt.benchmark, case=case.id, technique=attempt.technique,
+              lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
+    crash = ""
+    score: Score | None = None
+    snapshots: dict[int, bool] = {}
+    decision = Decision("", stopped="failed")
+    try:
+        async with attempt.bench.environment(case) as env:
+            decision = await decide(case, attempt, Run(lm, env, budget, trace))
+            score = await attempt.bench.score(case, decision, trace.events)
+            snapshots = await held_at(case, attempt.bench, trace.events)
+    except SetupError:
+        raise
+    except Exception as error:
+        crash = told(error)
+    if lm.halt is not None:
+        raise lm.halt
+    if lm.failed is not None and not decision.answer:
+        crash = crash or str(lm.failed)
+    trace.add("note", text="usage", usage=budget.spent)
+    path = critical(trace.events)
+    score = score or Score(None)
+    return Outcome(
+        attempt.benchmark, case.id, attempt.technique, attempt.model, attempt.repeat, state(decision, score, crash),
+        case.group, score.answer, decision.answer, case.gold, decision.stopped,
+        (*decision.reasons, crash) if crash else decision.reasons, score.failure, score.tags, score.metrics,
+        score.counts, budget.spent, round(max(time.monotonic() - began, path), 6), round(path, 6), snapshots,
+    ), trace.events  # fmt: skip
+
+
+async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
+    """The technique's decision; none where a limit or unreadable replies ended it."""
+    try:
+        return await attempt.loop(case.question, run)
+    except BudgetExceeded as error:
+        decision = Decision("", reasons=(str(error),), stopped="budget")
+    except ModelMistake as error:
+        decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
+    run.trace.add("decision", decision=decision)
+    return decision
+
+
+def state(decision: Decision, score: Score, crash: str) -> State:
+    """An answer that came from what the budget held back is judged like any other; ``stopped`` tells of the limit."""
+    if crash:
+        return "crashed"
+    if decision.stopped == "budget" and not decision.answer:
+        return "over_budget"
+    return "unscored" if score.right is None else "right" if score.right else "wrong"
+
+
+async def held_at(case: Case, bench: Bench, events: Sequence[Event]) -> dict[int, bool]:
+    """Calls -> whether the answer that was held then is right; where no judge can say, it is left out."""
+    found: dict[int, bool] = {}
+    for at, event in enumerate(events, 1):
+        if event.kind == "note" and event.data.get("name") == "snapshot":
+            score = await bench.score(case, Decision(str(event.data["answer"])), events[:at])
+            if score.right is not None:
+                found[int(event.data["calls"])] = score.right
+    return found
+
+
+def told(error: BaseException) -> str:
+    """The error and where it was raised, on one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    named = str(error) if isinstance(error, LMError) else f"{type(error).__name__}: {error}{where}"
+    return " ".join(named.split())

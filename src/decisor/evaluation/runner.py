@@ -1,0 +1,235 @@
+"""Runs a suite: techniques x benchmarks x models x repeats, many cases at once, into a run store.
+
+A case is claimed, run and finished in the store, so any number of processes may work on one, and what was finished or
+bought before a crash is there when the same suite is run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from decisor.benchmarks.case import Case
+from decisor.budget import Limits
+from decisor.evaluation.bench import Bench
+from decisor.evaluation.case_run import Attempt, NoLM, run_case
+from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.store import Claim, Key, Store, StoreError, Task, to_json
+from decisor.evaluation.writing import Writer
+from decisor.lms.gate import close, gated
+from decisor.lms.journal import Journal
+from decisor.trace import Event
+from decisor.types import LM, Technique, Usage, Value
+
+LOOK_AGAIN = 0.5
+Hear = Callable[[Outcome, Sequence[Event]], None]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What is to be run; the names are labels. ``alone``: techniques that ask no LM, so they are run once, not once
+    for each model. ``limit_cases``: so many of each benchmark, evenly from its groups."""
+
+    benches: Mapping[str, Bench]
+    techniques: Mapping[str, Technique]
+    models: Mapping[str, LM] = field(default_factory=dict)
+    alone: frozenset[str] = frozenset()
+    repeats: int = 1
+    seed: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    limit_cases: int | None = None
+    cases_at_once: int = 8
+    calls_at_once: int = 32
+
+    def about(self) -> Mapping[str, Value]:
+        """What must not change between runs on one store; the rest is in the keys of the cases."""
+        return {"seed": self.seed, **{f"limit_{name}": value for name, value in asdict(self.limits).items()}}
+
+
+@dataclass
+class Tally:
+    """Where a run stands. ``bought``: what this process paid."""
+
+    total: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    bought: Usage = field(default_factory=Usage)
+
+    @property
+    def done(self) -> int:
+        return self.states.total()
+
+    @property
+    def accuracy(self) -> float | None:
+        """Right ones of those that were judged or ran over their budget."""
+        counted = sum(self.states[name] for name in ("right", "wrong", "over_budget"))
+        return self.states["right"] / counted if counted else None
+
+
+@dataclass
+class Stop:
+    """Asked once, a run takes no more work and gives what is under way ``grace`` seconds; asked twice, it ends."""
+
+    grace: float = 10.0
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    at_once: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ask(self) -> None:
+        (self.at_once if self.asked.is_set() else self.asked).set()
+
+    async def over(self) -> None:
+        """Returns when nothing may go on."""
+        await self.asked.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.grace):
+                await self.at_once.wait()
+
+
+async def evaluate(
+    suite: Suite, store: Store, stop: Stop | None = None, hear: Callable[[Tally], None] = lambda tally: None,
+    finished: Hear = lambda outcome, events: None,
+) -> Tally:  # fmt: skip
+    """Run what is not finished yet, wait for what other processes do, and return when all is done or ``stop`` says so.
+
+    Raises:
+        LMError: an endpoint will not answer any case (key, quota, model).
+        StoreError: the store cannot be written. Both lose nothing that is finished or paid for.
+        SetupError: a benchmark or technique cannot be used, or the store was begun with other settings.
+    """
+    cases = {label: {case.id: case for case in chosen(bench.cases(), suite.limit_cases)}
+             for label, bench in suite.benches.items()}  # fmt: skip
+    planned = list(tasks(suite, cases))
+    writer = Writer(store)
+    lms = dict(zip(suite.models, gated(list(suite.models.values()), suite.calls_at_once), strict=True))
+    work = Work(suite, cases, lms, writer, Journal(writer, suite.seed), stop or Stop(), hear, finished)
+    try:
+        await writer.do(lambda store: store.begin(suite.about()))
+        await writer.do(lambda store: store.plan(planned))
+        work.tally.total = len(planned)
+        work.tally.states = await writer.do(partial(states, keys={task.key for task in planned}))
+        hear(work.tally)
+        await work.all()
+        return work.tally
+    finally:
+        with suppress(StoreError):
+            await writer.do(lambda store: store.release())
+        await writer.close()
+        for bench in suite.benches.values():
+            await bench.close()
+        for lm in lms.values():
+            await close(lm)
+
+
+@dataclass
+class Work:
+    """One process's share of a suite."""
+
+    suite: Suite
+    cases: Mapping[str, Mapping[str, Case]]
+    lms: Mapping[str, LM]
+    writer: Writer
+    journal: Journal
+    stop: Stop
+    hear: Callable[[Tally], None]
+    finished: Hear
+    tally: Tally = field(default_factory=Tally)
+
+    async def all(self) -> None:
+        """Until every case is finished, by us or by others."""
+        while True:
+            await self.round()
+            if self.stop.asked.is_set() or not await self.writer.do(lambda store: store.left()):
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await self.stop.asked.wait()
+
+    async def round(self) -> None:
+        """Workers until there is nothing to claim, or it is over. Raises the first failure."""
+        workers = {asyncio.create_task(self.worker()) for _ in range(self.suite.cases_at_once)}
+        over = asyncio.create_task(self.stop.over())
+        failures: list[BaseException] = []
+        try:
+            while workers and not over.done():
+                done, _ = await asyncio.wait({*workers, over}, return_when=asyncio.FIRST_COMPLETED)
+                workers -= done
+                for failure in [task.exception() for task in done - {over}]:
+                    if failure is not None:
+                        failures.append(failure)
+                        self.stop.asked.set()
+                        if isinstance(failure, StoreError):
+                            self.stop.at_once.set()
+        finally:
+            for task in (*workers, over):
+                task.cancel()
+            await asyncio.gather(*workers, over, return_exceptions=True)
+        if failures:
+            raise failures[0]
+
+    async def worker(self) -> None:
+        while not self.stop.asked.is_set():
+            claim = await self.writer.do(lambda store: store.claim())
+            if claim is None:
+                return
+            outcome, events = await self.run(claim)
+            if await self.writer.do(partial(finish, outcome=outcome, events=events, fence=claim.fence)):
+                self.tally.states[outcome.state] += 1
+                self.finished(outcome, events)
+            self.tally.bought = self.journal.bought
+            self.hear(self.tally)
+
+    async def run(self, claim: Claim) -> tuple[Outcome, list[Event]]:
+        benchmark, case, technique, model, repeat = claim.key
+        bench = self.suite.benches[benchmark]
+        lm = self.journal.lm(self.lms[model], repeat) if model in self.lms else NoLM()
+        attempt = Attempt(benchmark, fitting(bench, technique), technique, self.suite.techniques[technique], model, lm,
+                          self.suite.limits, repeat)  # fmt: skip
+        return await run_case(self.cases[benchmark][case], attempt)
+
+
+def fitting(bench: Bench, technique: str) -> Bench:
+    """The benchmark with the tools that ``exact`` needs, for ``exact``; it is the same benchmark to everything else."""
+    made: Any = getattr(bench, "for_exact", None)
+    return made() if made is not None and technique.split()[0] == "exact" else bench
+
+
+def finish(store: Store, outcome: Outcome, events: Sequence[Event], fence: int) -> bool:
+    return store.finish(outcome, events, fence)
+
+
+def states(store: Store, keys: set[Key]) -> Counter[str]:
+    return Counter(outcome.state for outcome in store.each_outcome() if outcome.key in keys)
+
+
+def tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[Task]:
+    """In the order of work: what shares a case, and so an environment and replies, is side by side."""
+    for repeat in range(suite.repeats):
+        for benchmark, some in cases.items():
+            for case in some.values():
+                content = hashlib.blake2b(to_json([case.question, case.gold]).encode(), digest_size=8).hexdigest()
+                for technique in suite.techniques:
+                    for model in ("none",) if technique in suite.alone else suite.models:
+                        yield Task((benchmark, case.id, technique, model, repeat), content)
+
+
+def chosen(cases: Sequence[Case], limit: int | None) -> Sequence[Case]:
+    """At most ``limit`` cases: the first of each group, then the second of each, and so on; in their own order.
+
+    >>> from decisor.types import Question
+    >>> some = [Case(f"{group}{n}", Question(""), group=group) for group in "ab" for n in range(3)]
+    >>> [case.id for case in chosen(some, 4)]
+    ['a0', 'a1', 'b0', 'b1']
+    """
+    if limit is None or limit >= len(cases):
+        return cases
+    seen: Counter[str] = Counter()
+    ranks = []
+    for at, case in enumerate(cases):
+        ranks.append((seen[case.group], at))
+        seen[case.group] += 1
+    return [cases[at] for at in sorted(at for _, at in sorted(ranks)[:limit])]
