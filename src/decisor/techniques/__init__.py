@@ -112,9 +112,7 @@ def read(field: Field[Any], kind: Any, text: str) -> Any:
     if get_origin(kind) is Literal:
         if text not in (choices := get_args(kind)):
             raise SetupError(f"{field.name} is one of {', '.join(map(str, choices))}, not {text!r}.")
-        return next(choice for choice in choices if str(choice) == text)
-    if kind is Path:
-        return Path(text).expanduser()
+        return text
     if kind is bool:
         if (word := text.casefold()) not in TRUTH:
             raise SetupError(f"{field.name} is yes or no, not {text!r}.")
@@ -128,7 +126,6 @@ def read(field: Field[Any], kind: Any, text: str) -> Any:
             raise SetupError(f"{field.name} cannot be below 0.")
         return number
     if kind is not str:
-        raise SetupError(f"{field.name} can only be set in Python.")
         raise SetupError(f"{field.name} can only be set from Python.")
     return text
 
