@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from decisor.errors import SetupError
+from decisor.types import Decision, Evidence, Figure, Observation, Option, Ranking, Record, Replan
 
 Kind = Literal["run", "span", "plan", "replan", "lm", "action", "observation", "decision", "note"]
 
@@ -95,3 +96,32 @@ def read_trace(path: Path) -> list[Event]:
                 break  # torn by a crash while it was written
             raise SetupError(f"{path}, line {number}, is not a trace event. Is this a file of --trace?") from error
     return events
+
+
+def decision_of(data: Mapping[str, Any]) -> Decision:
+    """A decision as a trace holds it."""
+    evidence = data["evidence"]
+    figures = tuple(Figure(**figure) for figure in evidence["figures"])
+    replans = tuple(Replan(**{**change, "plan": tuple(change["plan"])}) for change in data.get("replans", ()))
+    return Decision(
+        data["answer"],
+        Evidence(tuple(evidence["ids"]), figures),
+        ranking_of(data["ranking"]),
+        plan=tuple(data["plan"]),
+        replans=replans,
+        reasons=tuple(data["reasons"]),
+        stopped=data["stopped"],
+    )
+
+
+def observation_of(data: Mapping[str, Any]) -> Observation:
+    """An observation as a trace holds it."""
+    records = tuple(Record(**record) for record in data["records"])
+    return Observation(**{**data, "records": records, "ranking": ranking_of(data["ranking"])})
+
+
+def ranking_of(data: Mapping[str, Any] | None) -> Ranking | None:
+    if data is None:
+        return None
+    options = tuple(Option(option["name"], option["outcome"]) for option in data["options"])
+    return Ranking(**{**data, "options": options, "ties": tuple(data["ties"])})

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.errors import SetupError
-from decisor.trace import Event, plain, read_trace
-from decisor.types import Decision, Evidence, Figure, Option, Ranking, Record
+from decisor.trace import Event, decision_of, plain, read_trace
+from decisor.types import Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,21 +94,3 @@ def show_lm(data: Mapping[str, Any], console: Console, full: bool) -> None:
         for line in text.splitlines():
             if line.lower().startswith("thought:"):
                 console.print(Text(f"  {one_line(line[8:], 400)}", style="italic"))
-
-
-def decision_of(data: Mapping[str, Any]) -> Decision:
-    """A decision as the trace holds it."""
-    ranking = data["ranking"]
-    if ranking:
-        options = tuple(Option(option["name"], option["outcome"]) for option in ranking["options"])
-        ranking = Ranking(**{**ranking, "options": options, "ties": tuple(ranking["ties"])})
-    evidence = data["evidence"]
-    figures = tuple(Figure(**figure) for figure in evidence["figures"])
-    return Decision(
-        data["answer"],
-        Evidence(tuple(evidence["ids"]), figures),
-        ranking,
-        plan=tuple(data["plan"]),
-        reasons=tuple(data["reasons"]),
-        stopped=data["stopped"],
-    )

@@ -1,0 +1,105 @@
+"""A recorded run, read back for going on from it: its question, replies, steps, plan, node answers and decision.
+
+The one place here that knows how a trace holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from decisor.errors import SetupError
+from decisor.replies.plans import Part, PlanGraph
+from decisor.techniques.dag_parts import Answered, answered_of
+from decisor.trace import Event, decision_of, observation_of, plain
+from decisor.types import Action, Decision, Observation, Question
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """An action, what came back, and which reply (its place, from 0) asked for it."""
+
+    action: Action
+    observation: Observation
+    reply: int
+
+
+@dataclass(frozen=True)
+class Past:
+    """``technique`` is '' where the trace does not say. ``replies``: each LM call's text, in order. ``nested``: it has
+    spans, so calls may have been made at the same time."""
+
+    question: Question | None = None
+    technique: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    replies: tuple[str, ...] = ()
+    finishes: tuple[str, ...] = ()
+    steps: tuple[PastStep, ...] = ()
+    plan: PlanGraph | None = None
+    answers: Mapping[str, Answered] = field(default_factory=dict)
+    decision: Decision | None = None
+    nested: bool = False
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Those that were used."""
+        return tuple(dict.fromkeys(step.action.tool for step in self.steps))
+
+    @property
+    def observations(self) -> int:
+        """The highest number that an observation's records carry (o3.r1: 3)."""
+        names = [record.id for step in self.steps for record in step.observation.records]
+        names += [record.id for answer in self.answers.values() for record in answer.documents]
+        return max((number_of(name) for name in names), default=0)
+
+
+def number_of(id: str) -> int:
+    head = id.partition(".")[0].lstrip("o")
+    return int(head) if head.isdecimal() else 0
+
+
+def read_past(events: Sequence[Event]) -> Past:
+    """
+    Raises:
+        SetupError: an event is not as a run writes it.
+    """
+    try:
+        return past_of(events)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SetupError(f"The trace holds an event that cannot be gone on from ({error!r}).") from error
+
+
+def past_of(events: Sequence[Event]) -> Past:
+    head: dict[str, Any] = {}
+    replies: list[tuple[str, str]] = []
+    actions: dict[int, tuple[Action, int]] = {}
+    steps: list[PastStep] = []
+    answers: dict[str, Answered] = {}
+    for event in events:
+        data = event.data
+        if event.kind == "run":
+            head = {"question": Question(**plain(data["question"])), "technique": data["technique"],
+                    "settings": plain(data.get("settings", {}))}  # fmt: skip
+        elif event.kind == "lm":
+            replies.append((data["texts"][0], data["finish"]))
+        elif event.kind == "action":
+            actions[event.id] = Action(data["tool"], data["input"]), len(replies) - 1
+        elif event.kind == "observation":
+            action, reply = actions[data["action"]]
+            steps.append(PastStep(action, observation_of(plain(data["observation"])), reply))
+        elif event.kind == "plan" and "nodes" in data and "plan" not in head:
+            head["plan"] = plan_of(plain(data))
+        elif event.kind == "note" and "node" in data:
+            one = answered_of(plain(data["node"]))
+            answers[one.node] = one
+        elif event.kind == "decision" and event.parent == 0:
+            head["decision"] = decision_of(plain(data["decision"]))
+    return Past(
+        **head, replies=tuple(text for text, _ in replies), finishes=tuple(finish for _, finish in replies),
+        steps=tuple(steps), answers=answers, nested=any(event.kind == "span" for event in events),
+    )  # fmt: skip
+
+
+def plan_of(data: Mapping[str, Any]) -> PlanGraph:
+    parts = tuple(Part(**{**part, "parents": tuple(part["parents"])}) for part in data["nodes"])
+    return PlanGraph(parts, tuple(data["repairs"]), data["simple"])
