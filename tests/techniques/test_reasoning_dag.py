@@ -50,7 +50,7 @@ async def test_answers_flow_along_the_edges_and_each_names_its_document() -> Non
     policy = Policy(CHAIN)
     decision, run = await ask(policy)
     assert (decision.answer, decision.stopped) == ("Gentilly, Quebec", "answered")
-    first, second = of(run, "note", "node")
+    first, second = of(run, "note", "answered")
     assert (first.answer, second.asked) == ("Denis Villeneuve", "Where was Denis Villeneuve born?")
     assert (first.attribution, first.support) == ("attributed", "It was directed by Denis Villeneuve.")
     assert decision.evidence.ids == (first.document, second.document)
@@ -92,7 +92,7 @@ async def test_without_the_critic_a_node_always_retrieves_and_asks_nothing_twice
 async def test_an_answer_that_the_critic_accepts_is_the_models_own_and_said_to_be() -> None:
     policy = Policy('{"simple": true}', {"generator": lambda prompt: "Answer: Gentilly", "critic": lambda prompt: "no"})
     decision, run = await ask(policy)
-    (node,) = of(run, "note", "node")
+    (node,) = of(run, "note", "answered")
     assert (node.node, node.attribution, node.retrievals) == ("Q", "own", 0)
     assert decision.evidence.ids == ()
     assert "own knowledge" in decision.reasons[-1]
@@ -105,17 +105,17 @@ async def test_nothing_relevant_is_searched_for_in_other_words_twice_and_then_th
     tool = Passages()
     decision, run = await ask(policy, tools=tool)
     assert tool.asked[:3] == ["Who directed the film Arrival?", "Arrival", "Arrival"]
-    assert [node.attribution for node in of(run, "note", "node")] == ["unattributed", "unattributed"]
+    assert [node.attribution for node in of(run, "note", "answered")] == ["unattributed", "unattributed"]
     assert decision.answer == "Paris"
     assert "Who directed the film Arrival?" in policy.of("rewrite")[0]
 
 
 async def test_all_documents_are_kept_without_a_relevance_expert_and_several_with_many() -> None:
     _, run = await ask(Policy(CHAIN), ReasoningDAG(relevance="none", documents=2))
-    assert [len(node.documents) for node in of(run, "note", "node")] == [2, 2]
+    assert [len(node.documents) for node in of(run, "note", "answered")] == [2, 2]
     some = Policy(CHAIN, {"relevance": lambda prompt: "Helps: [1],[2]"})
     _, run = await ask(some, ReasoningDAG(relevance="many"))
-    assert len(of(run, "note", "node")[0].documents) == 2
+    assert len(of(run, "note", "answered")[0].documents) == 2
     assert "[1],[3]" in some.of("relevance")[0]
 
 
@@ -130,7 +130,7 @@ async def test_to_the_letter_a_rejected_chunk_is_kept_and_the_evidence_only_help
         {"continue": lambda p: "Done" if "No," in p else next_sentence(p)},
     )
     _, run = await ask(policy, ReasoningDAG(literal=True))
-    (node,) = of(run, "note", "node")
+    (node,) = of(run, "note", "answered")
     assert node.answer == "It was Lynch. No, Villeneuve."
     assert "(none)" in policy.of("continue")[0]
     assert "Denis Villeneuve" in part_of(policy.of("continue")[1], "Documents")
@@ -142,7 +142,7 @@ async def test_a_failed_node_blocks_only_its_descendants_and_the_answer_says_wha
 
     policy = Policy(BOTH, {"critic": critic, "generator": lambda p: "Answer: x" if "Dune" in p else None})
     decision, run = await ask(policy)
-    by_id = {node.node: node for node in of(run, "note", "node")}
+    by_id = {node.node: node for node in of(run, "note", "answered")}
     assert {id: node.status for id, node in by_id.items()} == {
         "Q1.1": "answered", "Q1.2": "failed", "Q2.1": "answered", "Q2.2": "blocked",
     }  # fmt: skip
@@ -161,7 +161,7 @@ async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:
             return await super().call(text)
 
     decision, run = await ask(Policy(BOTH), ReasoningDAG(node_seconds=0.3), Slow())
-    assert [n.status for n in sorted(of(run, "note", "node"), key=lambda n: n.node)] == [
+    assert [n.status for n in sorted(of(run, "note", "answered"), key=lambda n: n.node)] == [
         "answered", "failed", "answered", "blocked",
     ]  # fmt: skip
     assert any("took longer than 0.3 seconds" in reason for reason in decision.reasons)
@@ -170,13 +170,13 @@ async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:
 async def test_an_unknown_answer_is_not_put_in_and_its_question_stands_there_instead() -> None:
     policy = Policy(CHAIN, {"generator": lambda prompt: "Answer: unknown" if "directed the" in prompt else None})
     _, run = await ask(policy)
-    first, second = of(run, "note", "node")
+    first, second = of(run, "note", "answered")
     assert first.status == "unknown"
     assert second.asked == "Where was [Who directed the film Arrival?] born?"
     assert not second.sure
     stopping = Policy(CHAIN, {"generator": lambda prompt: "Answer: unknown"})
     _, run = await ask(stopping, ReasoningDAG(unknown="stop"))
-    assert [node.status for node in of(run, "note", "node")] == ["unknown", "blocked"]
+    assert [node.status for node in of(run, "note", "answered")] == ["unknown", "blocked"]
 
 
 @pytest.mark.parametrize("schedule", ["ready", "levels"])
@@ -211,7 +211,7 @@ async def test_long_answers_are_put_in_by_the_dynamic_query_expert_and_short_one
     }
     policy = Policy(CHAIN, says)
     _, run = await ask(policy)
-    assert of(run, "note", "node")[1].asked == "Where was he, Denis Villeneuve, born?"
+    assert of(run, "note", "answered")[1].asked == "Where was he, Denis Villeneuve, born?"
     assert f"Who directed the film Arrival? -> {long}" in policy.of("dynamic query")[0]
     assert not Policy(CHAIN).of("dynamic query")
 
@@ -263,7 +263,7 @@ async def test_a_plan_mixes_documents_and_a_database_whose_query_the_model_write
     decision = await ReasoningDAG()(Question("Is the longest river called like Dune's director?"), run)
     await table.close()
     assert decision.answer == "no"
-    by_id = {node.node: node for node in of(run, "note", "node")}
+    by_id = {node.node: node for node in of(run, "note", "answered")}
     assert (by_id["Q1.1"].answer, by_id["Q1.1"].attribution, by_id["Q1.1"].retrievals) == ("bel", "attributed", 2)
     assert by_id["Q2.1"].attribution == "own"
     assert "no such column: nme" in policy.of("query writer")[1]
@@ -292,6 +292,6 @@ async def test_a_yes_counts_as_quoted_only_where_the_words_it_quotes_are_in_the_
         return Policy(ask_coffee, {"generator": lambda p: f"Answer: yes\nQuote: {quote}" if "[1]" in p else None})
 
     _, run = await ask(with_quote("He liked coffee."))
-    assert of(run, "note", "node")[0].attribution == "quoted"
+    assert of(run, "note", "answered")[0].attribution == "quoted"
     _, run = await ask(with_quote("He hated coffee."))
-    assert of(run, "note", "node")[0].attribution == "unattributed"
+    assert of(run, "note", "answered")[0].attribution == "unattributed"

@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from decisor.cli.nodes import Nodes, node_lines
 from decisor.cli.words import clean, one_line
 from decisor.trace import Event, plain
 from decisor.types import Question
@@ -28,6 +29,7 @@ class LiveView:
         self.console, self.question = console, question
         self.plan: tuple[str, ...] = ()
         self.current = 1
+        self.nodes = Nodes()
         self.doing = "opening the data"
         self.live = Live(console=console, refresh_per_second=8, transient=True)
 
@@ -51,8 +53,11 @@ class LiveView:
         if event.kind in ("plan", "replan"):
             self.plan, self.current = tuple(event.data["plan"]), 1
         self.doing = "waiting for the database" if event.kind == "action" else "waiting for the LM"
+        if event.kind == "note" and "answered" in event.data:
+            self.current += 1
+        node = self.nodes.hear(event)
         for line in lines_of(event):
-            self.console.print(line)
+            self.console.print(self.nodes.mark(node) + line)
         if self.console.is_terminal:
             self.live.update(self.below())
 
@@ -70,7 +75,8 @@ def lines_of(event: Event) -> Sequence[Text]:
     """What an event prints, live and in a story: nothing for those that only matter to programs."""
     data = plain(event.data)
     if event.kind == "plan":
-        return [Text("Plan", style="bold"), *plan_lines(data["plan"])]
+        lines = [Text(f"  {one_line(step, 200)}") for step in data["plan"]] if "nodes" in data else None
+        return [Text("Plan", style="bold"), *(lines or plan_lines(data["plan"]))]
     if event.kind == "replan":
         why = one_line(data.get("why") or "no reason given", 300)
         return [Text(f"Replan after step {data['after_step']}: {why}", style="bold yellow"), *plan_lines(data["plan"])]
@@ -80,7 +86,7 @@ def lines_of(event: Event) -> Sequence[Text]:
         return [observed(data["observation"], data.get("seconds", 0.0))]
     if event.kind == "note" and data.get("problem"):
         return [Text(f"    asked again: {one_line(data.get('text', ''), 200)}", style="dim yellow")]
-    return []
+    return node_lines(event, data)
 
 
 def plan_lines(plan: Sequence[str]) -> list[Text]:

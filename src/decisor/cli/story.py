@@ -21,11 +21,28 @@ def command(
     file: Annotated[Path, typer.Argument(help="A file that decisor ask --trace FILE wrote.")],
     full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
+    edit: Annotated[str, typer.Option("--edit", metavar="AT", help="Go on from this node or step, changed.")] = "",
+    answer: Annotated[str | None, typer.Option("--answer", help="The node's answer.")] = None,
+    ask: Annotated[str | None, typer.Option("--ask", help="The node's question.")] = None,
+    context: Annotated[str, typer.Option("--context", help="What the node is told beside its question.")] = "",
+    thought: Annotated[str, typer.Option("--thought", help="The thought that the step goes on from.")] = "",
+    action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
+    observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
+    db: Annotated[str, typer.Option("--db", metavar="URL", help="With --edit: the database again.")] = "",
+    graph: Annotated[str, typer.Option("--graph", metavar="URL", help="With --edit: the graph again.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
 ) -> None:
-    """Show a recorded run as a readable story."""
+    """Show a recorded run as a readable story, or go on from it with one thing changed."""
     events = read_trace(file)
     if not events:
         raise SetupError(f"{file} holds no events. Make one with: decisor ask ... --trace FILE")
+    changes = {"answer": answer, "ask": ask, "context": context, "thought": thought, "action": action,
+               "observation": observation}  # fmt: skip
+    if edit or any(changes.values()):
+        from decisor.cli.rerun import go_on
+
+        raise typer.Exit(go_on(events, edit, changes, lm, db, graph, out, as_json))
     if as_json:
         print(json.dumps([plain(event) for event in events], ensure_ascii=False))
         return
@@ -41,9 +58,11 @@ def tell_story(events: Sequence[Event], console: Console, full: bool = False) ->
     from rich.text import Text
 
     from decisor.cli.live import lines_of
+    from decisor.cli.nodes import Nodes
     from decisor.cli.telling import show_decision, usage_line
     from decisor.cli.words import clean
 
+    nodes = Nodes()
     shown: dict[str, Record] = {}
     head: Mapping[str, Any] = {}
     for event in events:
@@ -53,12 +72,15 @@ def tell_story(events: Sequence[Event], console: Console, full: bool = False) ->
             console.print(Text(f"{head['technique']}, LM: {clean(head['lm']) or 'none'}", style="dim"))
         if event.kind == "lm":
             show_lm(event.data, console, full)
-        if event.kind == "span":
+        node = nodes.hear(event)
+        if event.kind == "span" and (full or not node):
             console.print(Text(f"  — {clean(str(event.data.get('name', '')))}", style="dim"))
         for line in lines_of(event):
-            console.print(line)
+            console.print(nodes.mark(node) + line)
         if event.kind == "observation":
             shown |= {row["id"]: Record(**row) for row in event.data["observation"]["records"]}
+        if event.kind == "note" and "answered" in event.data:
+            shown |= {row["id"]: Record(**row) for row in event.data["answered"]["documents"]}
         if event.kind == "decision" and event.parent == 0:
             decision = decision_of(event.data["decision"])
             show_decision(decision, [shown[name] for name in decision.evidence.ids if name in shown], console)

@@ -100,7 +100,7 @@ def show_graph(plan: PlanGraph) -> tuple[str, ...]:
 
 def note(answer: Answered, run: Run, reused: bool = False) -> Answered:
     """Into the trace, whole: a later run may take it from there."""
-    run.trace.add("note", run.span_id, node=answer, **({"reused": True} if reused else {}))
+    run.trace.add("note", run.span_id, answered=answer, **({"reused": True} if reused else {}))
     return answer
 
 

@@ -89,8 +89,8 @@ def past_of(events: Sequence[Event]) -> Past:
             steps.append(PastStep(action, observation_of(plain(data["observation"])), reply))
         elif event.kind == "plan" and "nodes" in data and "plan" not in head:
             head["plan"] = plan_of(plain(data))
-        elif event.kind == "note" and "node" in data:
-            one = answered_of(plain(data["node"]))
+        elif event.kind == "note" and "answered" in data:
+            one = answered_of(plain(data["answered"]))
             answers[one.node] = one
         elif event.kind == "decision" and event.parent == 0:
             head["decision"] = decision_of(plain(data["decision"]))

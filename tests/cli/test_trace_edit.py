@@ -1,0 +1,95 @@
+"""decisor ask and decisor trace --edit with a reasoning DAG over a database, through the command."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.cli import run
+from decisor.types import Message
+from servers.openai_server import serve_threaded
+from techniques.documents import Policy, part_of
+
+PLAN = json.dumps({"nodes": [
+    {"id": "1.1", "ask": "Which site has the lowest rent?", "needs": [], "source": "sql"},
+    {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
+]})  # fmt: skip
+
+
+def write(prompt: str) -> str:
+    asked = part_of(prompt, "Question")
+    if asked.startswith("Which"):
+        return "Query: select name from site order by rent limit 1"
+    return f"Query: select rent from site where name = '{asked.removeprefix('What is the rent of ').rstrip('?')}'"
+
+
+def say(prompt: str) -> str:
+    return f"Answer: {part_of(prompt, 'Documents').split()[-1]}\nQuote: none"
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("NO_COLOR", "1")
+    database, trace = tmp_path / "sites.db", tmp_path / "run.jsonl"
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("CREATE TABLE site (name TEXT, rent REAL)")
+        db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("oak", 700.5), ("elm", 400.5)])
+    with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
+        words = ["ask", "What does the cheapest site cost?", "--db", str(database), "-t", "reasoning_dag"]
+        assert run([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"]) == 0
+    return database, trace
+
+
+def play(policy: Policy) -> Any:
+    return lambda body: policy([Message(one["role"], one["content"]) for one in body["messages"]])
+
+
+def test_a_story_shows_each_node_its_answer_and_where_it_stands(
+    recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["trace", str(recorded[1])]) == 0
+    said = capsys.readouterr().out
+    for part in ("Q2.1: What is the rent of <A1.1>?", " Q1.1     -> elm [o1.r1]", "“400.5”", "Decision: 400.5",
+                 "The answer stands in [o2.r1]."):  # fmt: skip
+        assert part in said
+    assert "— query writer" not in said
+    assert run(["trace", str(recorded[1]), "--full"]) == 0
+    assert "— query writer" in capsys.readouterr().out
+
+
+def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, trace = recorded
+    policy = Policy(PLAN, {"query writer": write, "generator": say})
+    capsys.readouterr()
+    with serve_threaded(play(policy)) as url:
+        words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
+        assert run([*words, "--out", str(tmp_path / "new.jsonl")]) == 0
+        said = capsys.readouterr().out
+        assert [role for role, _ in policy.prompts] == ["query writer", "generator", "aggregator"]
+        assert run([*words, "--json"]) == 0
+    for part in ("before", "after", "-> elm [o1.r1]", "-> oak (given)", "400.5", "700.5", "3 LM calls, 1 action"):
+        assert part in said
+    told = json.loads(capsys.readouterr().out)
+    assert (told["before"]["answer"], told["after"]["answer"]) == ("400.5", "700.5")
+    assert [change["how"] for change in told["changes"]] == ["edited", "again"]
+    assert run(["trace", str(tmp_path / "new.jsonl")]) == 0
+    assert "oak (given)" in capsys.readouterr().out
+
+
+def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    trace = str(recorded[1])
+    capsys.readouterr()
+    for words, complaint in (
+        (["--answer", "x"], "--edit Q2.1"),
+        (["--edit", "9", "--answer", "x", "--lm", "none"], "There is no node 9; there is Q1.1, Q2.1."),
+        (["--edit", "1.1", "--lm", "none"], "the LM failed"),
+    ):
+        assert run(["trace", trace, *words]) != 0
+        assert complaint.lower() in capsys.readouterr().err.lower()
