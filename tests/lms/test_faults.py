@@ -8,14 +8,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from decisor.budget import Budget
 from decisor.errors import Error, LMError, ParseError
+from decisor.lms.journal import Journal
 from decisor.lms.retry import Retries
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Message
+from decisor.types import Completion, Message
 from servers.fault_server import KEY, Faulty, faulty
 from servers.faults import FAULTS, Fault, Promise
 
@@ -24,9 +25,22 @@ ATTEMPTS = 3
 DEADLINE = 0.6
 
 
+@dataclass
+class Notebook:
+    """A book of replies (``lms.journal.Book``) that tells which would be replayed."""
+
+    usable: dict[str, Completion] = field(default_factory=dict)
+
+    async def reply(self, key: str) -> Completion | None:
+        return self.usable.get(key)
+
+    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        return self.usable.setdefault(key, reply) if usable else reply
+
+
 @dataclass(frozen=True)
 class Talk:
-    """What became of a conversation: the replies that were taken for answers, the error, and the trace's own view."""
+    """What became of a conversation: the replies that were taken for answers, the error, and what the journal kept."""
 
     server: Faulty
     answers: list[str]
@@ -40,7 +54,8 @@ async def talk(fault: Fault, before: int, times: int, seconds: float = 20.0, pau
     """``CALLS`` calls that each hold all before; the fault is played ``times`` times after ``before`` good replies."""
     async with faulty(*[None] * before, *[fault.play] * times) as server:
         lm = server.lm(seconds, retries=Retries(ATTEMPTS, pause), max_bytes=2_000_000)
-        run = Run(lm, Toolbox([]), Budget())
+        book = Notebook()
+        run = Run(Journal(book).lm(lm), Toolbox([]), Budget())
         messages = [Message("user", "Where?")]
         answers: list[str] = []
         error: Error | None = None
@@ -54,7 +69,7 @@ async def talk(fault: Fault, before: int, times: int, seconds: float = 20.0, pau
         took = time.monotonic() - began
         await lm.close()
     events = run.trace.events
-    kept = [event.data["texts"][0] for event in events if event.kind == "lm" and event.data["finish"] == "stop"]
+    kept = [reply.text for reply in book.usable.values()]
     reasons = [event.data["reason"] for event in events if event.kind == "note"]
     assert KEY not in f"{error} {events}"
     return Talk(server, answers, error, kept, reasons, took)
@@ -149,7 +164,8 @@ async def test_a_reply_that_is_none_by_its_own_word_is_asked_for_once_more() -> 
         assert isinstance(twice.error, ParseError)
         assert twice.error.reason == fault.kind
         assert twice.server.asked == before + 2
-        assert twice.answers == twice.kept[:before] == ["Lyon"] * before
+        assert twice.answers == twice.kept == ["Lyon"] * before
+        assert once.kept == ["Lyon"] * CALLS
 
     await all_of("unfinished", check)
 
