@@ -5,6 +5,8 @@ Not every server enforces the access mode or the time limit. The guard and the k
 
 from __future__ import annotations
 
+import contextlib
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.fence import cypher_guard, graph_values
-from decisor.tools.fence.engine import Caps
+from decisor.tools.fence.engine import Caps, ConnectionLost
 from decisor.tools.fence.values import table
 from decisor.types import Table, Value
 
@@ -23,6 +25,7 @@ CONNECT_SECONDS = 10.0
 class BoltEngine:
     """``database``: None is the server's own default."""
 
+    url: str
     driver: Any
     database: str | None
     deny: frozenset[str] = frozenset()
@@ -32,6 +35,7 @@ class BoltEngine:
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         import neo4j
+        from neo4j._exceptions import BoltError
         from neo4j.exceptions import DriverError, Neo4jError
 
         try:
@@ -46,8 +50,11 @@ class BoltEngine:
                     transaction.rollback()
         except Neo4jError as error:
             raise ToolError(error.message or str(error)) from error
-        except DriverError as error:
-            raise ToolError(str(error)) from error
+        except (DriverError, BoltError, OSError, ValueError, LookupError, struct.error) as error:
+            with contextlib.suppress(Exception):
+                self.driver.close()
+            self.driver, _ = driver_of(self.url)
+            raise ConnectionLost(f"The connection broke off: {' '.join(str(error).split())}") from error
 
     def close(self) -> None:
         self.driver.close()
@@ -106,4 +113,4 @@ def connect(url: str, caps: Caps) -> BoltEngine:
     except Exception as error:
         driver.close()
         raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
-    return BoltEngine(driver, database, frozenset(caps.deny))
+    return BoltEngine(url, driver, database, frozenset(caps.deny))

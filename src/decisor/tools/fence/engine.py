@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from decisor.errors import SetupError
+from decisor.errors import SetupError, ToolError
 from decisor.types import Table, Value
 
 
@@ -26,6 +26,11 @@ class Caps:
     deny: tuple[str, ...] = ()
 
 
+class ConnectionLost(ToolError):
+    """The connection broke off, or what came through it made no sense. The engine has let go of it, and connects anew
+    with the next statement."""
+
+
 class Engine(Protocol):
     """One open, read-only database. Synchronous: it lives in the worker process, which the parent may kill."""
 
@@ -34,7 +39,7 @@ class Engine(Protocol):
         ...
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
-        """Raises ToolError with the engine's message."""
+        """Raises ToolError with the engine's message, ConnectionLost where another try may help."""
         ...
 
     def close(self) -> None: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,16 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from decisor.errors import SetupError, ToolError
-from decisor.tools.fence.engine import Caps
+from decisor.tools.fence.engine import Caps, ConnectionLost
 from decisor.tools.fence.guard import Guard
 from decisor.tools.fence.values import bind, table
 from decisor.types import Table, Value
 
 SQL_MODE = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"
+CONNECT_SECONDS = 10
+UNKNOWN_VARIABLE = 1193
+GARBLED = (UnicodeError, ValueError, IndexError, TypeError, AssertionError, struct.error)
+"""What PyMySQL raises besides its own errors where bytes on the way were changed."""
 
 
 @dataclass(eq=False)
@@ -31,7 +36,10 @@ class MysqlEngine:
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         if not self.db.open:
-            self.db = _open(self.url)
+            try:
+                self.db = _open(self.url)
+            except pymysql.Error as error:
+                raise ToolError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}") from error
         clean = False
         cursor = SSCursor(self.db)
         try:
@@ -40,10 +48,14 @@ class MysqlEngine:
             result = table([column[0] for column in cursor.description or ()], cursor, caps)
             clean = not result.truncated or len(result.rows) == caps.rows
             return result
-        except (pymysql.Error, UnicodeError) as error:
+        except (pymysql.Error, *GARBLED) as error:
             code = error.args[0] if error.args else 0
-            clean = isinstance(code, int) and 1000 <= code < 2000  # the server answered: the connection is whole
-            raise ToolError(str(error.args[-1] if error.args else error)) from error
+            # The server answered: the connection is whole.
+            clean = isinstance(code, int) and 1000 <= code < 2000 and isinstance(error, pymysql.Error)
+            if clean:
+                raise ToolError(str(error.args[-1])) from error
+            why = str(error.args[-1]) if error.args else ""
+            raise ConnectionLost(f"The connection broke off: {why or type(error).__name__}") from error
         finally:
             self._end(cursor, clean)
 
@@ -56,9 +68,13 @@ class MysqlEngine:
         with self.db.cursor() as cursor:
             try:
                 cursor.execute(f"SET SESSION max_statement_time = {max(0.01, caps.seconds)}")
-            except pymysql.Error:  # MySQL's own name and unit
+            except pymysql.Error as error:  # MySQL's own name and unit
+                if error.args[0] != UNKNOWN_VARIABLE:
+                    raise
                 cursor.execute(f"SET SESSION max_execution_time = {max(1, int(caps.seconds * 1000))}")
-            cursor.execute(f"SET SESSION sql_select_limit = {caps.rows + 1}")
+            lock = max(1, int(caps.seconds * 0.8))
+            cursor.execute(f"SET SESSION sql_select_limit = {caps.rows + 1}, lock_wait_timeout = {lock}, "
+                           f"innodb_lock_wait_timeout = {lock}")  # fmt: skip
             cursor.execute("START TRANSACTION READ ONLY")
 
     def _end(self, cursor: Any, clean: bool) -> None:
@@ -79,18 +95,21 @@ def _open(url: str) -> Any:
     place = (
         {"unix_socket": options["unix_socket"]} if "unix_socket" in options else {"host": parts.hostname or "127.0.0.1"}
     )
-    return pymysql.connect(
+    db = pymysql.connect(
         **place,
         port=parts.port or 3306,
         user=unquote(parts.username or "root"),
         password=unquote(parts.password or ""),
         database=database or None,
         charset="utf8mb4",
-        connect_timeout=10,
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=CONNECT_SECONDS,
         local_infile=False,
         sql_mode=SQL_MODE,
         autocommit=True,
     )
+    db._read_timeout = None  # a query has the limit of its caps, and the parent's clock
+    return db
 
 
 def connect(url: str, caps: Caps) -> MysqlEngine:

@@ -14,13 +14,17 @@ from typing import Any
 import psycopg
 
 from decisor.errors import SetupError, ToolError
-from decisor.tools.fence.engine import Caps
+from decisor.tools.fence.engine import Caps, ConnectionLost
 from decisor.tools.fence.guard import Guard
 from decisor.tools.fence.values import bind, table
 from decisor.types import Table, Value
 
 ROWS_AT_ONCE = 20
-DISCARD = "SELECT pg_advisory_unlock_all()"
+MOST_AT_ONCE = 5_000
+SMALL_ROW = 1_000
+BEGIN = """BEGIN READ ONLY; SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {lock};
+SET LOCAL idle_in_transaction_session_timeout = '60s'"""
+END = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 
 
 @dataclass(eq=False)
@@ -34,22 +38,26 @@ class PostgresEngine:
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         if self.db.closed:
-            self.db = _open(self.url)
+            try:
+                self.db = _open(self.url)
+            except psycopg.Error as error:
+                raise ToolError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}") from error
         text = bind(statement, parameters, "%({})s").rstrip().rstrip(";")
         try:
             with self.db.cursor() as cursor:
-                cursor.execute("BEGIN READ ONLY")
-                cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(caps.seconds * 1000))}")
-                cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '60s'")
+                cursor.execute(BEGIN.format(ms=max(1, int(caps.seconds * 1000)), lock=max(1, int(caps.seconds * 800))))
                 if text.lstrip().upper().startswith("EXPLAIN"):
                     return self._whole(cursor, text, caps)
                 return self._part(cursor, text, parameters, caps)
-        except psycopg.Error as error:
+        except (psycopg.Error, UnicodeError) as error:
+            if self.db.closed or broken(error):
+                self.db.close()
+                raise ConnectionLost(f"The connection broke off: {' '.join(str(error).split())}") from error
             raise ToolError(str(error).strip()) from error
         finally:
-            with contextlib.suppress(psycopg.Error):
-                self.db.execute("ROLLBACK")
-                self.db.execute(DISCARD)
+            if not self.db.closed:
+                with contextlib.suppress(psycopg.Error):
+                    self.db.execute(END)
 
     def close(self) -> None:
         self.db.close()
@@ -68,13 +76,23 @@ class PostgresEngine:
 
 
 def fetched(cursor: Any, rows: int) -> Iterator[tuple[Any, ...]]:
-    """Few rows at a time where few are shown: one row may hold megabytes."""
-    at_once = ROWS_AT_ONCE if rows < 10_000 else 5_000
+    """Few rows at a time at first, for one may hold megabytes; more where they are small."""
+    at_once = ROWS_AT_ONCE if rows < 10_000 else MOST_AT_ONCE
     while True:
         found = cursor.execute(f"FETCH FORWARD {at_once} FROM decisor").fetchall()
         yield from found
         if len(found) < at_once:
             return
+        if sum(len(cell) for row in found for cell in row if isinstance(cell, str | bytes)) < SMALL_ROW * len(found):
+            at_once = min(4 * at_once, MOST_AT_ONCE)
+
+
+def broken(error: Exception) -> bool:
+    """Whether what the server sent made no sense. Its own complaints have a code, those about our input are known."""
+    if isinstance(error, UnicodeError):
+        return True
+    ours = isinstance(error, psycopg.ProgrammingError | psycopg.DataError | psycopg.NotSupportedError)
+    return isinstance(error, psycopg.Error) and error.sqlstate is None and not ours
 
 
 def _open(url: str) -> Any:

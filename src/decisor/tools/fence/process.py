@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,9 @@ from decisor.tools.fence.wire import HEAD, caps_to, pack, table_of
 from decisor.types import Table, Value
 
 START_SECONDS = 60.0
+SERVER_SECONDS = 20.0
+AGAIN_SECONDS = 1.0
+SERVERS = ("postgres", "mysql", "bolt")
 WATCH_SECONDS = 0.02
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
 
@@ -30,6 +34,7 @@ class Worker:
     url: str
     caps: Caps = field(default_factory=Caps)
     child: Process | None = None
+    opened: bool = False
     gate: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def start(self) -> None:
@@ -76,8 +81,10 @@ class Worker:
             "trusted": trusted,
         }
         async with self.gate:
-            child = await self._child()
-            reply = await self._exchange(child, frame, caps)
+            began = time.monotonic()
+            child = await self._child(caps.seconds)
+            left = caps.seconds + AGAIN_SECONDS - (time.monotonic() - began)
+            reply = await self._exchange(child, frame, caps, min(caps.seconds, left))
         match reply.get("kind"):
             case None:
                 return reply
@@ -86,10 +93,16 @@ class Worker:
             case kind:
                 raise ToolError(reply["error"], refused=kind == "refused")
 
-    async def _child(self) -> Process:
+    async def _child(self, seconds: float = 0.0) -> Process:
+        """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then a model is
+        told (ToolError); before that, the person (SetupError)."""
         if self.child is not None and self.child.returncode is None:
             return self.child
         await self._kill()
+        limit = START_SECONDS
+        if self.engine in SERVERS:
+            limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
+        told = ToolError if self.opened else SetupError
         child = self.child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-X", "utf8", "-W", "ignore", "-m", "decisor.tools.fence.worker"),
             stdin=PIPE,
@@ -99,25 +112,26 @@ class Worker:
         )
         hello = {"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)}
         try:
-            async with asyncio.timeout(START_SECONDS):  # wait_for may lose a cancellation on Python 3.11
+            async with asyncio.timeout(limit):  # wait_for may lose a cancellation on Python 3.11
                 reply = await _send(child, hello)
         except BaseException as error:
             await self._kill()
             if isinstance(error, TimeoutError | EOFError | ConnectionError):
-                raise SetupError(f"The {self.engine} worker did not start within {START_SECONDS:g} s.") from error
+                raise told(f"The {self.engine} database did not open within {limit:g} s.") from error
             raise
         if "error" in reply:
             await self._kill()
-            raise SetupError(reply["error"])
+            raise told(reply["error"])
+        self.opened = True
         return child
 
-    async def _exchange(self, child: Process, frame: dict[str, Any], caps: Caps) -> dict[str, Any]:
+    async def _exchange(self, child: Process, frame: dict[str, Any], caps: Caps, seconds: float) -> dict[str, Any]:
         """A reply, or a kill: for time, for memory, or because the asker was cancelled in between."""
         talk = asyncio.ensure_future(_send(child, frame))
         watch = asyncio.ensure_future(_grown(child.pid, caps.memory_mb))
         done: set[asyncio.Future[Any]] = set()
         try:
-            done, _ = await asyncio.wait({talk, watch}, timeout=caps.seconds, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({talk, watch}, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)
             if talk in done:
                 return talk.result()
         except (EOFError, ConnectionError) as error:

@@ -30,6 +30,8 @@ FUNCTIONS_DENIED = {
 }
 MAX_VALUE_BYTES = 50_000_000
 STEPS_BETWEEN_CHECKS = 1000
+BUSY_SHARE = 0.5
+"""Of the time of a query: how long it waits for somebody else's lock."""
 LIMITS = {
     apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
     apsw.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
@@ -55,6 +57,7 @@ class SqliteEngine:
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         self.deadline = time.monotonic() + caps.seconds
+        self.db.set_busy_timeout(int(caps.seconds * 1000 * BUSY_SHARE))
         columns: list[str] = []
         cursor = self.db.cursor()
 
