@@ -7,7 +7,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "errors"},
-    {"budget", "trace", "replies", "aio"},
+    {"budget", "trace", "replies", "aio", "secrets"},
     {"run"},
     {"lms", "tools", "techniques", "learned", "whatif"},  # side by side: none imports another
     {"benchmarks"},

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from data import DATA
-from decisor.lms.secrets import Secret, redact, redact_known
+from decisor.secrets import Secret, redact, redact_known
 from decisor.trace import Trace, line_of
 
 FILE = DATA / "security" / "secrets_redaction.jsonl"

@@ -12,6 +12,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.asking import Asked, decide
+from decisor.cli.tool_specs import ToolSpecs
 from decisor.cli.words import error_line, exit_of, exit_of_error
 from decisor.errors import Error, SetupError
 from decisor.types import Question
@@ -19,6 +20,9 @@ from decisor.types import Question
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
 
+TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
+METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
+AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -29,6 +33,10 @@ def command(
     rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
     goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
     model: Annotated[Path | None, typer.Option("--model", help="A decision model, in TOML.")] = None,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
+    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
+    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
+    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
     technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM, or none.")] = None,
@@ -51,11 +59,14 @@ def command(
             graph=graph or (chosen.graph_url if chosen and form == "graph" else ""),
             model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
             limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace, example=chosen,
+            tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         )  # fmt: skip
         if form not in ("sql", "graph"):
             raise SetupError(f"--form is sql or graph, not {form!r}.")
-        if not asked.database and not asked.graph:
-            raise SetupError("Which data? Name them with --db URL or --graph URL, or try --example trade.")
+        if not asked.database and not asked.graph and not asked.tools.specs:
+            raise SetupError(
+                "Which data? Name them with --db URL, --graph URL or --tools SPEC, or try --example trade."
+            )
         raise typer.Exit(quiet(asked) if as_json else shown(asked))
     except Error as error:
         if not as_json:
@@ -111,6 +122,14 @@ def read_rules(path: Path | None) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"Cannot read the rules in {path}: {getattr(error, 'strerror', '') or error}.") from error
+
+
+def split(text: str) -> list[str]:
+    """
+    >>> split("post, put")
+    ['post', 'put']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def read_settings(given: list[str]) -> dict[str, str]:

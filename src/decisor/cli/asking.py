@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decisor.budget import Budget, Limits
+from decisor.cli.tool_specs import ToolSpecs, open_tools
 from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
 from decisor.run import Run
 from decisor.trace import Event, Trace
@@ -19,6 +20,7 @@ from decisor.types import LM, Completion, Decision, Message, Question, Record, S
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
 
+NO_TOOLS = ToolSpecs()
 WITHOUT_LM = ("exact",)
 NAME_ONE = "name one with --lm MODEL[@URL], or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
 NO_LM = f"No LM planned this: the decision model computed every candidate. To have an LM plan it, {NAME_ONE}."
@@ -41,6 +43,7 @@ class Asked:
     lm: str | None = None
     limits: Limits = field(default_factory=Limits)
     trace_file: Path | None = None
+    tools: ToolSpecs = NO_TOOLS
     example: Example | None = None
 
 
@@ -154,6 +157,9 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
             from decisor.whatif.ranking import rank
 
             tools.append(WhatIfTool(find, rank))
+        for tool in open_tools(asked.tools, [tool.name for tool in tools]):
+            stack.push_async_callback(tool.close)
+            tools.append(tool)
         yield tools
 
 

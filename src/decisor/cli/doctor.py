@@ -26,6 +26,7 @@ def command(
     statements: Annotated[
         Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the fence.")
     ] = None,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Show these tools.")] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
@@ -35,7 +36,26 @@ def command(
             raise SetupError("--statements needs --db URL: whether a statement may run depends on the database.")
         judge(db, statements, as_json)
         return
+    if tools:
+        show_tools(tools, as_json)
+        return
     raise typer.Exit(examine(db, lm, as_json))
+
+
+def show_tools(specs: list[str], as_json: bool) -> None:
+    """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
+    from decisor.cli.tool_specs import ToolSpecs, left_out, open_tools
+    from decisor.cli.words import clean
+
+    tools = open_tools(ToolSpecs(specs))
+    missing = left_out(tools)
+    if as_json:
+        told = [{"name": tool.name, "description": tool.describe()} for tool in tools]
+        print(json.dumps({"tools": told, "left_out": missing}, ensure_ascii=False))
+        return
+    print("\n\n".join(f"### Tool: {tool.name}\n{clean(tool.describe())}" for tool in tools))
+    if missing:
+        print("\nLeft out\n" + "\n".join(f"    {clean(line)}" for line in missing))
 
 
 def judge(url: str, path: Path, as_json: bool) -> None:

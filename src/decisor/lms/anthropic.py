@@ -15,7 +15,7 @@ from decisor.lms.http import merged, refused_part
 from decisor.lms.prices import Price, priced
 from decisor.lms.replying import cut, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
-from decisor.lms.secrets import Secret, redact_known
+from decisor.secrets import Secret, redact_known
 from decisor.types import Completion, Message, Sampling, Usage
 
 ANTHROPIC = "https://api.anthropic.com"

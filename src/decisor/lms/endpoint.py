@@ -17,7 +17,7 @@ from decisor.errors import LMError, SetupError
 from decisor.lms.faults import fault, shortened
 from decisor.lms.prices import Price, priced
 from decisor.lms.retry import Again, Retries
-from decisor.lms.secrets import Secret, redact
+from decisor.secrets import Secret, redact
 from decisor.types import Completion, Usage
 
 if TYPE_CHECKING:

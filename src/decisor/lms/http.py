@@ -16,7 +16,7 @@ from decisor.lms.faults import fault_in_reply
 from decisor.lms.prices import Price, priced
 from decisor.lms.replying import cut, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
-from decisor.lms.secrets import Secret, redact_known
+from decisor.secrets import Secret, redact_known
 from decisor.types import Completion, Message, Sampling, Usage
 
 OPENAI = "https://api.openai.com/v1"
