@@ -71,7 +71,8 @@ def test_a_function_and_an_api_decide_together(
     monkeypatch.setenv("PLANTS_KEY", KEY)
     with serve_threaded(replies) as url:
         words = ["ask", "Which plant?", "--tools", "costs_of_cli_test:freight", "--tools", "plants.json#read",
-                 "--base-url", api, "--auth", "head=PLANTS_KEY", "--lm", f"toy@{url}", "--trace", "run.jsonl"]  # fmt: skip
+                 "--base-url", api, "--auth", "head=PLANTS_KEY", "--lm", f"toy@{url}", "--trace",
+                 "run.jsonl"]  # fmt: skip
         code = run([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert code == 0, told
