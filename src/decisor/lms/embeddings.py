@@ -17,7 +17,7 @@ from decisor.lms.choose import key_for, parse_spec
 from decisor.lms.endpoint import Endpoint
 from decisor.lms.http import OPENAI
 from decisor.lms.retry import Again, Retries
-from decisor.lms.secrets import Secret
+from decisor.secrets import Secret
 
 if TYPE_CHECKING:
     import numpy as np
