@@ -58,7 +58,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that."""
+    """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that.
+
+    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``raw``: the text of the
+    messages is itself the beginning that is continued, without a chat template, and special tokens stay in the reply.
+    """
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
@@ -66,6 +70,17 @@ class Sampling:
     n: int = 1
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
+    logprobs: int = 0
+    raw: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a completion, its log-probability, and those of the likeliest tokens at its place."""
+
+    text: str
+    logprob: float
+    top: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +88,7 @@ class Completion:
     """What an LM answered: ``n`` texts, what they cost, and why it stopped (stop, length, content_filter, refusal).
 
     ``replayed``: from a journal; ``usage`` is what it cost when it was bought. ``usage.seconds`` is 0 where the LM did
-    not measure them.
+    not measure them. ``logprobs``: the tokens of each text, where they were asked for and the endpoint gave them.
     """
 
     texts: tuple[str, ...]
@@ -81,6 +96,7 @@ class Completion:
     finish: str = "stop"
     model: str = ""
     replayed: bool = False
+    logprobs: tuple[tuple[Token, ...], ...] = ()
 
     @property
     def text(self) -> str:

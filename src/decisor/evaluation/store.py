@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
 from decisor.trace import Event, plain
-from decisor.types import Completion, Usage, Value
+from decisor.types import Completion, Token, Usage, Value
 
 Key = tuple[str, str, str, str, int]
 """Benchmark, case, technique, model, repeat: see ``Outcome.key``."""
@@ -144,4 +144,5 @@ def outcome_of(text: str) -> Outcome:
 
 def completion_of(text: str) -> Completion:
     row = json.loads(text)
-    return Completion(tuple(row["texts"]), Usage(**row["usage"]), row["finish"], row["model"])
+    logprobs = tuple(tuple(Token(**token) for token in tokens) for tokens in row.get("logprobs", ()))
+    return Completion(tuple(row["texts"]), Usage(**row["usage"]), row["finish"], row["model"], logprobs=logprobs)

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible chat endpoint: OpenAI, vLLM, Ollama, llama.cpp, and the many that speak the same."""
+"""Any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, and the many that speak the same."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from decisor.errors import LMError
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.prices import Price, priced
+from decisor.lms.raw import logprobs_of, parse_raw, raw_request
 from decisor.lms.replying import cut, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret, redact_known
@@ -31,11 +32,13 @@ OPTIONAL = {
     "stop": r"['\"`]stop['\"`]|stop (?:word|sequence)|param(?:eter)?s? stop\b",
     "seed": r"\bseed\b",
     "n": r"['\"`]n['\"`]|param(?:eter)?s? n\b",
+    "skip_special_tokens": r"skip_special_tokens",
+    "spaces_between_special_tokens": r"spaces_between_special_tokens",
 }
 
 
 class OpenAICompatible:
-    """One LM behind ``POST {base_url}/chat/completions``.
+    """One LM behind ``POST {base_url}/chat/completions``, and for raw sampling ``POST {base_url}/completions``.
 
     ``key``: sent as a bearer token; many local endpoints need none. ``seconds``: wall clock for one completion with all
     its retries. ``max_bytes``: of a decoded reply. ``price``: None means unknown. ``dropped`` collects what this
@@ -59,9 +62,12 @@ class OpenAICompatible:
         headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
         if key:
             headers["Authorization"] = Secret(f"Bearer {key.strip()}")
-        self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
+        url = chat_url(base_url)
+        self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
+        self.raw = Endpoint(raw_url(url), headers, max_bytes, retries or Retries())
         if key:
             self.endpoint.secrets.append(Secret(key.strip()))
+            self.raw.secrets.append(Secret(key.strip()))
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.name!r} at {self.endpoint.where})"
@@ -77,7 +83,7 @@ class OpenAICompatible:
             reply = await self._ask(messages, sampling, ends, bill)
             missing = sampling.n - len(reply.texts)
             if missing <= 0:
-                return replace(reply, texts=reply.texts[: sampling.n])
+                return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
             alone = [replace(sampling, n=1, seed=_next(sampling.seed, i + 1)) for i in range(missing)]
             more = await each(lambda one: self._ask(messages, one, ends, bill), alone)
             return merged([reply, *more])
@@ -86,12 +92,14 @@ class OpenAICompatible:
 
     async def close(self) -> None:
         await self.endpoint.close()
+        await self.raw.close()
 
     async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
+        endpoint, form = (self.raw, raw_request) if sampling.raw else (self.endpoint, request)
         for _ in range(len(OPTIONAL) + 1):
-            body = request(self.name, messages, sampling, self.dropped)
+            body = form(self.name, messages, sampling, self.dropped)
             try:
-                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
+                return await endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
             except LMError as error:
                 refused = refused_part(error, body)
                 if refused is None:
@@ -100,7 +108,8 @@ class OpenAICompatible:
         raise AssertionError("unreachable")
 
     def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        completion = parse_completion(reply, messages, self.endpoint.where)
+        parse = parse_raw if sampling.raw else parse_completion
+        completion = parse(reply, messages, self.endpoint.where)
         texts = tuple(redact_known(cut(text, sampling.stop), self.endpoint.secrets) for text in completion.texts)
         usage = priced(completion.usage, self.price)
         return replace(completion, texts=texts, usage=usage, model=completion.model or self.name)
@@ -114,6 +123,14 @@ def chat_url(base_url: str) -> str:
     scheme, host, path, query, _ = urlsplit(base_url.strip())
     path = path.rstrip("/").removesuffix("/chat/completions") or "/v1"
     return urlunsplit((scheme, host, f"{path}/chat/completions", query, ""))
+
+
+def raw_url(url: str) -> str:
+    """
+    >>> raw_url(chat_url("http://localhost:8000"))
+    'http://localhost:8000/v1/completions'
+    """
+    return "/completions".join(url.rsplit("/chat/completions", 1))
 
 
 def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
@@ -130,6 +147,8 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
         "n": sampling.n if sampling.n > 1 else None,
         "seed": sampling.seed,
         "response_format": None if sampling.schema is None else schema_format(sampling.schema),
+        "logprobs": True if sampling.logprobs else None,
+        "top_logprobs": sampling.logprobs or None,
     }
     chosen = {name: value for name, value in parts.items() if value is not None and name not in without}
     return {"model": model, "messages": turns, **chosen}
@@ -195,6 +214,7 @@ def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Com
         Usage(1, prompt, tokens_of(counts.get("completion_tokens"), texts), None),
         read[0][1],
         tidy(model) if isinstance(model, str) else "",
+        logprobs=logprobs_of(choices),
     )
 
 
@@ -221,7 +241,8 @@ def parse_choice(choice: Any, where: str) -> tuple[str, str]:
 def merged(replies: Sequence[Completion]) -> Completion:
     """Several completions of one request as one."""
     usage = sum((reply.usage for reply in replies[1:]), replies[0].usage)
-    return replace(replies[0], texts=tuple(text for reply in replies for text in reply.texts), usage=usage)
+    texts = tuple(text for reply in replies for text in reply.texts)
+    return replace(replies[0], texts=texts, usage=usage, logprobs=sum((reply.logprobs for reply in replies), ()))
 
 
 def _next(seed: int | None, step: int) -> int | None:

@@ -110,5 +110,6 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, Message):
         return [value.role, value.content]
     if isinstance(value, Sampling):
-        return [value.stop, value.temperature, value.max_tokens, value.n, value.seed, value.schema]
+        told = [value.stop, value.temperature, value.max_tokens, value.n, value.seed, value.schema]
+        return [*told, value.logprobs, value.raw] if value.logprobs or value.raw else told
     return dict(value)

@@ -25,6 +25,8 @@ TECHNIQUES: dict[str, str] = {
     "ircot": "ircot:IRCoT",
     "iter_retgen": "iter_retgen:IterRetGen",
     "react": "react:ReAct",
+    "self_rag": "self_rag:SelfRAG",
+    "rq_rag": "rq_rag:RQRAG",
     "radagent": "radagent:RadAgent",
     "cot": "cot:CoT",
     "best_of_n": "best_of_n:BestOfN",

@@ -1,0 +1,96 @@
+"""The older completions API of OpenAI, which vLLM and llama.cpp speak too: a text is continued as it stands, without a
+chat template. And log-probabilities, in the form of either API."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from decisor.lms.faults import fault_in_reply
+from decisor.lms.replying import tidy, tokens_of
+from decisor.lms.retry import Again
+from decisor.types import Completion, Message, Sampling, Token, Usage
+
+# vLLM's: control tokens are part of the text, and no spaces are put between them.
+KEPT = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
+MAX_STOPS = 4
+
+
+def raw_request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
+    """The body of a request to ``/completions``, leaving out what the endpoint is known to refuse."""
+    parts: dict[str, Any] = {
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "stop": list(sampling.stop[:MAX_STOPS]) or None,
+        "n": sampling.n if sampling.n > 1 else None,
+        "seed": sampling.seed,
+        "logprobs": sampling.logprobs or None,
+        **KEPT,
+    }
+    chosen = {name: value for name, value in parts.items() if value is not None and name not in without}
+    return {"model": model, "prompt": "".join(message.content for message in messages), **chosen}
+
+
+def parse_raw(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+    """A completion object as a Completion.
+
+    Raises:
+        Again: it is none, it is empty, or it holds a passing error.
+        LMError: it holds an error that will not pass.
+    """
+    choices = reply.get("choices") if isinstance(reply, Mapping) else None
+    if not isinstance(choices, list) or not choices:
+        error = reply.get("error") if isinstance(reply, Mapping) else None
+        if error:
+            raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
+        raise Again(f"{where} sent a completion without choices.")
+    if not all(isinstance(choice, Mapping) and isinstance(choice.get("text"), str) for choice in choices):
+        raise Again(f"{where} sent a completion without text.")
+    texts = tuple(tidy(choice["text"]) for choice in choices)
+    counts = reply.get("usage")
+    counts = counts if isinstance(counts, Mapping) else {}
+    prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])
+    finish, model = choices[0].get("finish_reason"), reply.get("model")
+    return Completion(
+        texts,
+        Usage(1, prompt, tokens_of(counts.get("completion_tokens"), texts), None),
+        finish if isinstance(finish, str) else "stop",
+        tidy(model) if isinstance(model, str) else "",
+        logprobs=logprobs_of(choices),
+    )
+
+
+def logprobs_of(choices: Sequence[Any]) -> tuple[tuple[Token, ...], ...]:
+    """The tokens of each choice, or none at all where one lacks them."""
+    read = [tokens_in(choice.get("logprobs") if isinstance(choice, Mapping) else None) for choice in choices]
+    return tuple(read) if any(read) else ()
+
+
+def tokens_in(given: Any) -> tuple[Token, ...]:
+    """From the chat form (``content``: objects with token, logprob, top_logprobs) or the older one (parallel lists).
+
+    >>> tokens_in({"tokens": ["a"], "token_logprobs": [-0.5], "top_logprobs": [{"a": -0.5, "b": -1.0}]})
+    (Token(text='a', logprob=-0.5, top={'a': -0.5, 'b': -1.0}),)
+    >>> tokens_in({"content": [{"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1.0}]}]})
+    (Token(text='a', logprob=-0.5, top={'b': -1.0}),)
+    """
+    if not isinstance(given, Mapping):
+        return ()
+    try:
+        if isinstance(content := given.get("content"), list):
+            return tuple(
+                token(one["token"], one["logprob"], {t["token"]: t["logprob"] for t in one.get("top_logprobs") or ()})
+                for one in content
+            )
+        tops = given.get("top_logprobs") or [{}] * len(given["tokens"])
+        rows = zip(given["tokens"], given["token_logprobs"], tops, strict=True)
+        return tuple(token(text, logprob, top or {}) for text, logprob, top in rows)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
+
+
+def token(text: Any, logprob: Any, top: Mapping[str, Any]) -> Token:
+    """Raises ValueError or TypeError where a number is none. The first token of a text may have no log-probability."""
+    values = {tidy(str(name)): min(0.0, float(value)) for name, value in top.items() if math.isfinite(float(value))}
+    return Token(tidy(str(text)), min(0.0, float(logprob)) if logprob is not None else 0.0, values)

@@ -1,0 +1,61 @@
+"""What techniques share that read a fine-tuned model's control tokens and their probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from decisor.errors import SetupError
+from decisor.run import Run
+from decisor.types import Message, Sampling, Token
+
+LOGPROBS = 20  # as many as vLLM tells by default
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written after a prompt, with its tokens."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    @property
+    def likelihood(self) -> float:
+        """The geometric mean of the tokens' probabilities, 0 to 1."""
+        return math.exp(sum(token.logprob for token in self.tokens) / len(self.tokens)) if self.tokens else 0.0
+
+
+async def write_on(prompt: str, run: Run, sampling: Sampling, needs: str, final: bool = False) -> Written:
+    """Continue ``prompt`` as it stands. ``final`` may use what the budget keeps back.
+
+    Raises:
+        SetupError: the endpoint gives no log-probabilities; ``needs`` says what weights are wanted.
+    """
+    reply = await run.complete([Message("user", prompt)], sampling, final)
+    if reply.text and not reply.logprobs:
+        raise SetupError(f"{needs}; {run.lm.name} gave no log-probabilities for a raw completion. Serve those weights "
+                         "with vLLM and name them: --lm MODEL@http://HOST:PORT/v1")  # fmt: skip
+    return Written(reply.text, reply.logprobs[0] if reply.logprobs else ())
+
+
+def chances(token: Token | None, names: Sequence[str]) -> dict[str, float]:
+    """The probability of each of these tokens at one place, made to add up to 1; all 0 where none was likely at all."""
+    top = {name.strip(): math.exp(logprob) for name, logprob in token.top.items()} if token else {}
+    if token and token.text.strip() not in top:
+        top[token.text.strip()] = math.exp(token.logprob)
+    found = {name: top.get(name, 0.0) for name in names}
+    whole = sum(found.values())
+    return {name: chance / whole if whole else 0.0 for name, chance in found.items()}
+
+
+def first_of(tokens: Iterable[Token], names: Sequence[str]) -> Token | None:
+    """The first of the tokens that is one of these."""
+    return next((token for token in tokens if token.text.strip() in names), None)
+
+
+def without(text: str, names: Iterable[str]) -> str:
+    """``text`` without control tokens: what a question or passage holds may not steer the model."""
+    for name in names:
+        text = text.replace(name, "")
+    return text
