@@ -71,7 +71,7 @@ async def test_a_judge_that_cannot_be_read_leaves_the_case_unscored(reply: str) 
     lm = ScriptedLM(lambda messages: reply)
     run = judging(lm)
     assert await llm_eval("Who?", ["Ada"], "Babbage", run) is None
-    assert len(lm.seen) == 3 and "Verdict:" in lm.seen[1]
+    assert len(lm.seen) == 3 and "in the form asked for" in lm.seen[1]
     assert [event.data["problem"] for event in run.trace.events if event.kind == "note"][-1] == "unscored"
 
 
