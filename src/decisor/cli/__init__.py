@@ -21,6 +21,7 @@ COMMANDS = {
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the fence says of statements."),
+    "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }
 

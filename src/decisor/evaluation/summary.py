@@ -17,6 +17,8 @@ from decisor.evaluation.statistics import Interval, bootstrap, deviation, pass_a
 from decisor.types import Usage
 
 STATES: tuple[State, ...] = ("right", "wrong", "over_budget", "unscored", "crashed")
+METRIC_ROUNDS = 4_000
+"""Bootstrap rounds for a metric's mean: there may be many metrics."""
 COUNTED = frozenset({"right", "wrong", "over_budget"})
 """The states that accuracy is about."""
 
@@ -37,7 +39,8 @@ class Row:
     """``group`` is '' for all groups together. Means are over outcomes; ``dollars`` is None where a price is unknown.
 
     ``interval`` is Wilson's; with several repeats, whose answers to one case resemble each other, it is a bootstrap
-    over cases.
+    over cases. ``tags_right``: how many of the outcomes with a tag were right (for a failure on the way: how many were
+    mended).
     """
 
     benchmark: str
@@ -56,6 +59,7 @@ class Row:
     critical: float
     failures: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, int] = field(default_factory=dict)
+    tags_right: Mapping[str, int] = field(default_factory=dict)
     stopped: Mapping[str, int] = field(default_factory=dict)
     repeats: Repeats | None = None
 
@@ -98,6 +102,7 @@ def row(part: Sequence[Outcome], group: str = "") -> Row:
         metrics_of(part), counts_of(part), usage, mean(one.seconds for one in part),
         mean(one.critical for one in part),
         tally(one.failure for one in part), tally(tag for one in part for tag in one.tags),
+        tally(tag for one in part if one.state == "right" for tag in one.tags),
         tally(one.stopped for one in part), repeats_of(counted),
     )  # fmt: skip
 
@@ -125,7 +130,7 @@ def metrics_of(part: Sequence[Outcome]) -> dict[str, tuple[float, Interval]]:
         values = list(by_case((one for one in part if name in one.metrics), lambda one: one.metrics[name]).values())  # noqa: B023
         finite = [value for value in values if math.isfinite(value)]
         if finite:
-            found[name] = (math.fsum(finite) / len(finite), bootstrap(finite))
+            found[name] = (math.fsum(finite) / len(finite), bootstrap(finite, METRIC_ROUNDS))
     return found
 
 

@@ -1,0 +1,167 @@
+"""``decisor report``: what a finished or unfinished run shows, as a table, a page, Markdown, CSV or JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from decisor.errors import SetupError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from decisor.evaluation.outcome import Outcome
+    from decisor.evaluation.store import Key, Store
+    from decisor.report.document import Benchmark, Report
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="The store of a run, as decisor eval keeps it (RUN.db).")],
+    against: Annotated[str | None, typer.Option(help="An earlier run to compare with.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one page that works offline.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Tables as Markdown.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="One line for each outcome.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+) -> None:
+    """Report a run: results with intervals, comparisons, failures, and each case's story."""
+    from decisor.evaluation.store import open_store
+    from decisor.report.document import make
+
+    if markdown + csv + as_json > 1:
+        raise SetupError("Give one of --markdown, --csv and --json.")
+    store = open_store(run, create=False)
+    try:
+        outcomes = store.outcomes()
+        if not outcomes:
+            raise SetupError(f"{run} holds no finished case yet.")
+        before = None if against is None else read(against)
+        report = make(outcomes, store.about(), before)
+        if html:
+            write_html(report, store, html, None if before is None else {one.key: one.state for one in before})
+    finally:
+        store.close()
+    if markdown or csv or as_json:
+        print(text_of(report, markdown, csv), end="")
+    elif not html:
+        show(report)
+
+
+def read(path: str) -> list[Outcome]:
+    from decisor.evaluation.store import open_store
+
+    store = open_store(path, create=False)
+    try:
+        return store.outcomes()
+    finally:
+        store.close()
+
+
+def text_of(report: Report, markdown: bool, csv: bool) -> str:
+    from decisor.report.document import as_json
+    from decisor.report.text import as_csv
+    from decisor.report.text import markdown as as_markdown
+
+    if markdown or csv:
+        return as_markdown(report) if markdown else as_csv(report)
+    return json.dumps(as_json(report), ensure_ascii=False) + "\n"
+
+
+def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] | None) -> None:
+    """Beside the file first, so that a reader never sees half a page."""
+    from decisor.report.page import write_page
+
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with half.open("w", encoding="utf-8", newline="\n") as out:
+            write_page(report, lambda one: store.trace(one.key), out, before)
+        half.replace(path)
+    except OSError as error:
+        raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
+    finally:
+        half.unlink(missing_ok=True)
+    print(f"{path}: {len(report.outcomes):,} outcomes, {path.stat().st_size / 1e6:.1f} MB")
+
+
+def show(report: Report) -> None:
+    """One table for each benchmark, then what is clear between techniques."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for one in report.benchmarks:
+        console.print(table(one, report))
+        for line in remarks(one, report):
+            console.print(line, markup=False)
+    if report.diff:
+        show_diff(report, console)
+
+
+def table(one: Benchmark, report: Report) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from decisor.cli.words import one_line
+    from decisor.evaluation.compare import Side
+    from decisor.evaluation.summary import STATES
+    from decisor.report.words import money, percent, short, spoken
+
+    made = Table(title=f"{one_line(one.name)}, {one.cases:,} cases", title_justify="left")
+    rows = [row for row in one.rows if not row.group]
+    states = [state for state in STATES if state in ("right", "wrong") or any(row.states[state] for row in rows)]
+    made.add_column("technique", overflow="fold")
+    for name in ("accuracy", "95 %", *(spoken(state) for state in states), "calls", "tokens", "cost", "seconds"):
+        made.add_column(name, justify="right")
+    for row in rows:
+        within = f"{100 * row.interval.low:.1f}-{100 * row.interval.high:.1f}" if row.interval else ""
+        dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
+        cells = ("" if row.accuracy is None else percent(row.accuracy, 1), within,
+                 *(str(row.states[state]) for state in states), short(row.usage.calls / row.outcomes),
+                 short(row.usage.tokens / row.outcomes), money(dollars), f"{row.seconds:.3g}")  # fmt: skip
+        made.add_row(Text(one_line(report.label(Side(row.technique, row.model)), 60)), *cells)
+    return made
+
+
+def remarks(one: Benchmark, report: Report) -> list[str]:
+    """Clear differences, failures, and where published figures are."""
+    from decisor.cli.words import one_line
+    from decisor.evaluation.compare import Side
+    from decisor.report.words import points, probability
+
+    lines = []
+    for found in one.comparisons:
+        if found.p_holm < 0.05:
+            within = f"{points(found.interval.low)} to {points(found.interval.high)}"
+            lines.append(f"{report.label(found.one)} is better than {report.label(found.other)} by "
+                         f"{points(found.difference)} points ({within}), p {probability(found.p_holm)} after Holm, "
+                         f"{found.pairs} pairs.")  # fmt: skip
+    if one.comparisons and not lines:
+        lines.append("No two techniques differ clearly (p < 0.05 after Holm).")
+    for row in one.rows:
+        if not row.group and row.failures:
+            told = ", ".join(f"{name} {many}" for name, many in row.failures.items())
+            lines.append(f"Failures of {report.label(Side(row.technique, row.model))}: {told}")
+    if one.published:
+        lines.append(f"{len(one.published)} published figures beside these: --html, --markdown or --json.")
+    return [one_line(line, 400) for line in lines]
+
+
+def show_diff(report: Report, console: Console) -> None:
+    from decisor.cli.words import one_line
+    from decisor.report.words import points, probability
+
+    assert report.diff is not None
+    changed = report.diff.changed
+    gained, lost = sum(one.after == "right" for one in changed), sum(one.before == "right" for one in changed)
+    console.print(f"Against the earlier run: {gained} cases gained, {lost} lost.", markup=False)
+    for one in report.diff.comparisons:
+        within = f"{points(one.interval.low)} to {points(one.interval.high)}"
+        line = (f"  {one.benchmark}, {report.label(one.one)}: {points(one.difference)} points ({within}), "
+                f"p {probability(one.p_holm)}, {one.pairs} pairs")  # fmt: skip
+        console.print(one_line(line, 300), markup=False)
+    for name in (*report.diff.only_here, *report.diff.only_there):
+        where = "this run" if name in report.diff.only_here else "the earlier run"
+        console.print(one_line(f"  only in {where}: {name}", 300), markup=False)

@@ -1,0 +1,175 @@
+"""The plots of a report, as plain values: what is drawn is also what ``--json`` gives. Shares are 0 to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from decisor.evaluation.compare import Side, sides_of
+from decisor.evaluation.curves import Point, budget_curve, by_count, by_tag, deciles, limits_for
+from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.published_tables import DEPTHS, Reported
+from decisor.evaluation.statistics import Interval
+from decisor.evaluation.summary import COUNTED, Row
+
+Kind = Literal["forest", "line", "scatter", "bars"]
+MOST_SERIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One figure. ``x`` is a place on the axis; in a forest and in bars it only orders. ``of``: how many outcomes."""
+
+    x: float
+    y: float
+    label: str = ""
+    interval: Interval | None = None
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Marks of one technique, or what was published (``published``: drawn apart, with its source in ``note``)."""
+
+    name: str
+    marks: tuple[Mark, ...]
+    published: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """``x_label`` and ``y_label`` say what the axes are; ``note`` what a reader needs to know to read it rightly."""
+
+    id: str
+    title: str
+    kind: Kind
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    note: str = ""
+
+
+def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], published: Sequence[Reported],
+           label: Callable[[Side], str]) -> tuple[Chart, ...]:  # fmt: skip
+    """Every plot that the outcomes of one benchmark have data for."""
+    overall = [row for row in rows if not row.group and row.benchmark == benchmark]
+    named = [(label(Side(row.technique, row.model)), row) for row in overall]
+    sides = sides_of(outcomes, benchmark)
+    parts = {label(side): sides[side] for side in (Side(row.technique, row.model) for row in overall)}
+    curve = budget(parts)
+    cost = against("cost", "dollars a case", named, _dollars)
+    made = [
+        forest(named, published),
+        curve or against("calls", "LM calls a case", named, lambda row: row.usage.calls / row.outcomes),
+        cost or against("tokens", "tokens a case", named, lambda row: row.usage.tokens / row.outcomes),
+        against("critical", "seconds a case (critical path)", named, lambda row: row.critical),
+        counted(parts, "replans", "Accuracy by number of replans", "replans"),
+        tagged(parts, ("SR", "MR", "none"), "sr-mr", "One retrieval or several",
+               "SR: exactly one retrieval before the answer; MR: several."),
+        counted(parts, "depth", "Accuracy by depth of the plan", "depth of the plan"),
+        depths(benchmark, parts),
+        rated(outcomes, benchmark),
+        repeated(named),
+    ]  # fmt: skip
+    return tuple(chart for chart in made if chart is not None)
+
+
+def forest(named: Sequence[tuple[str, Row]], published: Sequence[Reported]) -> Chart | None:
+    """Accuracy by technique with its interval, published accuracies below."""
+    ours = [(name, row, row.accuracy) for name, row in named if row.accuracy is not None]
+    if not ours:
+        return None
+    series = [Series(name, (Mark(0, accuracy, name, row.interval, row.counted),)) for name, row, accuracy in ours]
+    ended = ("accuracy", "acc")
+    theirs = [one for one in published if one.metric in ended]
+    for one in theirs:
+        where = f"{one.technique}, {one.group}" if one.group else one.technique
+        series.append(Series(where, (Mark(0, one.value / 100, where),), True, one.source))
+    note = "Published figures are diamonds: other models and settings." if theirs else ""
+    return Chart("accuracy", "Accuracy by technique", "forest", "", "accuracy", tuple(series), note)
+
+
+def budget(parts: dict[str, list[Outcome]]) -> Chart | None:
+    """Accuracy if each run had been cut at so many calls."""
+    limits = limits_for(one for part in parts.values() for one in part)
+    if len(limits) < 2:
+        return None
+    series = tuple(Series(name, _marks(budget_curve(part, limits))) for name, part in parts.items())
+    kept = any(one.snapshots for part in parts.values() for one in part)
+    note = "A run counts with the answer it held at that many calls; " + (
+        "between snapshots, with the last one." if kept else "no snapshots were kept, so with none before its end."
+    )
+    return Chart("budget", "Accuracy against calls allowed", "line", "LM calls allowed", "accuracy", series, note)
+
+
+def against(id: str, x_label: str, named: Sequence[tuple[str, Row]], x: Callable[[Row], float | None]) -> Chart | None:
+    """Accuracy of each technique against something that it costs."""
+    series = []
+    for name, row in named:
+        at = x(row)
+        if at is not None and row.accuracy is not None:
+            series.append(Series(name, (Mark(at, row.accuracy, name, row.interval, row.counted),)))
+    if len(series) < 2 or not any(one.marks[0].x for one in series):
+        return None
+    return Chart(id, f"Accuracy against {x_label}", "scatter", x_label, "accuracy", tuple(series))
+
+
+def counted(parts: dict[str, list[Outcome]], count: str, title: str, x_label: str) -> Chart | None:
+    series = [Series(name, marks) for name, part in parts.items() if (marks := _marks(by_count(part, count)))]
+    values = {mark.x for one in series for mark in one.marks}
+    return Chart(count, title, "line", x_label, "accuracy", tuple(series)) if len(values) > 1 else None
+
+
+def tagged(parts: dict[str, list[Outcome]], tags: Sequence[str], id: str, title: str, note: str) -> Chart | None:
+    series = [Series(name, marks) for name, part in parts.items() if (marks := _marks(by_tag(part, tags)))]
+    return Chart(id, title, "bars", "", "accuracy", tuple(series), note) if series else None
+
+
+def depths(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
+    """How deep plans are, beside the published shares."""
+    series = []
+    for name, part in parts.items():
+        known = [min(4, one.counts["depth"]) for one in part if "depth" in one.counts and one.state in COUNTED]
+        if known:
+            marks = tuple(Mark(at, known.count(at) / len(known), _depth(at), None, len(known)) for at in range(5))
+            series.append(Series(name, marks))
+    if not series:
+        return None
+    if benchmark in DEPTHS:
+        marks = tuple(Mark(at, share / 100, _depth(at)) for at, share in enumerate(DEPTHS[benchmark]))
+        series.append(Series("reasoning_dag (Llama-3-8B)", marks, True, "Plan*RAG (arXiv 2410.20753), table 2"))
+    note = "0: no plan; 1: parts side by side; 2 and more: parts that wait for each other."
+    return Chart("depth-share", "How deep plans are", "bars", "", "share of cases", tuple(series), note)
+
+
+def rated(outcomes: Sequence[Outcome], benchmark: str) -> Chart | None:
+    """Accuracy by tenths of the rating that the technique gave its own answer."""
+    curves = deciles(one for one in outcomes if one.benchmark == benchmark)
+    if not curves:
+        return None
+    series = tuple(Series(name, _marks(points)) for name, points in curves.items())
+    note = "Cases in ten equal parts by the Elo of the chosen answer, scaled to 0..1; a point at the mean of its part."
+    return Chart("elo", "Accuracy by Elo of the answer", "line", "scaled Elo", "accuracy", series, note)
+
+
+def repeated(named: Sequence[tuple[str, Row]]) -> Chart | None:
+    series = [
+        Series(name, tuple(Mark(k, share) for k, share in row.repeats.pass_at.items()))
+        for name, row in named if row.repeats
+    ]  # fmt: skip
+    note = "The chance that one of k tries is right, estimated without bias from all tries."
+    return Chart("pass-at-k", "pass@k", "line", "k", "pass@k", tuple(series), note) if series else None
+
+
+def _marks(points: Sequence[Point]) -> tuple[Mark, ...]:
+    return tuple(Mark(point.at, point.share, point.label, point.interval, point.asked) for point in points)
+
+
+def _depth(at: int) -> str:
+    return "4+" if at == 4 else str(at)
+
+
+def _dollars(row: Row) -> float | None:
+    return None if row.usage.dollars is None else row.usage.dollars / row.outcomes

@@ -1,0 +1,122 @@
+"""Everything a report says, as plain values. The page, Markdown, CSV and JSON are drawn from this and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from decisor.evaluation.compare import Changed, Comparison, Side, against, all_pairs, changed
+from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.published_tables import Reported, figures_for
+from decisor.evaluation.summary import Row, summarise
+from decisor.report.charts import Chart, charts
+from decisor.trace import plain
+from decisor.types import Usage, Value
+
+MOST_SIDES = 12
+"""Every pair of more sides than these is not compared: the correction would leave nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One benchmark of a run. ``rows``: of all groups and then of each, best first. ``metrics``: the names of the
+    metrics that rows have."""
+
+    name: str
+    cases: int
+    rows: tuple[Row, ...]
+    metrics: tuple[str, ...]
+    published: tuple[Reported, ...]
+    comparisons: tuple[Comparison, ...]
+    charts: tuple[Chart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """This run against an earlier one: each technique's difference (this minus earlier), and the cases that changed."""
+
+    comparisons: tuple[Comparison, ...]
+    changed: tuple[Changed, ...]
+    only_here: tuple[str, ...]
+    only_there: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run. ``one_model``: its name where there is only one, so that techniques need not name it."""
+
+    title: str
+    about: Mapping[str, Value]
+    benchmarks: tuple[Benchmark, ...]
+    outcomes: tuple[Outcome, ...]
+    usage: Usage
+    one_model: str | None
+    diff: Diff | None = None
+
+    def label(self, side: Side) -> str:
+        return side.technique if self.one_model is not None else str(side)
+
+
+def make(
+    outcomes: Sequence[Outcome], about: Mapping[str, Value] | None = None, before: Sequence[Outcome] | None = None
+) -> Report:
+    """The report of a run; ``before``: the outcomes of an earlier run to set it against."""
+    models = {one.model for one in outcomes}
+    one_model = models.pop() if len(models) == 1 else None
+    names = tuple(dict.fromkeys(one.benchmark for one in outcomes))
+    usage = Usage()
+    for one in outcomes:
+        usage = usage + one.usage
+    report = Report(
+        ", ".join(names) or "empty run", about or {}, (), tuple(outcomes), usage, one_model,
+        None if before is None else _diff(outcomes, before),
+    )  # fmt: skip
+    benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
+    return Report(report.title, report.about, benchmarks, report.outcomes, usage, one_model, report.diff)
+
+
+def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchmark:
+    part = [one for one in outcomes if one.benchmark == name]
+    rows = best_first(summarise(part, by_group=True))
+    sides = len({(row.technique, row.model) for row in rows})
+    published = figures_for(name)
+    return Benchmark(
+        name, len({one.case for one in part}), rows, tuple(sorted({name for row in rows for name in row.metrics})),
+        published, all_pairs(part) if sides <= MOST_SIDES else (),
+        charts(name, part, rows, published, report.label),
+    )  # fmt: skip
+
+
+def best_first(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """By the accuracy of all groups together; the rows of a technique's groups stay with it."""
+    overall = {(row.technique, row.model): row.accuracy for row in rows if not row.group}
+    ranked = {key: -1.0 if accuracy is None else accuracy for key, accuracy in overall.items()}
+    return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
+
+
+def _diff(outcomes: Sequence[Outcome], before: Sequence[Outcome]) -> Diff:
+    here = {_name(one) for one in outcomes}
+    there = {_name(one) for one in before}
+    return Diff(
+        against(outcomes, before), changed(outcomes, before), tuple(sorted(here - there)), tuple(sorted(there - here))
+    )
+
+
+def _name(one: Outcome) -> str:
+    return f"{one.benchmark}: {Side(one.technique, one.model)}"
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Plain values for ``--json``; numbers that JSON cannot hold are null."""
+    made: dict[str, Any] = finite(plain(report))
+    return made
+
+
+def finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,43 @@
+"""HTML that is safe by construction: a text is escaped unless it is markup made here."""
+
+from __future__ import annotations
+
+from html import escape
+
+VOID = frozenset({"meta", "link", "input", "br"})
+
+
+class Html(str):
+    """Markup. Only ``tag`` and ``join`` make it from texts, and they escape them."""
+
+    __slots__ = ()
+
+
+def tag(name: str, /, *inside: Html | str | int | None, **attributes: str | int | bool | None) -> Html:
+    """An element. ``cls`` is class, a line under is a hyphen; None and False leave an attribute out.
+
+    >>> tag("td", "<b>", cls="n", data_label="a&b", hidden=True)
+    '<td class="n" data-label="a&amp;b" hidden>&lt;b&gt;</td>'
+    """
+    said = ""
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        word = "class" if key == "cls" else key if key in ("viewBox", "preserveAspectRatio") else key.replace("_", "-")
+        said += f" {word}" if value is True else f' {word}="{escape(str(value))}"'
+    return Html(f"<{name}{said}>" if name in VOID else f"<{name}{said}>{join(*inside)}</{name}>")
+
+
+def join(*parts: Html | str | int | None) -> Html:
+    """Parts one after the other; texts are escaped.
+
+    >>> join("a<", tag("br"), None, 3)
+    'a&lt;<br>3'
+    """
+    return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
+
+
+def table(head: Html, body: Html, cls: str | None = None) -> Html:
+    """A table in a panel of its own that scrolls sideways where it must."""
+    made = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), cls=cls)
+    return tag("div", made, cls="panel scroll", tabindex=0)

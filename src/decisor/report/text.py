@@ -1,0 +1,139 @@
+"""A report as Markdown and as CSV. Cells are model output: nothing in them is markup, and none is a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from decisor.evaluation.compare import Comparison, Side
+from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.summary import STATES, Row
+from decisor.report.document import Report
+from decisor.report.words import SPACE, money, percent, points, probability, short, spoken
+
+SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
+FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+COLUMNS = ("benchmark", "case", "group", "technique", "model", "repeat", "state", "answer", "gold", "text", "stopped",
+           "failure", "tags", "reasons", "calls", "actions", "prompt_tokens", "completion_tokens", "dollars", "seconds",
+           "critical")  # fmt: skip
+
+
+def markdown(report: Report) -> str:
+    """Tables of results, published figures and comparisons."""
+    parts = [f"# {plain(report.title)}"]
+    for one in report.benchmarks:
+        parts += [f"## {plain(one.name)}", results([row for row in one.rows if not row.group], report)]
+        if grouped := [row for row in one.rows if row.group]:
+            parts += ["### By group", results(grouped, report, groups=True)]
+        if one.comparisons:
+            parts += ["### Techniques against each other", comparisons(one.comparisons, report)]
+        if one.published:
+            lines = [(figure.technique, figure.group, spoken(figure.metric), f"{figure.value:g}", figure.source)
+                     for figure in one.published]  # fmt: skip
+            parts += ["### Published by others", grid(("technique", "part", "metric", "value", "source"), lines)]
+    if report.diff:
+        gained = sum(one.after == "right" for one in report.diff.changed)
+        lost = sum(one.before == "right" for one in report.diff.changed)
+        parts += ["## Against the earlier run", f"{gained} gained, {lost} lost.",
+                  comparisons(report.diff.comparisons, report)]  # fmt: skip
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
+    metrics = sorted({name for row in rows for name in row.metrics} - {"accuracy"})
+    head = ["technique", *(["group"] if groups else []), "accuracy", "95 %", *(spoken(state) for state in STATES),
+            *(spoken(name) for name in metrics), "calls", "tokens", "cost", "seconds"]  # fmt: skip
+    lines = []
+    for row in rows:
+        within = f"{percent(row.interval.low, 1)} to {percent(row.interval.high, 1)}" if row.interval else ""
+        dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
+        lines.append([
+            report.label(Side(row.technique, row.model)), *([row.group] if groups else []),
+            "" if row.accuracy is None else percent(row.accuracy, 1), within,
+            *(str(row.states[state]) for state in STATES),
+            *(f"{row.metrics[name][0]:.3g}" if name in row.metrics else "" for name in metrics),
+            short(row.usage.calls / row.outcomes), short(row.usage.tokens / row.outcomes), money(dollars),
+            f"{row.seconds:.3g}",
+        ])  # fmt: skip
+    return grid(head, lines)
+
+
+def comparisons(found: Sequence[Comparison], report: Report) -> str:
+    lines = [
+        (report.label(one.one), report.label(one.other), points(one.difference),
+         f"{points(one.interval.low)} to {points(one.interval.high)}", str(one.only_one), str(one.only_other),
+         str(one.pairs), str(one.left_out), probability(one.p), probability(one.p_holm))
+        for one in found
+    ]  # fmt: skip
+    head = ("this", "against", "points", "95 %", "only this", "only that", "pairs", "left out", "p", "p (Holm)")
+    return grid(head, lines) if lines else ""
+
+
+def grid(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table. Cells are escaped.
+
+    >>> print(grid(["a", "b"], [["x|y", "<b>"]]))
+    | a | b |
+    |---|---|
+    | x\\|y | \\<b\\> |
+    """
+    made = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    made += [f"| {' | '.join(plain(cell) for cell in line)} |" for line in lines]
+    return "\n".join(made)
+
+
+def plain(text: str) -> str:
+    """A text that Markdown shows as it is, on one line.
+
+    >>> plain("[x](javascript:alert(1))")
+    '\\\\[x\\\\](javascript\\\\:alert(1))'
+    """
+    line = " ".join(visible(text).replace(SPACE, " ").split())
+    return line if _figure(line) else SPECIAL.sub(r"\\\1", line)
+
+
+def visible(text: str) -> str:
+    """Without control characters and marks that reorder or hide text."""
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+
+
+def _figure(text: str) -> bool:
+    return re.fullmatch(r"[\u2212+<-]?\$?[\d.,]+[kMG]?(?: %)?(?: to [\u2212+-]?[\d.,]+(?: %)?)?", text) is not None
+
+
+def as_csv(report: Report) -> str:
+    """One line for each outcome; metrics and counts as columns of their own."""
+    metrics = sorted({name for one in report.outcomes for name in one.metrics})
+    counts = sorted({name for one in report.outcomes for name in one.counts})
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow([*COLUMNS, *(cell(f"metric {name}") for name in metrics), *(cell(f"count {n}") for n in counts)])
+    for one in report.outcomes:
+        writer.writerow(cell(value) for value in (*fields(one), *(one.metrics.get(name, "") for name in metrics),
+                                                  *(one.counts.get(name, "") for name in counts)))  # fmt: skip
+    return out.getvalue()
+
+
+def fields(one: Outcome) -> tuple[str | float | None, ...]:
+    usage = one.usage
+    return (
+        one.benchmark, one.case, one.group, one.technique, one.model, one.repeat, one.state, one.answer,
+        " | ".join(one.gold), one.text, one.stopped, one.failure, " ".join(one.tags), " | ".join(one.reasons),
+        usage.calls, usage.actions, usage.prompt_tokens, usage.completion_tokens, usage.dollars, one.seconds,
+        one.critical,
+    )  # fmt: skip
+
+
+def cell(value: str | float | None) -> str | float | None:
+    """A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay numbers.
+
+    >>> cell("=HYPERLINK(1)"), cell(" @x"), cell(-3.5), cell("plain")
+    ("'=HYPERLINK(1)", "' @x", -3.5, 'plain')
+    """
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return "'" + text if FORMULA.match(value) or FORMULA.match(text) else text

@@ -1,0 +1,68 @@
+"""Figures and names as words, the same in every form of a report."""
+
+from __future__ import annotations
+
+SPACE = "\u202f"
+"""A narrow space that does not break."""
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """
+    >>> percent(0.1234, 1).replace(SPACE, " ")
+    '12.3 %'
+    """
+    return f"{100 * share:.{digits}f}{SPACE}%"
+
+
+def points(share: float) -> str:
+    """A difference of shares, in percentage points.
+
+    >>> points(0.125), points(-0.02)
+    ('+12.5', '−2.0')
+    """
+    return f"{100 * share:+.1f}".replace("-", "\u2212")
+
+
+def probability(p: float) -> str:
+    """
+    >>> probability(0.0312), probability(0.00001), probability(1.0)
+    ('0.031', '<0.001', '1')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def short(value: float) -> str:
+    """
+    >>> short(12.0), short(15300), short(2_400_000), short(0.00123), short(9.97)
+    ('12', '15.3k', '2.4M', '0.0012', '10')
+    """
+    for size, unit, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:.2g}"
+
+
+def money(dollars: float | None) -> str:
+    """
+    >>> money(None), money(0.0), money(0.00123), money(12.5)
+    ('unknown', '$0', '$0.0012', '$12.50')
+    """
+    if dollars is None:
+        return "unknown"
+    return "$0" if not dollars else f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
+
+def spoken(name: str) -> str:
+    """
+    >>> spoken("over_budget")
+    'over budget'
+    """
+    return name.replace("_", " ")
+
+
+def counted(many: int, what: str) -> str:
+    """
+    >>> counted(1, "case"), counted(1200, "case")
+    ('1 case', '1,200 cases')
+    """
+    return f"{many:,} {what}" + ("" if many == 1 else "s")

@@ -1,0 +1,286 @@
+"""The page: the same bytes for the same run, whole figures without the script, and hostile text in every field."""
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import StringIO
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from data import DATA
+from decisor.cli import main
+from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.store import open_store
+from decisor.report.document import as_json, make
+from decisor.report.page import write_page
+from decisor.report.story import LEVELS, story
+from decisor.report.text import as_csv, markdown
+from decisor.trace import Event, Trace, plain
+from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
+from report.browser import FOUND, browser
+from report.made import Made, run
+
+KEPT = list(run(12))
+PAYLOADS = DATA / "security" / "web_attacks.jsonl"
+CANARY = 18999
+MORE = ("</script><script>alert(1)</script>", "<!--<script>", "]]><svg/onload=alert(1)>", '" onmouseover="alert(1)',
+        "__proto__", "constructor", "hidden")  # fmt: skip
+
+
+def page(made: list[Made], before: list[Made] | None = None) -> str:
+    events = {one.outcome.key: one.events for one in made}
+    earlier = None if before is None else [one.outcome for one in before]
+    report = make([one.outcome for one in made], {"suite": "s"}, earlier)
+    states = None if earlier is None else {one.key: one.state for one in earlier}
+    out = StringIO()
+    write_page(report, lambda one: events[one.key], out, states)
+    return out.getvalue()
+
+
+def stored(trace: Trace) -> list[Event]:
+    """As a store gives them back."""
+    return [Event(one.id, one.parent, one.kind, one.at, plain(one.data)) for one in trace.events]
+
+
+def payloads() -> list[str]:
+    if not PAYLOADS.exists():
+        pytest.skip(f"{PAYLOADS} is not here")
+    rows = [json.loads(line) for line in PAYLOADS.read_text("utf-8").splitlines()]
+    return [row["body"] for row in rows if row["class"] == "xss"]
+
+
+class Tags(HTMLParser):
+    """Elements and attributes as a browser would find them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_the_same_run_gives_the_same_bytes() -> None:
+    assert page(KEPT) == page(list(run(12)))
+    assert page(KEPT) != page(list(run(12, seed=2)))
+
+
+def test_the_page_asks_for_nothing_and_runs_one_script_only() -> None:
+    tags = Tags()
+    tags.feed(page(KEPT))
+    scripts = [attributes for name, attributes in tags.found if name == "script"]
+    assert [one for one in scripts if one.get("type") != "application/json"] == [{}]
+    assert not [name for name, _ in tags.found if name in ("img", "iframe", "object", "form", "base", "audio", "video")]
+    links = [a[key] for _, a in tags.found for key in ("href", "src", "action") if key in a]
+    assert all(str(link).startswith(("#", "data:,")) for link in links)
+    assert not [key for _, attributes in tags.found for key in attributes if key.startswith("on") or key == "style"]
+    policy = next(str(a["content"]) for _, a in tags.found if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def test_the_tables_hold_our_figures_and_the_published_ones_with_their_source() -> None:
+    text = page(KEPT)
+    rows = [one.outcome for one in KEPT if one.outcome.technique == "plan_rag"]
+    right = sum(one.state == "right" for one in rows)
+    counted = sum(one.state in ("right", "wrong", "over_budget") for one in rows)
+    assert f"{100 * right / counted:.1f}" in text
+    assert "locating 64.3 %, building 45 %" in text and "PlanRAG paper (NAACL 2024)" in text
+
+
+def test_a_story_keeps_what_the_decision_cites_however_far_it_is_cut() -> None:
+    trace = Trace()
+    at = trace.add("action", tool="sql", input="SELECT * FROM flow")
+    records = tuple(Record(f"o1.r{n}", {"name": f"node {n}", "flow": n}) for n in range(1, 500))
+    trace.add("observation", action=at, seconds=0.1, observation=Observation(records, total=9000))
+    trace.add("decision", decision=Decision("node 321", Evidence(("o1.r321",))))
+    full, short = json.loads(story(stored(trace), 100_000)), json.loads(story(stored(trace), 10))
+    kept = [row[0] for row in short["items"][0]["tables"][0]["rows"]]
+    assert kept == ["o1.r1", "o1.r2", "o1.r321"] and short["items"][0]["total"] == 9000
+    assert len(full["items"][0]["tables"][0]["rows"]) == LEVELS[0].rows + 1
+
+
+def test_a_story_nests_spans_and_says_what_it_left_out() -> None:
+    trace = Trace()
+    span = trace.add("span", name="part 1.1", depth=1)
+    for number in range(600):
+        trace.add("note", span, problem="reply", text=f"complaint {number}")
+    (item,) = json.loads(story(stored(trace), 10**9))["items"]
+    assert item["name"] == "part 1.1" and item["about"] == "depth 1"
+    assert [one["items"] for one in item["items"] if one["kind"] == "cut"] == [200]
+    assert item["items"][-1]["text"] == "complaint 599"
+
+
+def test_a_run_that_ended_in_an_action_says_so() -> None:
+    trace = Trace()
+    trace.add("action", tool="sql", input="SELECT 1")
+    assert "ended here" in json.loads(story(stored(trace)))["items"][0]["note"]
+
+
+def test_csv_is_one_line_an_outcome_and_no_cell_is_a_formula() -> None:
+    import csv
+
+    hostile = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "\uff1d1", "a\x1b]8;;x", 'a"b,c\nd']
+    outcomes = [replace(KEPT[0].outcome, case=text, answer=text, gold=(text,), failure=text) for text in hostile]
+    lines = list(csv.reader(StringIO(as_csv(make(outcomes)))))
+    assert len(lines) == len(hostile) + 1
+    for line in lines[1:]:
+        assert not [cell for cell in line if re.match(r"\s*[=+@\uff1d]|-\D|[\t\r]", cell)]
+    assert lines[-1][1] == 'a"b,c\nd' and "\x1b" not in as_csv(make(outcomes))
+
+
+def test_markdown_shows_a_hostile_name_as_text() -> None:
+    bad = "<img src=x onerror=alert(1)>|[x](javascript:alert(1))\n# no"
+    text = markdown(make([replace(one.outcome, technique=bad) for one in KEPT]))
+    assert not re.search(r"(?<!\\)<img|(?<!\\)\]\(|\n# no", text)
+    head, _, line = text.partition("| technique")[2].splitlines()[:3]
+    assert "img src" in line and len(re.findall(r"(?<!\\)\|", head)) == len(re.findall(r"(?<!\\)\|", line)) - 1
+
+
+def test_json_holds_what_the_charts_show_and_only_numbers_that_json_knows() -> None:
+    outcomes = [replace(one.outcome, metrics={"odd": float("nan")}) for one in KEPT]
+    told = json.loads(json.dumps(as_json(make(outcomes)), allow_nan=False))
+    (one,) = told["benchmarks"]
+    assert {chart["id"] for chart in one["charts"]} >= {"accuracy", "budget", "cost", "replans", "sr-mr"}
+    assert one["rows"][0]["interval"]["low"] < one["rows"][0]["accuracy"] < one["rows"][0]["interval"]["high"]
+
+
+def test_the_command_writes_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [tmp_path / name for name in ("a.db", "b.db")]
+    for path, seed in zip(paths, (1, 2), strict=True):
+        store = open_store(path)
+        store.begin({"suite": "s"})
+        for one in run(6, seed):
+            store.finish(one.outcome, one.events)
+        store.close()
+    for arguments in ([], ["--json"], ["--csv"], ["--markdown"], ["--against", str(paths[1])]):
+        with pytest.raises(SystemExit) as left:
+            main(["report", str(paths[0]), *arguments])
+        assert left.value.code == 0
+        assert "plan_rag" in capsys.readouterr().out
+    out = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(paths[0]), "--html", str(out), "--against", str(paths[1])])
+    assert left.value.code == 0 and "Against the earlier run" in out.read_text("utf-8")
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".html"] == ["page.html"]
+    with pytest.raises(SystemExit) as left:
+        main(["report", str(tmp_path / "none.db")])
+    assert left.value.code == 2 and not (tmp_path / "none.db").exists()
+
+
+def poisoned(value: Any, payload: str) -> Any:
+    """The same value with the payload in every text of it, names of fields of records too."""
+    if isinstance(value, str):
+        return payload
+    if isinstance(value, Usage) or value is None or isinstance(value, bool | int | float):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        keep = {"goal", "stopped", "role", "kind", "state", "id"} if not isinstance(value, Question) else set()
+        changed = {f.name: poisoned(getattr(value, f.name), payload) for f in fields(value) if f.name not in keep}
+        return replace(value, **changed)
+    if isinstance(value, Mapping):
+        return {payload if isinstance(key, str) else key: poisoned(item, payload) for key, item in value.items()}
+    return type(value)(poisoned(item, payload) for item in value)
+
+
+def poison(made: Made, payload: str, number: int) -> Made:
+    """A case all of whose texts are the payload; its events keep the names that are ours."""
+    outcome = poisoned(made.outcome, payload)
+    events = tuple(
+        Event(one.id, one.parent, one.kind, one.at, {key: poisoned(item, payload) for key, item in one.data.items()})
+        for one in made.events
+    )
+    return Made(replace(outcome, repeat=number), events)
+
+
+class Canary(BaseHTTPRequestHandler):
+    asked: list[str] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        Canary.asked.append(self.path)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def canary() -> Any:
+    """Listens where the payloads would call home."""
+    server = HTTPServer(("127.0.0.1", CANARY), Canary)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield Canary.asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+needs_browser = pytest.mark.skipif(
+    not FOUND or not shutil.which("chromedriver"), reason="no chromium with chromedriver"
+)
+
+
+@needs_browser
+def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path: Path) -> None:
+    bad = [poison(KEPT[at % 4], payload, at) for at, payload in enumerate(payloads())]
+    bad += [poison(KEPT[0], text, 900 + at) for at, text in enumerate(MORE)]
+    file = tmp_path / "bad.html"
+    file.write_text(page(bad, bad[:3]), "utf-8")
+    with canary() as asked, browser() as one:
+        one.open(file.as_uri())
+        assert one.run("return document.documentElement.dataset.ready") == "yes"
+        one.run("for (const row of document.querySelectorAll('.row')) row.click()")
+        one.run("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        for query in ("alert", "<script>", "</script><script>"):
+            one.run(f"const box = document.getElementById('text'); box.value = {json.dumps(query)};"
+                    "box.dispatchEvent(new Event('input'))")  # fmt: skip
+        assert one.dialog() is None
+        assert one.run("return location.href") == file.as_uri()
+        assert one.run("return document.querySelectorAll('script:not([type])').length") == 1
+        bad_nodes = "return document.querySelectorAll('img,iframe,object,form,a:not([href^=\"#\"]),style~style').length"
+        assert one.run(bad_nodes) == 0
+        assert one.run("return document.querySelectorAll('.story').length") == len(bad)
+        assert "<script>alert(1)</script>" in one.run("return document.body.textContent")
+        assert not asked
+
+
+@needs_browser
+def test_the_list_filters_sorts_and_opens_stories(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(page(KEPT, list(run(12, 2))), "utf-8")
+    wrong = sum(one.outcome.state == "wrong" for one in KEPT)
+    with browser() as one:
+        one.open(file.as_uri())
+        assert one.run("return document.querySelectorAll('.row').length") == len(KEPT)
+        one.run("document.querySelector('.chips .wrong').click()")
+        assert one.run("return document.querySelectorAll('.row').length") == wrong
+        one.run("const who = document.getElementById('who'); who.value = [...who.options].find(o => o.text === "
+                "'single_rag').value; who.dispatchEvent(new Event('change'))")  # fmt: skip
+        assert set(one.run("return [...document.querySelectorAll('.row .who')].map(e => e.textContent)")) == {
+            "single_rag"
+        }
+        one.run("document.querySelector('.row').click()")
+        told = one.run("return document.querySelector('.story').textContent")
+        assert "Which trading node" in told and "GROUP BY source" in told and "Decision" in told
+        one.run("document.querySelector('.row').click()")
+        assert one.run("return document.querySelectorAll('.story').length") == 0
+        one.size(390, 900)
+        assert one.run("return document.documentElement.scrollWidth") <= 390
+
+
+def test_an_empty_ranking_or_a_case_without_a_trace_is_no_obstacle() -> None:
+    outcome = Outcome("b", "c", "t", "", 0, "crashed")
+    trace = Trace()
+    trace.add("decision", decision=Decision("x", ranking=Ranking("m", "max", ())))
+    assert "not scored" in page([Made(outcome, ()), Made(replace(outcome, case="d"), tuple(stored(trace)))])
