@@ -120,7 +120,7 @@ async def test_a_closed_node_is_never_walked_into(how: RadAgent, numbers: str) -
 
 
 async def test_a_judge_that_always_takes_the_first_moves_nothing() -> None:
-    lm = Game24LM(beta=0, bias=100)
+    lm = Game24LM(beta=0, late=0, bias=100)
     made, _, _ = await search(RadAgent(calls=60), "4 5 6 10", lm)
     assert made.played > 5
     assert all(node.elo == 0 for node in made.tree.nodes)
@@ -153,7 +153,7 @@ async def test_with_a_perfect_judge_the_champion_is_the_best_that_was_found() ->
     for seed in range(60):
         numbers = NUMBERS[seed % 2]
         how = RadAgent(calls=100, seed=seed, close="leaf")
-        _, run, decision = await search(how, numbers, Game24LM(seed, beta=50, bias=0, skill=1.5))
+        _, run, decision = await search(how, numbers, Game24LM(seed, late=50, bias=0, skill=1.5))
         if any(makes_24(answer, numbers) for answer in finished(run.trace.events)):
             found += 1
             selected += makes_24(decision.answer, numbers)
