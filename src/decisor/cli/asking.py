@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NO_TOOLS = ToolSpecs()
 WITHOUT_LM = ("exact",)
+AUTO = "auto"
 NAME_ONE = "name one with --lm MODEL[@URL], or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
 NO_LM = f"No LM planned this: the decision model computed every candidate. To have an LM plan it, {NAME_ONE}."
 NOTHING_DECIDES = (
@@ -80,10 +81,12 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
 
     lm = choose_lm(asked)
     name = asked.technique or ("exact" if lm is None else "plan_rag")
+    if name == AUTO and lm is None:
+        name = "exact"
     loop = technique(name, **asked.settings)
     if lm is None and name not in WITHOUT_LM:
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
-    async with opened(asked, exact=name in WITHOUT_LM) as tools:
+    async with opened(asked, exact=name in (*WITHOUT_LM, AUTO)) as tools:
         if name in WITHOUT_LM and "whatif" not in [tool.name for tool in tools]:
             raise SetupError(NOTHING_DECIDES)
         from decisor.tools.toolbox import Toolbox

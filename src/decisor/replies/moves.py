@@ -6,6 +6,7 @@ Whether a tool exists is not asked here: an action that names none is a step too
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from decisor.replies.jsons import read_one
 from decisor.types import Action, Value
 
 GIVE_UP = "give_up"
+CALL = re.compile(r"`?(\w+)\[(.+)\]`?", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ def parse_move(reply: str, tools: Sequence[str]) -> Move:
     """
     >>> parse_move("Thought: six is good\\nAction: combine\\nAction input: 10 - 4", ["combine"]).action
     Action(tool='combine', input='10 - 4')
+    >>> parse_move("Action: click[Buy Now]", ["click"]).action
+    Action(tool='click', input='Buy Now')
     >>> parse_move('{"action": "weather", "action_input": {"city": "Lyon"}}', ["weather"]).action
     Action(tool='weather', input='{"city": "Lyon"}')
     >>> parse_move("Action: give up\\nAction input: 24 is out of reach", ["combine"]).answer
@@ -55,7 +59,10 @@ def parse_move(reply: str, tools: Sequence[str]) -> Move:
         return Move(None, answer, thought, because)
     if not fields.get("action"):
         raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
-    return move_of(fields["action"], texts.unfenced(fields.get("input", "")), thought, tools)
+    name, given = fields["action"], texts.unfenced(fields.get("input", ""))
+    if not given and (call := CALL.fullmatch(name)):
+        name, given = call[1], call[2]
+    return move_of(name, given, thought, tools)
 
 
 def json_move(text: str, tools: Sequence[str]) -> Move:

@@ -36,6 +36,7 @@ TECHNIQUES: dict[str, str] = {
     "dfsdt": "dfsdt:DFSDT",
     "tot": "tot:ToT",
     "lats": "lats:LATS",
+    "auto": "auto:Auto",
 }
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 

@@ -1,0 +1,67 @@
+"""``auto`` takes what fits, and says so."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from decisor.benchmarks.game24.load import question
+from decisor.benchmarks.game24.puzzle import Puzzle
+from decisor.budget import Budget, Limits
+from decisor.cli import run as main
+from decisor.evaluation.game24_bench import makes_24
+from decisor.run import Run
+from decisor.techniques.auto import Auto
+from decisor.types import Action, Environment, Observation
+from policies.game24 import Game24LM
+from servers.openai_server import serve_threaded
+
+
+@dataclass(frozen=True)
+class Has:
+    """An environment of which only the names of the tools matter."""
+
+    names: tuple[str, ...]
+
+    def tools(self) -> tuple[str, ...]:
+        return self.names
+
+    def describe(self) -> str:
+        return ""
+
+    async def step(self, action: Action) -> Observation:
+        return Observation()
+
+    def fork(self) -> Environment:
+        return self
+
+
+@pytest.mark.parametrize(("tools", "calls", "name"), [
+    (("sql", "whatif"), None, "exact"), (("sql",), None, "plan_rag"), (("passages", "cypher"), None, "plan_rag"),
+    (("passages", "calculator"), None, "reasoning_dag"), (("passages", "weather"), None, "radagent"),
+    (("calculator",), None, "radagent"), (("weather",), 29, "best_of_n"), (("weather",), 7, "cot"),
+])  # fmt: skip
+def test_it_takes_the_simplest_that_fits(tools: tuple[str, ...], calls: int | None, name: str) -> None:
+    run = Run(Game24LM(), Has(tools), Budget(Limits(calls=calls)))
+    assert Auto().choose(run)[0] == name
+
+
+async def test_where_success_can_be_checked_it_stops_at_the_first_and_judges_nothing() -> None:
+    run = Run(Game24LM(1, skill=4, spread=0.5, last=9), Puzzle.of("4 5 6 10"))
+    decision = await Auto(check=lambda answer: makes_24(answer, "4 5 6 10"))(question("4 5 6 10"), run)
+    assert makes_24(decision.answer, "4 5 6 10")
+    prompts = [event.data["messages"][-1].content for event in run.trace.events if event.kind == "lm"]
+    assert not any("# Attempt B" in prompt for prompt in prompts)
+    assert run.trace.events[0].data["technique"] == "radagent"
+
+
+def test_a_question_with_a_decision_model_asks_no_lm_even_where_there_is_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with serve_threaded(lambda request: "Final answer: none") as url:
+        for lm in ("none", f"m@{url}"):
+            assert main(["ask", "--example", "trade", "-t", "auto", "--lm", lm, "--json"]) == 0
+            told = json.loads(capsys.readouterr().out)
+            assert told["answer"] == told["ranking"]["options"][0]["name"] and told["usage"]["calls"] == 0
