@@ -80,8 +80,8 @@ def read_trace(path: Path) -> list[Event]:
         SetupError: the file cannot be read or is not a trace.
     """
     try:
-        lines = path.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
         raise SetupError(
             f"Cannot read the trace {path}: {error}. Make one with: decisor ask ... --trace FILE"
         ) from error
@@ -92,8 +92,8 @@ def read_trace(path: Path) -> list[Event]:
         try:
             events.append(event_of(json.loads(line)))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            if number >= len(lines) - 1 and not line.endswith("}"):
-                break  # torn by a crash while it was written
+            if number == len(lines):
+                break  # no newline: torn by a crash while it was written
             raise SetupError(f"{path}, line {number}, is not a trace event. Is this a file of --trace?") from error
     return events
 

@@ -46,7 +46,8 @@ def test_a_trace_comes_back_as_plain_values_in_order(tmp_path: Path) -> None:
 
 def test_a_case_is_finished_once_and_a_late_outcome_of_an_earlier_owner_is_refused(tmp_path: Path) -> None:
     one, two = open_store(tmp_path / "run.db"), open_store(tmp_path / "run.db")
-    one.plan([Task(outcome("a").key)])
+    for store in (one, two):
+        store.plan([Task(outcome("a").key)])
     early = one.claim()
     assert early is not None and two.claim() is None
     one.release()
@@ -62,7 +63,8 @@ def test_a_case_is_finished_once_and_a_late_outcome_of_an_earlier_owner_is_refus
 
 def test_the_cases_of_a_process_that_is_gone_are_taken_over_and_those_of_a_living_one_are_not(tmp_path: Path) -> None:
     one, two, three = (open_store(tmp_path / "run.db") for _ in range(3))
-    one.plan([Task(outcome(name).key) for name in "abc"])
+    for store in (one, two, three):
+        store.plan([Task(outcome(name).key) for name in "abc"])
     held = [store.claim() for store in (one, two, three)]
     assert [claim.key[1] for claim in held if claim] == ["a", "b", "c"] and three.claim() is None
     two.close()
@@ -106,6 +108,9 @@ def test_cases_in_a_state_can_be_opened_again(tmp_path: Path) -> None:
         store.finish(outcome(name, state=state), [])
     assert store.reopen(["crashed"]) == 1
     assert [kept.case for kept in store.outcomes()] == ["b"] and store.left() == 1
+    other = open_store(tmp_path / "run.db")
+    assert other.left() == 0 and other.claim() is None, "what it did not plan is not its business"
+    other.close()
     assert store.finish(outcome("a"), [])
     store.close()
 

@@ -5,6 +5,7 @@ Exit codes, the same for every subcommand: see docs/command.md.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -25,6 +26,9 @@ COMMANDS = {
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A full disk, by any of its names."""
+
 HELP = """Decisor answers decision questions from data: it plans, queries, replans, decides, and shows the evidence.
 
 Try it without data or a model: decisor ask --example trade"""
@@ -42,6 +46,7 @@ def run(words: Sequence[str]) -> int:
 
     try:
         build(words)(args=list(words), prog_name="decisor")
+        sys.stdout.flush()
         return 0
     except SystemExit as leaving:
         return int(leaving.code or 0)
@@ -57,6 +62,12 @@ def run(words: Sequence[str]) -> int:
         # The reader of our output left (decisor ... | head): that is not an error of ours.
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        print(f"decisor: cannot write: {error.strerror}", file=sys.stderr)
+        return 1
 
 
 def build(words: Sequence[str]) -> typer.Typer:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +21,13 @@ class Owner:
     @staticmethod
     def take(store: Path, number: int) -> Owner:
         path = lock_of(store, number)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX)
-        return Owner(number, path, file)
+        while True:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if path.stat().st_ino == os.fstat(file).st_ino:
+                    return Owner(number, path, file)
+            os.close(file)  # somebody swept it away before it was locked
 
     def leave(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -49,3 +55,9 @@ def living(store: Path, number: int, me: Owner | None = None) -> bool:
         return True
     finally:
         os.close(file)
+
+
+def sweep(store: Path) -> None:
+    """Take away what dead owners left."""
+    for path in store.parent.glob(f"{glob.escape(store.name)}-owner-*"):
+        living(store, int(path.name.rpartition("-")[2]))

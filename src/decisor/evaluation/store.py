@@ -54,7 +54,11 @@ class Store(Protocol):
         ...
 
     def plan(self, tasks: Sequence[Task]) -> None:
-        """Add what is not there yet. Raises SetupError where the content of a case changed."""
+        """Add what is not there yet; ``claim`` and ``left`` are about what this process planned.
+
+        Raises:
+            SetupError: the content of a case changed.
+        """
         ...
 
     def claim(self) -> Claim | None:
@@ -62,7 +66,7 @@ class Store(Protocol):
         ...
 
     def left(self) -> int:
-        """How many planned cases are not finished, those that others work on too."""
+        """How many of the planned cases are not finished, those that others work on too."""
         ...
 
     def release(self) -> None:

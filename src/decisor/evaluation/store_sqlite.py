@@ -7,15 +7,16 @@ kill -9, so a dead owner is told from a living one without any clock.
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.owners import Owner, living
+from decisor.evaluation.owners import Owner, living, sweep
 from decisor.evaluation.store import Claim, Key, StoreError, Task, completion_of, outcome_of, to_json
 from decisor.trace import Event, event_of, line_of
 from decisor.types import Completion, Usage, Value
@@ -46,8 +47,9 @@ class SqliteStore:
         if not create and not path.is_file():
             raise SetupError(f"There is no run store {path}. Make one: decisor eval ... --store {path}")
         with clear(path):
-            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-            store = cls(path, apsw.Connection(str(path), flags=flags, vfs=vfs))
+            if create and not (path.exists() and path.stat().st_size):
+                begin_file(path)
+            store = cls(path, apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs))
             try:
                 store._prepare()
             except BaseException:
@@ -57,18 +59,12 @@ class SqliteStore:
 
     def _prepare(self) -> None:
         self.db.set_busy_timeout(BUSY_MS)
-        found = self._one("PRAGMA application_id"), self._one("PRAGMA user_version")
-        if found == (0, 0) and not self._one("SELECT count(*) FROM sqlite_schema"):
-            self.db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-            with self.transaction():
-                if not self._one("PRAGMA user_version"):
-                    self.db.execute(SCHEMA)
-            return
-        if found[0] != APPLICATION:
+        self.db.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")
+        self.db.execute("CREATE TEMP TABLE wanted (seq INTEGER PRIMARY KEY)")
+        if self._one("PRAGMA application_id") != APPLICATION:
             raise SetupError(f"{self.path} is no run store of decisor. Name another file: --store run.db")
-        if found[1] != VERSION:
-            raise SetupError(f"{self.path} is of format {found[1]}, this decisor reads {VERSION}. Begin another store.")
-        self.db.execute("PRAGMA synchronous = FULL")
+        if (found := self._one("PRAGMA user_version")) != VERSION:
+            raise SetupError(f"{self.path} is of format {found}, this decisor reads {VERSION}. Begin another store.")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -107,6 +103,8 @@ class SqliteStore:
                 f"INSERT INTO cases ({KEY}, content) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 ((*task.key, task.content) for task in tasks),
             )
+            wanted = f"INSERT OR IGNORE INTO wanted SELECT seq FROM cases WHERE {WHOSE}"
+            self.db.executemany(wanted, (task.key for task in tasks))
             for task in (task for task in tasks if task.content):
                 if self._one(f"SELECT content FROM cases WHERE {WHOSE}", task.key) not in (task.content, ""):
                     raise SetupError(f"The case {task.key[1]} of {task.key[0]} is not what it was when {self.path} was "
@@ -132,7 +130,7 @@ class SqliteStore:
         return bool(dead)
 
     def left(self) -> int:
-        return int(self._one("SELECT count(*) FROM cases WHERE outcome IS NULL"))
+        return int(self._one("SELECT count(*) FROM wanted JOIN cases USING (seq) WHERE outcome IS NULL"))
 
     def release(self) -> None:
         if self.owner is not None:
@@ -192,6 +190,7 @@ class SqliteStore:
         if self.owner is not None:
             self.owner.leave()
             self.owner = None
+            sweep(self.path)
         self.db.close()
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -228,9 +227,31 @@ PRAGMA user_version = {VERSION};
 
 CLAIM = f"""
 UPDATE cases SET owner = ?, fence = fence + 1
-WHERE seq = (SELECT seq FROM cases WHERE outcome IS NULL AND owner IS NULL ORDER BY seq LIMIT 1)
+WHERE seq = (
+    SELECT seq FROM cases WHERE outcome IS NULL AND owner IS NULL AND seq IN wanted ORDER BY seq LIMIT 1
+)
 RETURNING {KEY}, fence
 """
+
+
+def begin_file(path: Path) -> None:
+    """An empty store, whole or not at all, though other processes do the same at once."""
+    import apsw
+
+    made = path.with_name(f"{path.name}-new-{os.getpid()}")
+    made.unlink(missing_ok=True)
+    try:
+        db = apsw.Connection(str(made))
+        db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        db.execute(f"BEGIN; {SCHEMA} COMMIT")
+        db.close()
+        if path.exists() and not path.stat().st_size:
+            made.replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(made, path)
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def same_settings(held: Mapping[str, Value], asked: Mapping[str, Value], where: str) -> None:
