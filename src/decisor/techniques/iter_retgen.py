@@ -73,6 +73,6 @@ $question
 
 # Form of your reply
 Thought: a few sentences with every name and fact that leads to the answer
-Because: the ids of the passages the answer rests on, like [o1.r3]
+Because: the ids of the passages that tell the answer, like [o1.r3], or none where it is your guess
 Final answer: as few words as possible, and nothing else
 """)

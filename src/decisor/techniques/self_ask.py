@@ -57,7 +57,8 @@ class SelfAsk:
     def prompt(self, story: Story, asked: list[Asked], next_: str = "") -> str:
         lines = [f"Follow up: {question}\nIntermediate answer: {answer}" for question, answer in asked]
         so_far = "\n".join(lines) or "(nothing yet)"
-        return ASK.substitute(question=story.question, asked=so_far, next=next_ or NEXT)
+        left = self.max_steps - len(asked)
+        return ASK.substitute(question=story.question, asked=so_far, next=next_ or NEXT.substitute(left=left))
 
     def reader(self, story: Story) -> Callable[[str], str | Decision]:
         def read(reply: str) -> str | Decision:
@@ -84,13 +85,13 @@ $asked
 # Form of your reply
 $next""")
 
-NEXT = """\
-If another fact is needed, one line:
+NEXT = Template("""\
+If another fact is needed, one line ($left more can be asked; where the passages did not tell, ask in other words):
 Follow up: the question
 If the answers above are enough:
 Final answer: as few words as possible, and nothing else
 Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
-"""
+""")
 
 LAST = """\
 No more follow-up questions can be asked. Write what is best supported:

@@ -9,7 +9,7 @@ from decisor.benchmarks.case import Case
 from decisor.tools.corpus.passage import Passage
 from decisor.types import Question, Value
 
-SHORT = "Answer with as few words as possible: a name, a date, a number, or yes or no."
+SHORT = "Answer with as few words as possible: a name, a date, a number, yes or no, or a short phrase."
 YES_NO = "Answer yes or no."
 
 
