@@ -9,7 +9,8 @@ LAYERS = [
     {"types", "errors"},
     {"budget", "trace", "replies", "aio", "secrets"},
     {"run"},
-    {"lms", "tools", "techniques", "learned", "whatif"},  # side by side: none imports another
+    {"learned"},
+    {"lms", "tools", "techniques", "whatif"},  # side by side: none imports another
     {"benchmarks"},
     {"evaluation"},
     {"report"},

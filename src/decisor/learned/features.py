@@ -64,6 +64,11 @@ class Scene:
         return frozenset(map(key_of, self.evidence))
 
     @cached_property
+    def unit(self) -> float:
+        """The question's own best score: scores are counted in it, so that any retriever's scale will do."""
+        return (score_of(self.question_hits[0], 1) if self.question_hits else 1.0) or 1.0
+
+    @cached_property
     def found_by_question(self) -> frozenset[str]:
         return frozenset(map(key_of, self.question_hits[:HITS]))
 
@@ -103,23 +108,24 @@ def of_hits(scene: Scene, query: str, hits: Sequence[Record]) -> list[float]:
     if not hits:
         return [0.0] * 18
     mass = scene.rarity.mass
-    said, scores = bag(query), [score_of(record, rank) for rank, record in enumerate(hits, 1)]
+    said, unit = bag(query), scene.unit
+    scores = [score_of(record, rank) / unit for rank, record in enumerate(hits, 1)]
     known = [key_of(record) in scene.keys for record in hits]
     new = known.index(False) if False in known else len(hits) - 1
-    first, total = hits[new], mass(said) or 1e-9
+    first, total, asked = hits[new], mass(said) or 1e-9, mass(scene.asked) or 1.0
     text, title = bag(key_of(first)), bag(title_of(first))
     open_words, bridge = scene.asked - scene.held, (said & scene.held) - scene.asked
     wide = mass(title) or 1.0
     top = scores[0] or 1e-9
     return [
-        scores[0], scores[0] / total,
+        scores[0], scores[0] / total * asked,
         1 - scores[min(1, len(scores) - 1)] / top, 1 - scores[min(4, len(scores) - 1)] / top,
-        sum(known[:5]), float(known[0]), new + 1.0 if not known[new] else HITS + 1.0, scores[new] / total,
+        sum(known[:5]), float(known[0]), new + 1.0 if not known[new] else HITS + 1.0, scores[new] / total * asked,
         mass(said & text) / total, mass(title & said) / wide, mass(title & scene.asked) / wide,
         mass(title & scene.held) / wide, mass((title & scene.held) - scene.asked) / wide,
         mass(text & open_words) / (mass(open_words) or 1.0), mass(text & bridge) / (mass(bridge) or 1.0),
         float(key_of(first) in scene.found_by_question),
-        (max(scores) - min(scores)) / total, agreement(hits[:3]),
+        (max(scores) - min(scores)) / total * asked, agreement(hits[:3]),
     ]  # fmt: skip
 
 

@@ -1,0 +1,108 @@
+"""The query scorer of a plan assessor: how well will this query do, with this evidence in hand?
+
+Its target is the reciprocal rank of the first passage that is needed and not yet held (Zhu et al., "Furthest Reasoning
+with Plan Assessment", 2023, arXiv 2309.12767: trained on MRR). Features: ``features.NAMES``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from decisor.errors import SetupError
+from decisor.learned.features import NAMES, Scene, features
+from decisor.learned.trees import Trees
+from decisor.learned.words import BUCKETS, Rarity
+from decisor.types import Record, Value
+
+DEFAULT = Path(__file__).parent / "default_scorer"
+VERSION = 1
+
+
+class Scorer(Protocol):
+    """Says how good each query is; higher is better."""
+
+    def score(self, scene: Scene, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
+        """One number a query. ``hits``: what each query brought back, best first."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class QueryScorer:
+    """Predicted reciprocal ranks. ``card`` says what it was trained on and how well it did."""
+
+    trees: Trees
+    rarity: Rarity = field(default_factory=Rarity)
+    card: Mapping[str, Value] = field(default_factory=dict)
+
+    def score(self, scene: Scene, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
+        import numpy as np
+
+        if not queries:
+            return []
+        known = Scene(scene.question, scene.evidence, scene.question_hits, self.rarity)
+        rows = [features(known, query, found) for query, found in zip(queries, hits, strict=True)]
+        return [float(value) for value in self.trees.predict(np.asarray(rows, np.float32))]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Without training: the query whose best passage scores highest, and never one whose best passage is known."""
+
+    def score(self, scene: Scene, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
+        rows = [
+            dict(zip(NAMES, features(scene, query, found), strict=True))
+            for query, found in zip(queries, hits, strict=True)
+        ]
+        return [row["top"] - 10 * row["known_top"] for row in rows]
+
+
+def save(scorer: QueryScorer, folder: Path) -> None:
+    """Two files: ``trees.npz`` (arrays only) and ``card.json``. Written beside and renamed, so none is half there."""
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = scorer.trees.arrays()
+    if scorer.rarity.counts is not None:
+        arrays |= {"counts": scorer.rarity.counts, "passages": np.array(scorer.rarity.passages)}
+    card = {"version": VERSION, "features": list(NAMES), **scorer.card}
+    with (folder / "new-trees.npz").open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+    (folder / "new-card.json").write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for name in ("trees.npz", "card.json"):
+        (folder / f"new-{name}").replace(folder / name)
+
+
+@lru_cache(maxsize=4)
+def load(folder: Path = DEFAULT) -> QueryScorer:
+    """Raises SetupError where there is none, or it was made for other features."""
+    import zipfile
+
+    import numpy as np
+
+    try:
+        card = json.loads((folder / "card.json").read_text("utf-8"))
+        with np.load(folder / "trees.npz", allow_pickle=False) as held:
+            arrays = {name: held[name] for name in held.files}
+    except (OSError, ValueError, zipfile.BadZipFile, KeyError) as error:
+        raise SetupError(
+            f"There is no query scorer in {folder} ({error}): decisor train query-scorer makes one."
+        ) from error
+    if not isinstance(card, dict) or card.get("features") != list(NAMES):
+        raise SetupError(f"The query scorer in {folder} was made for other features: train it again.")
+    counts = arrays.get("counts")
+    if counts is not None and (counts.shape != (BUCKETS,) or counts.dtype.kind not in "iu"):
+        raise SetupError(f"The query scorer in {folder} is damaged: train it again.")
+    rarity = Rarity() if counts is None else Rarity(counts, int(arrays["passages"]))
+    return QueryScorer(Trees.of(arrays, len(NAMES)), rarity, card)
+
+
+def scorer_of(name: str) -> Scorer:
+    """ "" is the built-in scorer, "rule" the untrained rule, anything else a folder that training wrote."""
+    if name == "rule":
+        return Rule()
+    return load(Path(name)) if name else load(DEFAULT)
