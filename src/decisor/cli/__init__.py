@@ -23,6 +23,7 @@ COMMANDS = {
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the fence says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
+    "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decisor.aio import each
 from decisor.learned.examples import Example, State, states
@@ -35,13 +35,8 @@ class Measured:
     kinds: tuple[str, ...]
     rarity: Rarity
 
-    def of(self, groups: Sequence[int]) -> Measured:
-        """Only the candidates of some questions."""
-        import numpy as np
-
-        return self.where(np.isin(self.groups, np.asarray(groups)))
-
     def where(self, held: NDArray[np.bool_]) -> Measured:
+        """Only the candidates that ``held``, of shape (n,), says."""
         kinds = tuple(kind for kind, keep in zip(self.kinds, held, strict=True) if keep)
         return Measured(
             self.rows[held], self.ranks[held], self.groups[held], self.scenes[held], kinds, self.rarity
@@ -66,11 +61,12 @@ async def measure(
     retriever: Retriever,
     seed: int = 0,
     done: Callable[[int], None] = lambda count: None,
+    rarity: Rarity | None = None,
 ) -> Measured:
-    """Run every candidate of every state. ``done`` hears how many questions are measured."""
+    """Run every candidate of every state. ``done`` hears how many questions are measured; ``rarity`` None: counted."""
     import numpy as np
 
-    rarity = Rarity.of(f"{record.fields.get('title') or ''}\n{record.text}" for record in passages.values())
+    rarity = rarity or Rarity.of(f"{record.fields.get('title') or ''}\n{record.text}" for record in passages.values())
     wrong = [hop.answer for example in examples for hop in example.hops if hop.answer]
     finished = 0
 
@@ -134,7 +130,7 @@ def fit(data: Measured, seed: int = 0) -> QueryScorer:
     return QueryScorer(grow(data.rows, data.ranks, seed=seed), data.rarity)
 
 
-def choose(data: Measured, scores: NDArray[np.float64]) -> Chosen:
+def choose(data: Measured, scores: NDArray[np.floating[Any]]) -> Chosen:
     """What a scorer's choice is worth in each state of two candidates or more. ``scores`` of shape (n,)."""
     import numpy as np
 

@@ -1,0 +1,105 @@
+"""``decisor train``: what is learned from data, and saved without pickle."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from decisor.types import Record, Value
+
+if TYPE_CHECKING:
+    from decisor.learned.examples import Example
+    from decisor.learned.training import Measured
+    from decisor.learned.words import Rarity
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def root() -> None:
+    """Train what techniques learn from data."""
+
+
+@app.command("query-scorer")
+def query_scorer(
+    out: Annotated[Path, typer.Option(help="The folder to write: trees.npz and card.json.")],
+    corpus: Annotated[Path | None, typer.Option(help="Passages as JSON lines: id, title, text (.gz too).")] = None,
+    questions: Annotated[
+        Path | None, typer.Option(help="Questions as JSON lines: question, gold (ids of passages), decomposition ...")
+    ] = None,
+    generated: Annotated[bool, typer.Option(help="Train on a made-up encyclopaedia instead of your data.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the candidates and the trees.")] = 0,
+) -> None:
+    """Train the query scorer of furepa on measured retrieval ranks, and say how well it chooses on held-out questions.
+
+    decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer
+    """
+    from decisor.errors import SetupError
+    from decisor.learned.query_scorer import QueryScorer, save
+    from decisor.learned.training import fit
+    from decisor.learned.words import Rarity
+
+    if generated == bool(corpus and questions):
+        raise SetupError("Name --corpus and --questions, or --generated, and not both.")
+    examples, passages, about = made_up() if generated else read(corpus, questions)
+    if len(examples) < 10:
+        raise SetupError(f"{len(examples)} questions have their gold passages in the corpus: at least 10 are needed.")
+    measured = asyncio.run(with_progress(examples, passages, seed, Rarity() if generated else None))
+    figures = held_out(measured, seed)
+    scorer = fit(measured, seed)
+    card: dict[str, Value] = {"data": about, "questions": len(examples), "candidates": len(measured.ranks), **figures}
+    save(QueryScorer(scorer.trees, scorer.rarity, card), out)
+    for name, value in figures.items():
+        print(f"{name.replace('_', ' ')}: {value}")
+    print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}")
+
+
+def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], dict[str, Record], str]:
+    from decisor.benchmarks.qa.hops import examples
+    from decisor.tools.corpus.passage import read_passages
+
+    assert corpus and questions
+    passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in read_passages(corpus)}
+    return examples(questions, passages), passages, f"{questions.name} over {corpus.name}, {len(passages)} passages"
+
+
+def made_up() -> tuple[list[Example], dict[str, Record], str]:
+    from decisor.benchmarks.qa.generated import world
+
+    made = world()
+    return list(made.examples), dict(made.passages), f"generated, {len(made.passages)} passages"
+
+
+async def with_progress(
+    examples: list[Example], passages: dict[str, Record], seed: int, weights: Rarity | None
+) -> Measured:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from decisor.learned.training import measure
+    from decisor.tools.corpus.index import index_of
+    from decisor.tools.corpus.passage import Passage
+
+    index = index_of(Passage(id, one.text, str(one.fields.get("title") or "")) for id, one in passages.items())
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Running candidate queries", total=len(examples))
+        return await measure(examples, passages, index, seed, lambda count: bar.update(task, completed=count), weights)
+
+
+def held_out(measured: Measured, seed: int) -> dict[str, Value]:
+    """Mean reciprocal ranks on every fifth question, by a scorer that was trained on the others."""
+    from decisor.learned.training import choose, fit
+
+    out = measured.groups % 5 == 0
+    part = measured.where(out)
+    found = choose(part, fit(measured.where(~out), seed).trees.predict(part.rows))
+    return {
+        "held_out_questions": len(set(part.groups.tolist())),
+        "held_out_mrr_chosen": round(float(found.chosen.mean()), 4),
+        "held_out_mrr_first": round(float(found.first.mean()), 4),
+        "held_out_mrr_random": round(float(found.random.mean()), 4),
+        "held_out_mrr_best": round(float(found.oracle.mean()), 4),
+    }
