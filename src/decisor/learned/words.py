@@ -85,5 +85,6 @@ class Rarity:
         return sum(self.weight(word) for word in found)
 
 
+@lru_cache(maxsize=200_000)
 def bucket(word: str) -> int:
     return zlib.crc32(word.encode()) % BUCKETS

@@ -37,6 +37,7 @@ TECHNIQUES: dict[str, str] = {
     "tot": "tot:ToT",
     "lats": "lats:LATS",
     "auto": "auto:Auto",
+    "furepa": "furepa:FuRePA",
 }
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 
