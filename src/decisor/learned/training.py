@@ -125,9 +125,9 @@ def reciprocal_rank(hits: Sequence[Record], held: set[str], missing: frozenset[s
     return next((1 / rank for rank, id in enumerate(left, 1) if id in missing), 0.0)
 
 
-def fit(data: Measured, seed: int = 0) -> QueryScorer:
+def fit(data: Measured, seed: int = 0, trees: int = 300) -> QueryScorer:
     """Raises SetupError where scikit-learn is not installed."""
-    return QueryScorer(grow(data.rows, data.ranks, seed=seed), data.rarity)
+    return QueryScorer(grow(data.rows, data.ranks, trees, seed), data.rarity)
 
 
 def choose(data: Measured, scores: NDArray[np.floating[Any]]) -> Chosen:
