@@ -24,6 +24,7 @@ BENCHES: dict[str, str] = {
     "dqa": "decisor.evaluation.dqa_bench:DqaBench",
     "game24": "decisor.evaluation.game24_bench:Game24Bench",
     "webshop": "decisor.evaluation.webshop_bench:WebShopBench",
+    "toolbench": "decisor.evaluation.toolbench_bench:ToolBenchBench",
     "hotpotqa": "decisor.evaluation.qa_bench:HotpotQABench",
     "twowiki": "decisor.evaluation.qa_bench:TwoWikiBench",
     "musique": "decisor.evaluation.qa_bench:MuSiQueBench",

@@ -1,0 +1,219 @@
+"""Who answers the calls: what was recorded, a live server, or an LM that simulates. Each says who it was.
+
+StableToolBench (Guo et al., Findings of ACL 2024) answers from a cache, then live, then simulated; so does ``InOrder``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from string import Template
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from decisor.benchmarks.toolbench.functions import Api, schema, standardize
+from decisor.benchmarks.toolbench.load import Call
+from decisor.benchmarks.toolbench.statuses import FAILED, NOT_RECORDED, reply_of
+from decisor.errors import LMError
+from decisor.secrets import Secret, redact_known
+from decisor.types import LM, Message, Sampling
+
+if TYPE_CHECKING:
+    import aiohttp
+
+By = Literal["recorded", "live", "simulated", "nobody"]
+MAX_BYTES, EXAMPLES, EXAMPLE_CHARS = 1_000_000, 5, 2048
+REFUSALS = ("404", "500", "rate limit", "not authorized", "unauthorized", "authentication", "internal error")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back, and from whom."""
+
+    error: str
+    response: str
+    by: By = "nobody"
+
+
+class Answers(Protocol):
+    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
+        """None where it has nothing to say."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Answers exactly the calls that were recorded: the same API with the same arguments, 5 and "5" being the same."""
+
+    calls: Sequence[Call]
+
+    @cached_property
+    def held(self) -> dict[tuple[str, str, str], dict[str, Any]]:
+        found: dict[tuple[str, str, str], dict[str, Any]] = {}
+        for call in self.calls:
+            if (arguments := read(call.input)) is not None:
+                found.setdefault((call.category, call.tool, call.api), {})[same(arguments)] = call.output
+        return found
+
+    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
+        known = self.of(api)
+        wanted = same(arguments)
+        return Reply(*reply_of(known[wanted]), "recorded") if wanted in known else None
+
+    def of(self, api: Api) -> dict[str, Any]:
+        """What is recorded of an API, by arguments. Its names there were standardized with and without ``get_``."""
+        tool = standardize(api.tool)
+        for name in (tool, tool.removeprefix("get_")):
+            for pure in (api.pure_name, api.pure_name.removeprefix("get_"), api.pure_name[:64]):
+                if known := self.held.get((api.category, f"{name}_for_{api.category}", pure)):
+                    return known
+        return {}
+
+    async def close(self) -> None:
+        """Holds nothing open."""
+
+
+@dataclass
+class Live:
+    """A server with ToolBench's own interface. ``key`` is sent as toolbench_key, and never comes back."""
+
+    url: str
+    key: Secret = field(default_factory=lambda: Secret(""))
+    seconds: float = 15.0
+    session: aiohttp.ClientSession | None = None
+
+    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
+        import aiohttp
+
+        body = {
+            "category": api.category, "tool_name": standardize(api.tool), "api_name": api.pure_name,
+            "tool_input": json.dumps(arguments, ensure_ascii=False), "strip": "truncate",
+            "toolbench_key": self.key.reveal(),
+        }  # fmt: skip
+        if self.session is None:
+            self.session = aiohttp.ClientSession()
+        headers = {"toolbench_key": self.key.reveal()}
+        try:
+            async with (
+                asyncio.timeout(self.seconds),
+                self.session.post(self.url, json=body, headers=headers, allow_redirects=False) as reply,
+            ):
+                held = b""
+                while len(held) <= MAX_BYTES and (more := await reply.content.read(65_536)):
+                    held += more
+        except TimeoutError:
+            return Reply("Timeout error...", "", "live")
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return Reply(f"{FAILED}: {redact_known(str(error), [self.key])}", "", "live")
+        if reply.status != 200:
+            return Reply(f"{FAILED}: status {reply.status}", "", "live")
+        text = redact_known(held[:MAX_BYTES].decode("utf-8", "replace"), [self.key])
+        return Reply(*reply_of(text), "live")
+
+    async def close(self) -> None:
+        if self.session is not None:
+            await self.session.close()
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """An LM makes an answer up from the API's document and recorded examples. Marked as simulated wherever it is shown.
+
+    ``recorded`` gives the examples. The calls are the environment's: the technique's budget does not count them.
+    """
+
+    lm: LM
+    recorded: Recorded
+
+    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
+        known = list(self.recorded.of(api).items())[:EXAMPLES]
+        told = "\n".join(f"Input: {given}\nOutput: {json.dumps(output)[:EXAMPLE_CHARS]}" for given, output in known)
+        prompt = SIMULATE.substitute(
+            document=json.dumps(schema(api), ensure_ascii=False), examples=told or "(none)",
+            input=json.dumps(arguments, ensure_ascii=False),
+        )  # fmt: skip
+        try:
+            reply = await self.lm.complete([Message("user", prompt)], Sampling(max_tokens=1500))
+        except LMError as error:
+            if error.permanent:
+                raise
+            return Reply(f"{FAILED}: the simulating model did not answer", "", "simulated")
+        text = reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+        return Reply(*reply_of(text), "simulated")
+
+    async def close(self) -> None:
+        """The LM belongs to who made it."""
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """The first that has something to say; of a live server only what is an answer, if somebody follows it."""
+
+    held: Sequence[Answers]
+
+    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
+        last: Reply | None = None
+        for one in self.held:
+            reply = await one.answer(api, arguments)
+            last = reply or last
+            if reply and (reply.by != "live" or accepted(reply)):
+                return reply
+        return last or Reply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
+
+    async def close(self) -> None:
+        for one in self.held:
+            await one.close()
+
+
+def accepted(reply: Reply) -> bool:
+    """StableToolBench's check: no error, and nothing that looks like a refusal."""
+    return not reply.error and not any(word in reply.response.lower() for word in REFUSALS)
+
+
+def read(text: Any) -> dict[str, Any] | None:
+    """The arguments in an action's input; None where it is no JSON object."""
+    try:
+        value = json.loads(text, strict=False) if str(text).strip() else {}
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def same(arguments: Mapping[str, Any]) -> str:
+    """One text for arguments that are the same call.
+
+    >>> same({"b": 5, "a": " x "}) == same({"a": "x", "b": "5"})
+    True
+    """
+    return json.dumps({str(name): plain(arguments[name]) for name in sorted(arguments)}, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | str):
+        return str(value).strip()
+    if isinstance(value, Mapping):
+        return {str(name): plain(value[name]) for name in sorted(value, key=str)}
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+SIMULATE = Template("""\
+You stand in for a web API that cannot be reached. From its document, and from examples of what it returned, write what
+it would return for the input. If the input does not fit the document, return an error as the API would.
+
+Document
+$document
+
+Examples
+$examples
+
+Input
+$input
+
+Write one JSON object and nothing else: {"error": "", "response": ...}
+""")
