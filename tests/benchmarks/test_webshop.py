@@ -26,6 +26,7 @@ from decisor.evaluation.webshop_reward import COLOURS, fit
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques.iter_rag import IterRAG
+from decisor.techniques.showing import show_observation
 from decisor.trace import Trace
 from decisor.types import Action, Observation
 
@@ -129,7 +130,7 @@ def test_an_order_holds_the_options_chosen_and_names_no_reward(shop: Shop) -> No
     assert chosen.note == "Chosen so far: color: navy blue, size: s | m"
     bought = visit(env, "click[description]", "click[< Prev]", "click[Buy Now]")
     assert bought.answer == "B000000001 (color: navy blue, size: s | m)"
-    assert not re.search(r"reward|score|goal|gold|success", f"{bought} {env.describe()}", re.I)
+    assert not re.search(r"reward|score|goal|gold|success", f"{show_observation(bought)} {env.describe()}", re.I)
     after = visit(env, "search[oak]")
     assert after.error and "order is placed" in after.note
 
