@@ -1,0 +1,89 @@
+"""decisor eval: flags, suites in TOML, and what it says where something is wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from decisor.cli import run
+from evaluation.small import model
+from servers.openai_server import serve_threaded
+
+
+def test_flags_run_and_the_same_command_has_nothing_left_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[object] = []
+    with serve_threaded(lambda request: asked.append(1) or model(request)) as url:  # type: ignore[func-returns-value]
+        words = ["eval", "-b", "small", "-t", "plan_rag", "-t", "plan_rag replan=no max_steps=15", "--repeats", "2",
+                 "--lm", f"m@{url} price=1,2", "--store", str(tmp_path / "run.db"), "--limit-cases", "3"]  # fmt: skip
+        assert run(words) == 0
+        first, calls = capsys.readouterr(), len(asked)
+        assert run(words) == 0
+        assert capsys.readouterr().out == first.out and len(asked) == calls
+    lines = first.out.splitlines()
+    assert [line.split()[:6] for line in lines[1:]] == [
+        ["small", "plan_rag", "m", "4", "2", "0"],
+        ["small", "plan_rag", "replan=no", "m", "4", "2"],
+    ]
+    assert "12 of 12 cases" in first.err
+
+
+def test_a_suite_in_toml_is_run_and_flags_go_before_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve_threaded(model) as url:
+        (tmp_path / "suite.toml").write_text(
+            f'store = "kept.db"\nbenches = ["small"]\ntechniques = ["iter_rag max_steps=3"]\nmodels = ["m@{url}"]\n'
+            "cases_at_once = 2\nrepeats = 2\n\n[limits]\ncalls = 9\n"
+        )
+        assert run(["eval", str(tmp_path / "suite.toml"), "--repeats", "1", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["case"], row["technique"], row["state"]) for row in rows] == [
+        ("c0", "iter_rag max_steps=3", "right"), ("c1", "iter_rag max_steps=3", "right"),
+        ("c2", "iter_rag max_steps=3", "wrong"), ("c3", "iter_rag max_steps=3", "right"),
+    ]  # fmt: skip
+    assert (tmp_path / "kept.db").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-t", "exact"], "Name a benchmark"),
+        (["-b", "chess", "-t", "exact"], "There is no benchmark 'chess'; there is"),
+        (["-b", "small many=no", "-t", "exact"], "many is a number"),
+        (["-b", "small", "-t", "exact", "--again", "right"], "--again is crashed"),
+        (["-b", "small", "-t", "plan_rag steps=3"], "plan_rag has no steps"),
+        (["-b", "small", "-t", "plan_rag", "--lm", "none"], "plan_rag need an LM"),
+        (["-b", "small 'many"], "no name with settings"),
+        (["missing.toml"], "Cannot read the suite missing.toml"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["eval", *words]) == 2
+    error = capsys.readouterr().err
+    assert told in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("bench = []", "A suite has no bench; it has store, benches"), ("[limits]\ncall = 3", r"\[limits\] has no call"),
+    ("repeats = -1", "repeats cannot be -1"), ("seed = true", "seed cannot be True"), ("limits = 3", "keys and values"),
+    ("store = [", "Cannot read the suite"),
+])  # fmt: skip
+def test_a_suite_with_a_mistake_is_told_where_it_is(
+    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "suite.toml"
+    path.write_text(text)
+    assert run(["eval", str(path)]) == 2
+    assert told.replace("\\", "") in capsys.readouterr().err
+
+
+def test_benchmarks_are_listed_with_their_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "list", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    settings = {one["name"]: one["default"] for one in rows["dqa"]["settings"]}
+    assert settings == {
+        "data": "...", "scenario": "both", "form": "sql", "limit": None, "db": "", "tools": "database",
+    }  # fmt: skip
