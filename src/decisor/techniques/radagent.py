@@ -15,6 +15,7 @@ too. ``paper`` is the paper's setting; ``tuned`` lets each new sequence play the
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -104,7 +105,7 @@ RULES = tuple(rule.name for rule in fields(Rules))
 
 @dataclass
 class Search:
-    """One search under way."""
+    """One search under way. Comparisons take turns, so that a newcomer meets who is best then; sequences do not."""
 
     how: RadAgent
     rules: Rules
@@ -114,6 +115,7 @@ class Search:
     started: int = 0
     played: int = 0
     passed: Node | None = None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
     def of(cls, how: RadAgent, question: Question, run: Run) -> Search:
@@ -147,9 +149,10 @@ class Search:
         if self.how.check and node.answer and self.how.check(node.answer):
             self.passed = node
         for _ in range(self.rules.matches):
-            if rival := self.rival(node):
-                self.tree.need(keep + 2 * self.how.votes)
-                await self.match(node, rival)
+            async with self.turn:
+                if rival := self.rival(node):
+                    self.tree.need(keep + 2 * self.how.votes)
+                    await self.match(node, rival)
 
     def walk(self) -> Node:
         """Eq. 4 and 5: down from the root until the rejection node is drawn."""
