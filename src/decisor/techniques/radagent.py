@@ -179,7 +179,10 @@ class Search:
         self.back_up(leaf)
 
     def rival(self, leaf: Node) -> Node | None:
-        others = [node for node in self.tree.sequences if node is not leaf and node.rated]
+        """Whom a new sequence plays. Only a random rival may have the same answer: to compare those decides nothing."""
+        same = leaf.answer if self.rules.opponent != "random" else ""
+        others = [node for node in self.tree.sequences
+                  if node is not leaf and node.rated and not (same and node.answer == same)]  # fmt: skip
         if not others:
             return None
         if self.rules.opponent == "random":
