@@ -23,8 +23,8 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import musique
 from decisor.budget import Budget
 from decisor.evaluation.bench import Score
-from decisor.evaluation.qa_bench import MuSiQueBench
 from decisor.evaluation.qa_retrieval import all_recall, interleaved, recall
+from decisor.evaluation.qa_sets.musique import MuSiQueBench
 from decisor.evaluation.statistics import wilson
 from decisor.lms.http import OpenAICompatible
 from decisor.run import Run

@@ -9,19 +9,19 @@ import pytest
 from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
 from decisor.evaluation.bench import BENCHES, Bench, Score
-from decisor.evaluation.qa_bench import (
-    ArcBench,
-    HotpotQABench,
-    MuSiQueBench,
-    ParallelQABench,
-    PopQABench,
-    StrategyQABench,
-)
+from decisor.evaluation.qa_sets.arc import ArcBench
+from decisor.evaluation.qa_sets.hotpotqa import HotpotQABench
+from decisor.evaluation.qa_sets.musique import MuSiQueBench
+from decisor.evaluation.qa_sets.parallelqa import ParallelQABench
+from decisor.evaluation.qa_sets.popqa import PopQABench
+from decisor.evaluation.qa_sets.strategyqa import StrategyQABench
 from decisor.evaluation.qa_shelf import cache_folder
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
+from decisor.tools.corpus.minilm import model_folder
 from decisor.types import Action, Decision, Question
+from servers.openai_server import serve
 
 EMMA = {"id": "p1", "title": "Emma", "text": "A novel by Jane Austen."}
 JANE = {"id": "p2", "title": "Jane Austen", "text": "She was born in Steventon."}
@@ -168,3 +168,31 @@ def test_every_set_is_on_the_list_of_benchmarks_and_imports() -> None:
         found = getattr(import_module(module), kind)
         assert fields(found)[0].name == "data"
         assert found(Path()).name == name
+
+
+async def test_a_judge_adds_its_verdict_and_changes_nothing_else(musique: Path) -> None:
+    asked: list[str] = []
+
+    def judge(body: dict[str, Any]) -> str:
+        asked.append(body["messages"][-1]["content"])
+        return "It names the village.\nVerdict: correct" if "village of" in asked[-1] else "I cannot say."
+
+    async with serve(judge) as url:
+        bench = MuSiQueBench(musique, judge=f"judge@{url}")
+        long, odd = Decision("the village of Steventon"), Decision("Bath")
+        case = bench.cases()[0]
+        first, again = [await bench.score(case, long, []) for _ in range(2)]
+        unread = await bench.score(case, odd, [])
+        await bench.close()
+    assert (first.right, first.metrics["em"], first.metrics["llm_eval"]) == (False, 0, 1)
+    assert again == first and sum("village of" in text for text in asked) == 1
+    assert "llm_eval" not in unread.metrics  # unscored is no zero
+
+
+@pytest.mark.skipif(model_folder() is None, reason="the embedding model is not installed")
+async def test_the_passages_are_embedded_where_the_mode_needs_it(musique: Path) -> None:
+    bench = MuSiQueBench(musique, mode="dense", limit=1)
+    async with bench.environment(bench.cases()[0]) as env:
+        found = await env.step(Action("passages", "her birthplace"))
+    await bench.close()
+    assert [record.source for record in found.records] == ["p2"]

@@ -9,7 +9,7 @@ from decisor.aio import each
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import musique
 from decisor.evaluation.bench import Score
-from decisor.evaluation.qa_bench import MuSiQueBench
+from decisor.evaluation.qa_sets.musique import MuSiQueBench
 from decisor.lms.http import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique

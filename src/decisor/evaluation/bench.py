@@ -21,17 +21,16 @@ from decisor.trace import Event
 from decisor.types import Decision, Environment
 
 BENCHES: dict[str, str] = {
-    "dqa": "decisor.evaluation.dqa_bench:DqaBench",
     "game24": "decisor.evaluation.game24_bench:Game24Bench",
     "webshop": "decisor.evaluation.webshop_bench:WebShopBench",
     "toolbench": "decisor.evaluation.toolbench_bench:ToolBenchBench",
-    "hotpotqa": "decisor.evaluation.qa_bench:HotpotQABench",
-    "twowiki": "decisor.evaluation.qa_bench:TwoWikiBench",
-    "musique": "decisor.evaluation.qa_bench:MuSiQueBench",
-    "strategyqa": "decisor.evaluation.qa_bench:StrategyQABench",
-    "arc": "decisor.evaluation.qa_bench:ArcBench",
-    "popqa": "decisor.evaluation.qa_bench:PopQABench",
-    "parallelqa": "decisor.evaluation.qa_bench:ParallelQABench",
+    "hotpotqa": "decisor.evaluation.qa_sets.hotpotqa:HotpotQABench",
+    "twowiki": "decisor.evaluation.qa_sets.twowiki:TwoWikiBench",
+    "musique": "decisor.evaluation.qa_sets.musique:MuSiQueBench",
+    "strategyqa": "decisor.evaluation.qa_sets.strategyqa:StrategyQABench",
+    "arc": "decisor.evaluation.qa_sets.arc:ArcBench",
+    "popqa": "decisor.evaluation.qa_sets.popqa:PopQABench",
+    "parallelqa": "decisor.evaluation.qa_sets.parallelqa:ParallelQABench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
 

@@ -22,6 +22,23 @@ WORDS = {"quoted": "attributed", "own": "declared", "given": "declared"}
 """How a plan of experts calls what is one of the three kinds of attribution."""
 
 
+def exact(answer: str, case: Case) -> bool:
+    return answers.em(answer, case.gold) == 1
+
+
+def held(answer: str, case: Case) -> bool:
+    return answers.acc(answer, case.gold) == 1
+
+
+def close_to(answer: str, case: Case) -> bool:
+    return answers.near(answer, case.gold[0])
+
+
+def same(answer: str, case: Case) -> bool:
+    """For answers that were read into what gold is spelled like: a letter, yes or no."""
+    return answer == case.gold[0]
+
+
 def score(case: Case, decision: Decision, events: Sequence[Event], right: Right, said: str | None = None) -> Score:
     """``said``: the answer as it is read (a letter, yes or no); the decision's own by default.
 

@@ -1,4 +1,5 @@
-"""The corpus of a set of questions, indexed once and kept in the user's cache folder, and lent to every case."""
+"""What all cases of a set of questions share: its corpus, indexed once and kept in the user's cache folder, and a judge
+where one is named."""
 
 from __future__ import annotations
 
@@ -6,18 +7,24 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
+from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
+from decisor.evaluation.bench import Score
+from decisor.evaluation.judges.asking import judging
+from decisor.evaluation.judges.llm_eval import llm_eval
+from decisor.lms import choose
 from decisor.tools.corpus.building import build_index
 from decisor.tools.corpus.index import open_index
+from decisor.tools.corpus.minilm import MiniLM
 from decisor.tools.corpus.passage import Passage, read_passages
 from decisor.tools.corpus.store import is_index
 from decisor.tools.passages import PassagesTool
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Environment, Tool
+from decisor.types import LM, Decision, Environment, Tool
 
 Mode = Literal["bm25", "dense", "hybrid"]
 
@@ -40,6 +47,14 @@ class Settings(Protocol):
     @property
     def limit(self) -> int: ...
 
+    @property
+    def judge(self) -> str: ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    async def close(self) -> None: ...
+
 
 class Own(Protocol):
     """A loader that has passages of its own: where they are, and all of them."""
@@ -51,11 +66,14 @@ class Own(Protocol):
 
 @dataclass
 class Shelf:
-    """The one tool that all cases share, opened when the first needs it. Without passages there is no tool."""
+    """The one tool that all cases share, opened when the first needs it; without passages there is no tool. Verdicts of
+    the judge are kept, so that the same answer to the same case is judged once."""
 
     settings: Settings
     own: Own | None = None
     tools: list[Tool] | None = None
+    lm: LM | None = None
+    verdicts: dict[tuple[str, str], bool | None] = field(default_factory=dict)
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[Environment]:
@@ -68,10 +86,29 @@ class Shelf:
             self.tools = list(opened(self.settings, self.own))
         yield Toolbox(self.tools)
 
+    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
+        """With the metric ``llm_eval`` where a judge is named and could be read.
+
+        Raises:
+            SetupError: the judge that is named cannot be used.
+        """
+        if not self.settings.judge:
+            return score
+        if self.lm is None:
+            self.lm = choose.lm(self.settings.judge, os.environ)
+        key = case.id, decision.answer
+        if self.lm is not None and key not in self.verdicts:
+            self.verdicts[key] = await llm_eval(case.question.text, case.gold, decision.answer, judging(self.lm))
+        said = self.verdicts.get(key)
+        return score if said is None else replace(score, metrics={**score.metrics, "llm_eval": float(said)})
+
     async def close(self) -> None:
         for tool in self.tools or ():
             await tool.close()
         self.tools = None
+        if isinstance(self.lm, Closing):
+            await self.lm.close()
+        self.lm = None
 
 
 def opened(settings: Settings, own: Own | None) -> Iterator[Tool]:
@@ -80,24 +117,26 @@ def opened(settings: Settings, own: Own | None) -> Iterator[Tool]:
         named = Path(settings.corpus)
         if not named.exists():
             raise SetupError(f"There is no corpus {named}. Make one: decisor index SOURCE --out {named}")
-        index = indexed(named.stem, named, lambda: read_passages(named)) if named.is_file() else named
+        index = indexed(named.stem, named, lambda: read_passages(named), settings.mode) if named.is_file() else named
     elif own is not None:
         data = settings.data
-        index = indexed(settings.name, own.file(data), lambda: own.passages(data))
+        index = indexed(settings.name, own.file(data), lambda: own.passages(data), settings.mode)
     else:
         return
     yield PassagesTool(open_index(index, settings.mode), settings.limit)
 
 
-def indexed(name: str, source: Path, passages: Callable[[], Iterable[Passage]]) -> Path:
-    """The index in the cache. It is built where there is none, and updated where a file beside ``source`` changed."""
-    place = cache_folder() / "corpora" / f"{name}-{digest(str(source.resolve()))}"
+def indexed(name: str, source: Path, passages: Callable[[], Iterable[Passage]], mode: Mode) -> Path:
+    """The index in the cache. It is built where there is none, and updated where a file beside ``source`` changed. It
+    holds vectors where ``mode`` needs them."""
+    kind = "words" if mode == "bm25" else "vectors"
+    place = cache_folder() / "corpora" / f"{name}-{kind}-{digest(str(source.resolve()))}"
     files = sorted(path for path in source.parent.iterdir() if path.is_file())
     state = digest("\n".join(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files))
     noted = place.with_name(f"{place.name}.state")
     if not is_index(place) or not noted.is_file() or noted.read_text() != state:
         place.parent.mkdir(parents=True, exist_ok=True)
-        build_index(passages(), place)
+        build_index(passages(), place, embedder=None if mode == "bm25" else MiniLM.open())
         noted.write_text(state)
     return place
 

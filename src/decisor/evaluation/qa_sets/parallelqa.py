@@ -1,0 +1,45 @@
+"""ParallelQA: figures of several things, compared. Right is a number within 10 %, else an exact match (LLMCompiler)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.qa import parallelqa
+from decisor.evaluation.bench import Score
+from decisor.evaluation.qa_score import close_to, score
+from decisor.evaluation.qa_shelf import Mode, Shelf
+from decisor.trace import Event
+from decisor.types import Decision, Environment
+
+
+@dataclass(frozen=True)
+class ParallelQABench:
+    """Techniques that read passages need a ``corpus``."""
+
+    data: Path
+    corpus: str = ""
+    mode: Mode = "bm25"
+    limit: int = 10
+    judge: str = ""
+    name: str = "parallelqa"
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self)
+
+    def cases(self) -> Sequence[Case]:
+        return parallelqa.cases(self.data)
+
+    def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
+        return self.shelf.lent()
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+        return await self.shelf.judged(score(case, decision, events, close_to), case, decision)
+
+    async def close(self) -> None:
+        await self.shelf.close()

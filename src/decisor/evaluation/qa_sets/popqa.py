@@ -1,0 +1,46 @@
+"""PopQA: one fact about a thing, often a rare one. Right is an answer that contains an accepted one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.qa import popqa
+from decisor.evaluation.bench import Score
+from decisor.evaluation.qa_score import held, score
+from decisor.evaluation.qa_shelf import Mode, Shelf
+from decisor.trace import Event
+from decisor.types import Decision, Environment
+
+
+@dataclass(frozen=True)
+class PopQABench:
+    """``longtail``: only the rarely read subjects, as Self-RAG and Plan-RAG report."""
+
+    data: Path
+    corpus: str = ""
+    mode: Mode = "bm25"
+    limit: int = 10
+    longtail: bool = False
+    judge: str = ""
+    name: str = "popqa"
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self, popqa)
+
+    def cases(self) -> Sequence[Case]:
+        return popqa.cases(self.data, self.longtail)
+
+    def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
+        return self.shelf.lent()
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+        return await self.shelf.judged(score(case, decision, events, held), case, decision)
+
+    async def close(self) -> None:
+        await self.shelf.close()

@@ -1,0 +1,46 @@
+"""StrategyQA: yes-no questions whose steps are not said. Right is the first yes or no of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.qa import strategyqa
+from decisor.evaluation.bench import Score
+from decisor.evaluation.qa_metrics import yes_no
+from decisor.evaluation.qa_score import same, score
+from decisor.evaluation.qa_shelf import Mode, Shelf
+from decisor.trace import Event
+from decisor.types import Decision, Environment
+
+
+@dataclass(frozen=True)
+class StrategyQABench:
+    """``recall@10`` is the best over annotators, as released."""
+
+    data: Path
+    corpus: str = ""
+    mode: Mode = "bm25"
+    limit: int = 10
+    judge: str = ""
+    name: str = "strategyqa"
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self, strategyqa)
+
+    def cases(self) -> Sequence[Case]:
+        return strategyqa.cases(self.data)
+
+    def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
+        return self.shelf.lent()
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+        return await self.shelf.judged(score(case, decision, events, same, yes_no(decision.answer)), case, decision)
+
+    async def close(self) -> None:
+        await self.shelf.close()

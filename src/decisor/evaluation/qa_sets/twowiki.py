@@ -1,0 +1,43 @@
+"""2WikiMultiHopQA: two to four hops over Wikipedia. Right is an exact match, with other names if they are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.qa import twowiki
+from decisor.evaluation.bench import Score
+from decisor.evaluation.qa_score import exact, score
+from decisor.evaluation.qa_shelf import Mode, Shelf
+from decisor.trace import Event
+from decisor.types import Decision, Environment
+
+
+@dataclass(frozen=True)
+class TwoWikiBench:
+    data: Path
+    corpus: str = ""
+    mode: Mode = "bm25"
+    limit: int = 10
+    judge: str = ""
+    name: str = "twowiki"
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self, twowiki)
+
+    def cases(self) -> Sequence[Case]:
+        return twowiki.cases(self.data)
+
+    def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
+        return self.shelf.lent()
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+        return await self.shelf.judged(score(case, decision, events, exact), case, decision)
+
+    async def close(self) -> None:
+        await self.shelf.close()
