@@ -31,6 +31,7 @@ from report.made import Made, run
 KEPT = list(run(12))
 PAYLOADS = DATA / "security" / "web_attacks.jsonl"
 CANARY = 18999
+COLUMNS = ("source", "total", "local", "tie_right", "margin", "replans", "retrievals")
 MORE = ("</script><script>alert(1)</script>", "<!--<script>", "]]><svg/onload=alert(1)>", '" onmouseover="alert(1)',
         "__proto__", "constructor", "hidden")  # fmt: skip
 
@@ -186,7 +187,7 @@ def poisoned(value: Any, payload: str) -> Any:
         changed = {f.name: poisoned(getattr(value, f.name), payload) for f in fields(value) if f.name not in keep}
         return replace(value, **changed)
     if isinstance(value, Mapping):
-        return {payload if isinstance(key, str) else key: poisoned(item, payload) for key, item in value.items()}
+        return {payload if key in COLUMNS else key: poisoned(item, payload) for key, item in value.items()}
     return type(value)(poisoned(item, payload) for item in value)
 
 
@@ -242,6 +243,8 @@ def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path
         assert one.run("return document.documentElement.dataset.ready") == "yes"
         one.run("for (const row of document.querySelectorAll('.row')) row.click()")
         one.run("for (const fold of document.querySelectorAll('details')) fold.open = true")
+        assert one.run("return document.querySelectorAll('.story').length") == len(bad)
+        assert "<script>alert(1)</script>" in one.run("return document.getElementById('list').textContent")
         for query in ("alert", "<script>", "</script><script>"):
             one.run(f"const box = document.getElementById('text'); box.value = {json.dumps(query)};"
                     "box.dispatchEvent(new Event('input'))")  # fmt: skip
@@ -250,8 +253,6 @@ def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path
         assert one.run("return document.querySelectorAll('script:not([type])').length") == 1
         bad_nodes = "return document.querySelectorAll('img,iframe,object,form,a:not([href^=\"#\"]),style~style').length"
         assert one.run(bad_nodes) == 0
-        assert one.run("return document.querySelectorAll('.story').length") == len(bad)
-        assert "<script>alert(1)</script>" in one.run("return document.body.textContent")
         assert not asked
 
 
