@@ -27,6 +27,7 @@ from decisor.trace import Event, Trace, plain
 from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
 from report.browser import FOUND, browser
 from report.made import Made, run
+from servers.openai_server import serve_threaded
 
 KEPT = list(run(12))
 PAYLOADS = DATA / "security" / "web_attacks.jsonl"
@@ -174,6 +175,30 @@ def test_the_command_writes_every_form(tmp_path: Path, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as left:
         main(["report", str(tmp_path / "none.db")])
     assert left.value.code == 2 and not (tmp_path / "none.db").exists()
+
+
+def test_a_second_opinion_is_asked_of_a_real_endpoint_and_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[object] = []
+    store = open_store(tmp_path / "a.db")
+    store.begin({})
+    for one in run(8):
+        store.finish(one.outcome, one.events)
+    store.close()
+
+    def reply(request: object) -> str:
+        asked.append(request)
+        return "Everything was there.\nVerdict: DEEP"
+
+    with serve_threaded(reply) as url:
+        for _ in range(2):
+            with pytest.raises(SystemExit) as left:
+                main(["report", str(tmp_path / "a.db"), "--json", "--judge", f"test-model@{url}", "--judge-cases", "5"])
+            assert left.value.code == 0
+            told = json.loads(capsys.readouterr().out)["opinion"]
+            assert (told["asked"], told["read"], {said for _, said, _ in told["table"]}) == (5, 5, {"DEEP"})
+    assert len(asked) == 5
 
 
 def poisoned(value: Any, payload: str) -> Any:

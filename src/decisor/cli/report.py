@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from decisor.evaluation.outcome import Outcome
+    from decisor.evaluation.second_opinion import Agreement, Opinion
     from decisor.evaluation.store import Key, Store
     from decisor.report.document import Benchmark, Report
 
@@ -24,6 +27,8 @@ def command(
     run: Annotated[str, typer.Argument(help="The store of a run, as decisor eval keeps it (RUN.db).")],
     against: Annotated[str | None, typer.Option(help="An earlier run to compare with.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page that works offline.")] = None,
+    judge: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: a second opinion on failures.")] = None,
+    judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures at most.")] = 100,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as Markdown.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="One line for each outcome.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
@@ -40,7 +45,7 @@ def command(
         if not outcomes:
             raise SetupError(f"{run} holds no finished case yet.")
         before = None if against is None else read(against)
-        report = make(outcomes, store.about(), before)
+        report = make(outcomes, store.about(), before, opinion(store, judge, judge_cases) if judge else None)
         if html:
             write_html(report, store, html, None if before is None else {one.key: one.state for one in before})
     finally:
@@ -49,6 +54,25 @@ def command(
         print(text_of(report, markdown, csv), end="")
     elif not html:
         show(report)
+
+
+def opinion(store: Store, judge: str, most: int) -> Agreement:
+    """How far the judge agrees with the rules; its replies are kept in the store, so they are bought once."""
+    from decisor.evaluation.second_opinion import agreement, second_opinion
+    from decisor.lms.choose import lm
+
+    found = lm(judge, os.environ)
+    if found is None:
+        raise SetupError(f"{judge!r} names no LM: give --judge MODEL or MODEL@URL.")
+
+    async def ask() -> list[Opinion]:
+        try:
+            return await second_opinion(store, found, most)
+        finally:
+            if (end := getattr(found, "close", None)) is not None:
+                await end()
+
+    return agreement(asyncio.run(ask()), judge.partition("@")[0])
 
 
 def read(path: str) -> list[Outcome]:
@@ -91,16 +115,23 @@ def show(report: Report) -> None:
     """One table for each benchmark, then what is clear between techniques."""
     from rich.console import Console
 
-    console = Console(highlight=False)
+    from decisor.cli.words import one_line
+
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     for one in report.benchmarks:
         console.print(table(one, report))
         for line in remarks(one, report):
             console.print(line, markup=False)
+    if report.opinion:
+        from decisor.report.words import agreed
+
+        console.print(one_line(agreed(report.opinion), 300), markup=False)
     if report.diff:
         show_diff(report, console)
 
 
 def table(one: Benchmark, report: Report) -> Table:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
@@ -109,12 +140,12 @@ def table(one: Benchmark, report: Report) -> Table:
     from decisor.evaluation.summary import STATES
     from decisor.report.words import money, percent, short, spoken
 
-    made = Table(title=f"{one_line(one.name)}, {one.cases:,} cases", title_justify="left")
+    made = Table(title=f"{one_line(one.name)}, {one.cases:,} cases", title_justify="left", box=SIMPLE_HEAD)
     rows = [row for row in one.rows if not row.group]
     states = [state for state in STATES if state in ("right", "wrong") or any(row.states[state] for row in rows)]
-    made.add_column("technique", overflow="fold")
+    made.add_column("technique", overflow="fold", min_width=12)
     for name in ("accuracy", "95 %", *(spoken(state) for state in states), "calls", "tokens", "cost", "seconds"):
-        made.add_column(name, justify="right")
+        made.add_column(name, justify="right", no_wrap=name in ("accuracy", "95 %", "cost"))
     for row in rows:
         within = f"{100 * row.interval.low:.1f}-{100 * row.interval.high:.1f}" if row.interval else ""
         dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes

@@ -110,13 +110,13 @@ DEPTHS: Mapping[str, tuple[float, ...]] = {
 
 TOOL_FAILURES: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
     "best_of_n n=3": {"hallucinated_tool": (14.2, 25.4), "tool_call_error": (41.2, 14.8),
-                      "unavailable_tool": (2.0, None), "decision_failure": (52.5, None)},
+                      "unavailable": (2.0, None), "decision_failure": (52.5, None)},
     "bfs": {"hallucinated_tool": (18.8, 25.5), "tool_call_error": (50.8, 31.1),
-            "unavailable_tool": (2.6, None), "decision_failure": (48.6, None)},
+            "unavailable": (2.6, None), "decision_failure": (48.6, None)},
     "dfsdt": {"hallucinated_tool": (31.5, 38.9), "tool_call_error": (62.5, 41.0),
-              "unavailable_tool": (3.0, None), "decision_failure": (26.4, None)},
+              "unavailable": (3.0, None), "decision_failure": (26.4, None)},
     "radagent": {"hallucinated_tool": (42.1, 53.3), "tool_call_error": (62.3, 54.0),
-                 "unavailable_tool": (3.0, None), "decision_failure": (14.8, None)},
+                 "unavailable": (3.0, None), "decision_failure": (14.8, None)},
 }  # fmt: skip
 """Incidence and fix ratio in percent on ToolBench: RaD-Agent, table 3."""
 

@@ -17,6 +17,8 @@ from decisor.evaluation.statistics import Interval, bootstrap, deviation, pass_a
 from decisor.types import Usage
 
 STATES: tuple[State, ...] = ("right", "wrong", "over_budget", "unscored", "crashed")
+FLAGS = ("plan_fallback", "degraded")
+"""Counts that say that something went another way than planned: they are marks of a run too."""
 METRIC_ROUNDS = 4_000
 """Bootstrap rounds for a metric's mean: there may be many metrics."""
 COUNTED = frozenset({"right", "wrong", "over_budget"})
@@ -101,8 +103,7 @@ def row(part: Sequence[Outcome], group: str = "") -> Row:
         states["right"] / len(part), (states["right"] + open_) / len(part),
         metrics_of(part), counts_of(part), usage, mean(one.seconds for one in part),
         mean(one.critical for one in part),
-        tally(one.failure for one in part), tally(tag for one in part for tag in one.tags),
-        tally(tag for one in part if one.state == "right" for tag in one.tags),
+        tally(one.failure for one in part), marked(part), marked(one for one in part if one.state == "right"),
         tally(one.stopped for one in part), repeats_of(counted),
     )  # fmt: skip
 
@@ -153,6 +154,14 @@ def repeats_of(counted: Sequence[Outcome]) -> Repeats | None:
         for k in range(1, max(len(held) for held in tries.values()) + 1)
     }
     return Repeats(accuracies, mean(accuracies), deviation(accuracies), pass_at)
+
+
+def marked(part: Iterable[Outcome]) -> dict[str, int]:
+    """How many outcomes have each tag, or a count of ``FLAGS`` above 0."""
+    return tally(
+        name for one in part
+        for name in dict.fromkeys((*one.tags, *(name for name in FLAGS if one.counts.get(name))))
+    )  # fmt: skip
 
 
 def tally(names: Iterable[str]) -> dict[str, int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from decisor.evaluation.compare import Changed, Comparison, Side, against, all_pairs, changed
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.published_tables import Reported, figures_for
+from decisor.evaluation.second_opinion import Agreement
 from decisor.evaluation.summary import Row, summarise
 from decisor.report.charts import Chart, charts
 from decisor.trace import plain
@@ -54,15 +55,20 @@ class Report:
     usage: Usage
     one_model: str | None
     diff: Diff | None = None
+    opinion: Agreement | None = None
 
     def label(self, side: Side) -> str:
         return side.technique if self.one_model is not None else str(side)
 
 
 def make(
-    outcomes: Sequence[Outcome], about: Mapping[str, Value] | None = None, before: Sequence[Outcome] | None = None
+    outcomes: Sequence[Outcome],
+    about: Mapping[str, Value] | None = None,
+    before: Sequence[Outcome] | None = None,
+    opinion: Agreement | None = None,
 ) -> Report:
-    """The report of a run; ``before``: the outcomes of an earlier run to set it against."""
+    """The report of a run; ``before``: the outcomes of an earlier run to set it against; ``opinion``: how far a judge
+    agrees on its failures."""
     models = {one.model for one in outcomes}
     one_model = models.pop() if len(models) == 1 else None
     names = tuple(dict.fromkeys(one.benchmark for one in outcomes))
@@ -71,10 +77,10 @@ def make(
         usage = usage + one.usage
     report = Report(
         ", ".join(names) or "empty run", about or {}, (), tuple(outcomes), usage, one_model,
-        None if before is None else _diff(outcomes, before),
+        None if before is None else _diff(outcomes, before), opinion,
     )  # fmt: skip
     benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
-    return Report(report.title, report.about, benchmarks, report.outcomes, usage, one_model, report.diff)
+    return replace(report, benchmarks=benchmarks)
 
 
 def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchmark:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from decisor.evaluation.compare import Comparison, Side
+from decisor.evaluation.published_tables import RADAGENT, TOOL_FAILURES
+from decisor.evaluation.second_opinion import Agreement
 from decisor.evaluation.summary import Row
 from decisor.report import svg
 from decisor.report.charts import Chart
@@ -12,7 +14,7 @@ from decisor.report.document import Benchmark, Diff, Report
 from decisor.report.markup import Html, join, table, tag
 from decisor.report.palette import Palette
 from decisor.report.results import metric_cell, results
-from decisor.report.words import percent, points, probability, short, spoken
+from decisor.report.words import agreed, percent, points, probability, short, spoken
 
 PAIRED = """On the same cases: the difference in accuracy, in points, with its bootstrap interval, and p by McNemar’s
 exact test (with repeats, by flipping signs), corrected by Holm for all rows."""
@@ -137,13 +139,45 @@ def failures(one: Benchmark, report: Report) -> Html:
     return join(
         tally("What went wrong", WRONG, {side: row.failures for side, row in rows.items()}, rows),
         tally("What happened on the way", MARKS, {side: marks(row) for side, row in rows.items()}, rows, right=True),
+        published_failures() if one.name.startswith("toolbench") else "",
         tally("How runs ended", "", ended, rows) if odd else "",
     )
 
 
+def published_failures() -> Html:
+    """What RaD-Agent's paper found on the way, to stand below ours."""
+    names = list(dict.fromkeys(name for held in TOOL_FAILURES.values() for name in held))
+    lines = []
+    for technique, held in TOOL_FAILURES.items():
+        told = [(share, f", {fix:g} % right" if fix is not None else "") for share, fix in held.values()]
+        cells = (heat(share / 100, f"{share:g} %", f"of instances{more}") for share, more in told)
+        lines.append(tag("tr", tag("th", technique, " ", tag("span", "published", cls="badge"), scope="row"), *cells))
+    head = join(tag("th", "Technique"), *(tag("th", spoken(name)) for name in names))
+    source = tag("p", f"Published: {RADAGENT}, table 3 (incidence and fix ratio).", cls="note")
+    return join(table(head, join(*lines), "heat"), source)
+
+
+def opinion_section(found: Agreement) -> Html:
+    """A judge's classes beside the rules'."""
+    rules = sorted({rule for rule, _, _ in found.table})
+    said = sorted({name for _, name, _ in found.table})
+    held = {(rule, name): many for rule, name, many in found.table}
+    lines = [
+        tag("tr", tag("th", spoken(rule), scope="row"),
+            *(heat(held.get((rule, name), 0) / found.read, str(held.get((rule, name), 0)), "") for name in said))
+        for rule in rules
+    ]  # fmt: skip
+    head = join(tag("th", "By rule, and by the judge:"), *(tag("th", spoken(name)) for name in said))
+    return tag(
+        "section", tag("h2", "A second opinion on failures"), tag("p", agreed(found), cls="lead"),
+        table(head, join(*lines), "heat") if lines else "", id="opinion",
+    )  # fmt: skip
+
+
 def marks(row: Row) -> dict[str, int]:
-    """Tags but for those that have a chart."""
-    return {name: many for name, many in row.tags.items() if name not in ("SR", "MR", "none")}
+    """Tags but for those that have a chart, and those that only say again what was right."""
+    return {name: many for name, many in row.tags.items()
+            if name not in ("SR", "MR", "none") and not name.startswith("fixed:")}  # fmt: skip
 
 
 def tally(

@@ -12,7 +12,7 @@ from decisor.evaluation.compare import Comparison, Side
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.summary import STATES, Row
 from decisor.report.document import Report
-from decisor.report.words import SPACE, money, percent, points, probability, short, spoken
+from decisor.report.words import SPACE, agreed, money, percent, points, probability, short, spoken
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
 FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
@@ -34,6 +34,8 @@ def markdown(report: Report) -> str:
             lines = [(figure.technique, figure.group, spoken(figure.metric), f"{figure.value:g}", figure.source)
                      for figure in one.published]  # fmt: skip
             parts += ["### Published by others", grid(("technique", "part", "metric", "value", "source"), lines)]
+    if report.opinion:
+        parts += ["## A second opinion on failures", plain(agreed(report.opinion))]
     if report.diff:
         gained = sum(one.after == "right" for one in report.diff.changed)
         lost = sum(one.before == "right" for one in report.diff.changed)

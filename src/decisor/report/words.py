@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decisor.evaluation.second_opinion import Agreement
+
 SPACE = "\u202f"
 """A narrow space that does not break."""
 
@@ -66,3 +71,12 @@ def counted(many: int, what: str) -> str:
     ('1 case', '1,200 cases')
     """
     return f"{many:,} {what}" + ("" if many == 1 else "s")
+
+
+def agreed(found: Agreement) -> str:
+    """How far rules and judge agree, in a sentence."""
+    if found.agreed is None:
+        return f"{found.judge} was asked about {found.asked} failures; none of its replies could be read."
+    kappa = "" if found.kappa is None else f" (Cohen’s kappa {found.kappa:.2f})"
+    return (f"{found.judge} was asked about {found.asked} failures, {found.read} of its replies could be read, and "
+            f"{percent(found.agreed)} of these name the class that the rules gave{kappa}.")  # fmt: skip
