@@ -21,6 +21,7 @@ from decisor.trace import Event
 from decisor.types import Decision, Environment
 
 BENCHES: dict[str, str] = {
+    "dqa": "decisor.evaluation.dqa_bench:DqaBench",
     "game24": "decisor.evaluation.game24_bench:Game24Bench",
     "webshop": "decisor.evaluation.webshop_bench:WebShopBench",
     "toolbench": "decisor.evaluation.toolbench_bench:ToolBenchBench",
