@@ -16,6 +16,8 @@ from decisor.types import Usage
 
 T = TypeVar("T")
 LONGEST_GATE = 3600.0
+LONG_WAIT = 120.0
+"""A wait that was asked for and is longer ends a whole run, which can be gone on with later."""
 LOOK_AGAIN = 0.2
 
 
@@ -104,7 +106,8 @@ class Retries:
             if self.opens_at >= ends:
                 why = f"The last {self.faults} calls failed. {self.why}" if broken else self.why
                 raise LMError(f"Not asked for another {self.opens_at - now:.0f} s, which is longer than this call may "
-                              f"take. {why}", "server" if broken else "rate")  # fmt: skip
+                              f"take. {why}", "server" if broken else "rate",
+                              permanent=self.opens_at - now > LONG_WAIT)  # fmt: skip
             wait = max(self.opens_at - now, LOOK_AGAIN if broken else 0.0)
             await asyncio.sleep(wait + random.uniform(0, min(1.0, wait)))
 
@@ -123,7 +126,7 @@ class Retries:
             self.why = str(failed)
             if now + failed.after >= ends:
                 raise LMError(f"{failed} It asks to wait {failed.after:.0f} s: longer than this call may take. "
-                              "Try again later.", failed.kind)  # fmt: skip
+                              "Try again later.", failed.kind, permanent=failed.after > LONG_WAIT)  # fmt: skip
         if tried >= self.attempts:
             raise LMError(f"{failed} Gave up after {tried} attempts.", failed.kind)
         if failed.after is not None:

@@ -1,0 +1,67 @@
+"""What each measured process has in common: its arguments, its clock, and the line that it prints.
+
+python LOOP.py BASE_URL CASES AT_ONCE DATABASE      DATABASE is '-' for none
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``database`` is '' where no queries are made."""
+
+    base_url: str
+    cases: int
+    at_once: int
+    database: str
+
+
+def asked() -> Asked:
+    url, cases, at_once, database = sys.argv[1:5]
+    return Asked(url, int(cases), int(at_once), "" if database == "-" else database)
+
+
+def read_only(path: str) -> Callable[[str], str]:
+    """How a peer's tool usually queries: a connection of its own, read-only, rows as text."""
+
+    def sql(text: str) -> str:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return str(db.execute(text).fetchall())
+        finally:
+            db.close()
+
+    return sql
+
+
+def rss_mb() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+async def in_waves(one: Callable[[int], Coroutine[Any, Any, int]], cases: int, at_once: int) -> list[int]:
+    """Calls made by each case, ``at_once`` at a time."""
+    import asyncio
+
+    gate = asyncio.Semaphore(at_once)
+
+    async def gated(number: int) -> int:
+        async with gate:
+            return await one(number)
+
+    return await asyncio.gather(*map(gated, range(cases)))
+
+
+def report(calls: int, began: float, cpu: float, **more: Any) -> None:
+    """``began`` and ``cpu``: of the clocks, before."""
+    seconds, used = time.perf_counter() - began, time.process_time() - cpu
+    print(json.dumps({"calls": calls, "seconds": seconds, "cpu": used, "rss_mb": rss_mb(), **more}), flush=True)
