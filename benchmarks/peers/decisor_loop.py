@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 
-from peers.measuring import Asked, asked, report
-
 from decisor.aio import each
 from decisor.budget import Budget, Limits
 from decisor.lms.http import OpenAICompatible
@@ -16,6 +14,7 @@ from decisor.tools.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace import Trace
 from decisor.types import Question
+from peers.measuring import Asked, asked, report
 
 QUESTION = Question("Which good is the cheapest?", "Prices are in pounds.")
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -44,8 +45,7 @@ def read_only(path: str) -> Callable[[str], str]:
 
 
 def rss_mb() -> float:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
 async def in_waves(one: Callable[[int], Coroutine[Any, Any, int]], cases: int, at_once: int) -> list[int]:

@@ -1,6 +1,8 @@
 """The worker process: one statement at a time, killed at its limits, and it comes back."""
 
 import asyncio
+import os
+import signal
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -72,8 +74,8 @@ async def test_a_cancelled_query_does_not_answer_the_next_one(worker: Worker) ->
 async def test_a_worker_that_dies_is_replaced(worker: Worker) -> None:
     await worker.start()
     assert worker.child is not None
-    worker.child.kill()
-    await worker.child.wait()
+    os.kill(worker.child.pid, signal.SIGKILL)
+    await worker.child.gone
     assert (await worker.run("SELECT 3")).rows == ((3,),)
 
 
@@ -107,3 +109,35 @@ async def test_a_missing_file_is_one_line_for_the_person_and_is_not_made(tmp_pat
 async def test_an_unknown_engine_is_told() -> None:
     with pytest.raises(SetupError, match="no engine 'oracle'"):
         await Worker("oracle", "oracle://x").start()
+
+
+async def test_a_query_that_is_stopped_takes_none_of_those_behind_it_along(worker: Worker) -> None:
+    await worker.start()
+    asking = [asyncio.ensure_future(worker.run(FOREVER, caps=Caps(seconds=0.3)))]
+    asking += [asyncio.ensure_future(worker.run(f"SELECT {n}")) for n in range(40)]
+    first, *tables = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(first, ToolError) and "more than 0.3 s" in str(first)
+    assert [table.rows[0][0] for table in tables if not isinstance(table, BaseException)] == list(range(40))
+
+
+async def test_queries_that_nobody_waits_for_any_more_leave_the_line(worker: Worker) -> None:
+    await worker.start()
+    left = [asyncio.ensure_future(worker.run(FOREVER)) for _ in range(30)]
+    await asyncio.sleep(0.1)
+    for task in left:
+        task.cancel()
+    assert (await worker.run("SELECT 7")).rows == ((7,),)
+    assert all(
+        isinstance(result, asyncio.CancelledError) for result in await asyncio.gather(*left, return_exceptions=True)
+    )
+
+
+async def test_a_crash_is_told_to_the_one_that_ran(worker: Worker) -> None:
+    await worker.start()
+    assert worker.child is not None
+    asking = [asyncio.ensure_future(worker.run(FOREVER)), asyncio.ensure_future(worker.run("SELECT 8"))]
+    await asyncio.sleep(0.1)
+    os.kill(worker.child.pid, signal.SIGKILL)
+    first, second = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(first, ToolError) and "crashed" in str(first)
+    assert not isinstance(second, BaseException) and second.rows == ((8,),)

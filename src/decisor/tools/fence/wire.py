@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 from decisor.tools.fence.engine import Caps
 from decisor.types import Table
 
 HEAD = struct.Struct(">I")
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def pack(frame: dict[str, Any]) -> bytes:
     """Lone surrogates become question marks: what a database holds must never break the pipe."""
-    body = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    body = ENCODER.encode(frame).encode("utf-8", "replace")
     return HEAD.pack(len(body)) + body
 
 
@@ -34,6 +36,7 @@ def send(pipe: BinaryIO, frame: dict[str, Any]) -> None:
     pipe.flush()
 
 
+@lru_cache(maxsize=256)
 def caps_to(caps: Caps) -> dict[str, Any]:
     return asdict(caps)
 
