@@ -53,7 +53,7 @@ class Guard:
             )
         for node in tree.walk():
             self._node(node)
-        return str(tree.sql(dialect=self.dialect, comments=False))
+        return str(tree.sql(dialect=self.dialect, comments=False, copy=False))
 
     def _parse(self, text: str) -> Any:
         import sqlglot
