@@ -106,7 +106,7 @@ class Run:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(want, used)
-        self.trace.add("lm", self.span_id, model=reply.model or self.lm.name, messages=list(messages),
+        self.trace.add("lm", self.span_id, model=reply.model or self.lm.name, messages=messages,
                        texts=reply.texts, finish=reply.finish, usage=used, since=since,
                        replayed=reply.replayed)  # fmt: skip
         return reply

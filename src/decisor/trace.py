@@ -1,6 +1,7 @@
 """What happened: append-only events with a parent. The file, the story, the page and the report all read these.
 
 A trace file holds one JSON object a line: id, parent, kind, at (seconds since the run began), and the event's data.
+The messages of a prompt are a list, or an object that says what they add to the prompt of an earlier event.
 A torn last line (power loss, kill -9) is skipped by the reader.
 """
 
@@ -9,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from decisor.errors import SetupError
-from decisor.types import Decision, Evidence, Figure, Observation, Option, Ranking, Record, Replan
+from decisor.talk import Prompt, Talk, retold
+from decisor.types import Decision, Evidence, Figure, Message, Observation, Option, Ranking, Record, Replan
 
 Kind = Literal["run", "span", "plan", "replan", "lm", "action", "observation", "decision", "note"]
 
@@ -33,6 +35,8 @@ class Event:
 
 def plain(value: Any) -> Any:
     """Dataclasses, tuples and mappings as what JSON can hold."""
+    if isinstance(value, Prompt):
+        return [{"role": message.role, "content": message.content} for message in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -42,14 +46,23 @@ def plain(value: Any) -> Any:
     return value
 
 
-def event_of(row: Mapping[str, Any]) -> Event:
-    """From what a line of a trace holds. Raises KeyError or TypeError where it is no event."""
-    return Event(row["id"], row["parent"], row["kind"], row["at"], row["data"])
+def events_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
+    """From what the lines of one trace hold, with every prompt whole. Raises KeyError, TypeError or IndexError where
+    one is no event, or builds on one that is not there."""
+    prompts: dict[int, tuple[Message, ...]] = {}
+    for row in rows:
+        data = row["data"]
+        if row["kind"] == "lm" and "messages" in data:
+            whole = prompts[row["id"]] = retold(data["messages"], prompts)
+            data = {**data, "messages": [{"role": one.role, "content": one.content} for one in whole]}
+        yield Event(row["id"], row["parent"], row["kind"], row["at"], data)
 
 
 def line_of(event: Event) -> str:
-    data = json.dumps(plain(event), ensure_ascii=False, default=str)
-    return data.encode("utf-8", "replace").decode() + "\n"
+    messages = event.data.get("messages")
+    data = {**event.data, "messages": messages.told()} if isinstance(messages, Prompt) else event.data
+    row = {"id": event.id, "parent": event.parent, "kind": event.kind, "at": event.at, "data": plain(data)}
+    return json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "replace").decode() + "\n"
 
 
 @dataclass(slots=True)
@@ -60,10 +73,14 @@ class Trace:
     listeners: list[Callable[[Event], None]] = field(default_factory=list)
     file: TextIO | None = None
     began: float = field(default_factory=time.monotonic)
+    talk: Talk = field(default_factory=Talk)
 
     def add(self, kind: Kind, parent: int = 0, **data: Any) -> int:
         """Append and return the event's id (1, 2, ...)."""
-        event = Event(len(self.events) + 1, parent, kind, round(time.monotonic() - self.began, 6), data)
+        number = len(self.events) + 1
+        if "messages" in data:
+            data["messages"] = self.talk.prompt(data["messages"], parent, number)
+        event = Event(number, parent, kind, round(time.monotonic() - self.began, 6), data)
         self.events.append(event)
         if self.file is not None:
             self.file.write(line_of(event))
@@ -85,15 +102,19 @@ def read_trace(path: Path) -> list[Event]:
         raise SetupError(
             f"Cannot read the trace {path}: {error}. Make one with: decisor ask ... --trace FILE"
         ) from error
-    events = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            events.append(event_of(json.loads(line)))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            if number == len(lines):
-                break  # no newline: torn by a crash while it was written
+    number, events = 0, []
+
+    def rows() -> Iterator[Any]:
+        nonlocal number
+        for number, line in enumerate(lines, 1):  # noqa: B007 - for the complaint
+            if line.strip():
+                yield json.loads(line)
+
+    try:
+        for event in events_of(rows()):
+            events.append(event)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        if number < len(lines):  # without a newline it was torn by a crash while it was written
             raise SetupError(f"{path}, line {number}, is not a trace event. Is this a file of --trace?") from error
     return events
 

@@ -18,7 +18,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.owners import Owner, living, sweep
 from decisor.evaluation.store import Claim, Key, StoreError, Task, completion_of, outcome_of, to_json
-from decisor.trace import Event, event_of, line_of
+from decisor.trace import Event, events_of, line_of
 from decisor.types import Completion, Usage, Value
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class SqliteStore:
         find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
         row = next(iter(self._rows(find, key)), None)
         lines = zlib.decompress(row[0]).decode().split("\n") if row else []
-        return [event_of(json.loads(line)) for line in lines if line]
+        return list(events_of(json.loads(line) for line in lines if line))
 
     def reply(self, key: str) -> Completion | None:
         rows = self._rows("SELECT body FROM replies WHERE key = ? AND usable ORDER BY seq LIMIT 1", (key,))

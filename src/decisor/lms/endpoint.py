@@ -29,7 +29,7 @@ CONNECT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers with names in lower case, and the decoded body."""
+    """Status, headers by names in any case, and the decoded body."""
 
     status: int
     headers: Mapping[str, str]
@@ -119,8 +119,7 @@ class Endpoint:
             async with self._opened().post(
                 self.url, data=payload, headers=headers, allow_redirects=False, proxy=self.proxy
             ) as response:
-                seen = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(response.status, seen, await self._body(response))
+                return Answer(response.status, response.headers, await self._body(response))
         except LMError as error:  # of its body
             error.used = sent(payload)
             problem = error

@@ -10,6 +10,9 @@ from decisor.types import Observation, Record, Replan, Step, Value
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f|\"\[\]\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 MAX_CHARS = 24_000
+MOST_WRITTEN = 1024
+WRITTEN: dict[tuple[int, int], tuple[Sequence[Record], tuple[Sequence[str], int]]] = {}
+"""By the identity of records, which are held with it so that it stays theirs."""
 
 
 def show_value(value: Value) -> str:
@@ -20,12 +23,29 @@ def show_value(value: Value) -> str:
     """
     if isinstance(value, str) and PLAIN.fullmatch(value) and value == value.strip():
         return value
+    if value is None or type(value) in (int, float, bool):
+        return json.dumps(value)  # with its own encoder, which is made once
     return json.dumps(value, ensure_ascii=isinstance(value, str) and not value.isprintable(), default=str)
 
 
-def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple[list[str], int]:
+def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple[Sequence[str], int]:
     """Rows under a header that is repeated where the columns change; passages as text after their id. Also how many
-    of the records fitted in."""
+    of the records fitted in.
+
+    A loop shows its history with every call: what was written for the same records is kept for a while.
+    """
+    key = id(records), max_chars
+    if (kept := WRITTEN.get(key)) is not None and kept[0] is records:
+        return kept[1]
+    if len(WRITTEN) >= MOST_WRITTEN:
+        WRITTEN.clear()
+    written = write_records(records, max_chars)
+    if written[1] == len(records):  # so what is held is no larger than what is shown
+        WRITTEN[key] = records, written
+    return written
+
+
+def write_records(records: Sequence[Record], max_chars: int) -> tuple[list[str], int]:
     lines: list[str] = []
     header: tuple[str, ...] = ()
     size = 0
@@ -55,7 +75,8 @@ def shown_records(steps: Sequence[Step]) -> dict[str, Record]:
 
 def show_observation(observation: Observation) -> str:
     """The observation as the model reads it. What is cut is said."""
-    lines, fitted = show_records(observation.records)
+    shown, fitted = show_records(observation.records)
+    lines = list(shown)
     if fitted < len(observation.records):
         more = len(observation.records) - fitted
         lines.append(f"({more} more rows are not shown: ask for fewer rows or columns.)")

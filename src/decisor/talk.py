@@ -1,0 +1,135 @@
+"""Prompts of one conversation, each kept as what it adds to an earlier one.
+
+A loop sends its whole history with every call, so keeping every prompt whole would grow with the square of its length.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+from decisor.types import Message
+
+LINKS = 32
+"""After so many prompts that build on each other one is kept whole, so that reading any is quick."""
+WORTH = 100
+"""Characters that must be alike for one to be kept as what it adds."""
+SPANS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Prompt(Sequence[Message]):
+    """Reads like the list of its messages.
+
+    ``event``: the number of its event. It begins with ``same`` messages of ``before``; of the message after those, the
+    first ``start`` and the last ``end`` characters are as there, and ``new`` begins with what is between. Without
+    ``before``, ``new`` is all.
+    """
+
+    event: int
+    new: tuple[Message, ...]
+    before: Prompt | None = None
+    same: int = 0
+    start: int = 0
+    end: int = 0
+
+    def whole(self) -> tuple[Message, ...]:
+        links: list[Prompt] = []
+        at = self
+        while at.before is not None:
+            links.append(at)
+            at = at.before
+        messages = at.new
+        for link in reversed(links):
+            messages = joined(messages, link.new, link.same, link.start, link.end)
+        return messages
+
+    @overload
+    def __getitem__(self, at: int) -> Message: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Message]: ...
+    def __getitem__(self, at: int | slice) -> Message | Sequence[Message]:
+        return self.whole()[at]
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.whole())
+
+    def __len__(self) -> int:
+        return self.same + len(self.new)
+
+    def told(self) -> Any:
+        """For a line of a trace file: a list of messages, or an object that names the event it builds on."""
+        new = [{"role": message.role, "content": message.content} for message in self.new]
+        if self.before is None:
+            return new
+        return {"since": self.before.event, "same": self.same, "start": self.start, "end": self.end, "new": new}
+
+
+@dataclass(slots=True)
+class Talk:
+    """The last prompt of each of the latest spans, whole, to compare the next one with."""
+
+    last: OrderedDict[int, tuple[Prompt, tuple[Message, ...], int]] = field(default_factory=OrderedDict)
+
+    def prompt(self, messages: Sequence[Message], span: int, event: int) -> Prompt:
+        """``messages`` as what they add to the last prompt of their span."""
+        whole = tuple(messages)
+        before, earlier, links = self.last.pop(span, (None, (), 0))
+        made = Prompt(event, whole)
+        if before is not None and links < LINKS:
+            made = adding(event, whole, before, earlier)
+        self.last[span] = made, whole, links + 1 if made.before else 0
+        if len(self.last) > SPANS:
+            self.last.popitem(last=False)
+        return made
+
+
+def adding(event: int, whole: tuple[Message, ...], before: Prompt, earlier: tuple[Message, ...]) -> Prompt:
+    same = 0
+    while same < min(len(whole), len(earlier)) and whole[same] == earlier[same]:
+        same += 1
+    new, start, end = whole[same:], 0, 0
+    if new and same < len(earlier) and earlier[same].role == new[0].role:
+        here, there = new[0].content, earlier[same].content
+        start = alike(here, there, False)
+        end = min(alike(here, there, True), len(here) - start, len(there) - start)
+        new = (Message(new[0].role, here[start : len(here) - end]), *new[1:])
+    if start + end + sum(len(message.content) for message in whole[:same]) < WORTH:
+        return Prompt(event, whole)
+    return Prompt(event, new, before, same, start, end)
+
+
+def joined(earlier: Sequence[Message], new: Sequence[Message], same: int, start: int, end: int) -> tuple[Message, ...]:
+    """The messages of a prompt that was kept as what it adds to ``earlier``."""
+    if not (start or end):
+        return (*earlier[:same], *new)
+    there = earlier[same].content
+    first = Message(new[0].role, there[:start] + new[0].content + there[len(there) - end :])
+    return (*earlier[:same], first, *new[1:])
+
+
+def alike(one: str, other: str, at_the_end: bool) -> int:
+    """How many characters both begin with, or end with.
+
+    >>> alike("step 1, step 2", "step 1, and", False), alike("a line.", "no line.", True)
+    (8, 6)
+    """
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if at_the_end:
+            equal = one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]
+        else:
+            equal = one[low:middle] == other[low:middle]
+        low, high = (middle, high) if equal else (low, middle - 1)
+    return low
+
+
+def retold(told: Any, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
+    """The messages that a line of a trace file holds or builds. Raises KeyError or TypeError where it holds none."""
+    if isinstance(told, Mapping):
+        new = [Message(**message) for message in told["new"]]
+        return joined(earlier[told["since"]], new, told["same"], told["start"], told["end"])
+    return tuple(Message(**message) for message in told)
