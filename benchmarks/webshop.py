@@ -11,6 +11,7 @@ import os
 import random
 import resource
 import statistics
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.webshop.bm25 import build
 from decisor.benchmarks.webshop.pages import clickable
 from decisor.benchmarks.webshop.products import load_products
-from decisor.benchmarks.webshop.shop import Shop, WebShop, indexed, open_shop
+from decisor.benchmarks.webshop.shop import Shop, WebShop, open_shop
+from decisor.benchmarks.webshop.stock import indexed, keep, kept
 from decisor.benchmarks.webshop.terms import terms
 from decisor.types import Action
 
@@ -60,8 +61,7 @@ async def walk(shop: Shop, steps: int = 5000) -> dict[str, list[float]]:
 
 
 def ranks(shop: Shop, find: Callable[[str], Sequence[int]]) -> str:
-    place = {item.asin: number for number, item in enumerate(shop.products)}
-    found = [(place[goal.asin], list(find(goal.text.lower()))) for goal in shop.goals[:500]]
+    found = [(shop.stock.number(goal.asin), list(find(goal.text.lower()))) for goal in shop.goals[:500]]
     at = [hits.index(gold) if gold in hits else -1 for gold, hits in found]
     return f"first {at.count(0)}, in ten {sum(0 < one < 10 for one in at)} more, missing {at.count(-1)}"
 
@@ -129,13 +129,13 @@ def main() -> None:
         return
     before = peak_mb()
     seconds, shop = timed(open_shop, given.folder)
-    size = f"{len(shop.products):,} products, {len(shop.goals):,} goals"
+    size = f"{len(shop.stock):,} products, {len(shop.goals):,} goals"
     print(f"{size}: loaded in {seconds:.2f} s, {peak_mb() - before:.0f} MB")
     took = asyncio.run(walk(shop))
     for kind, times in [*took.items(), ("step", took["search"] + took["click"])]:
         slow = sorted(times)[int(0.99 * len(times))]
         print(f"{kind:7} {milli(times)} ms median, {1000 * slow:.3f} ms at 99 %, {len(times)} times")
-    texts = [indexed(item) for item in shop.products]
+    texts = [indexed(shop.stock[number]) for number in range(len(shop.stock))]
     queries = [goal.text.lower() for goal in shop.goals[:500]]
     ours = [timed(shop.index.find, query, 50)[0] for query in queries]
     print(f"ours   {ranks(shop, lambda query: shop.index.find(query, 50))}; {milli(ours)} ms")
@@ -152,12 +152,19 @@ def main() -> None:
 
 
 def grown(folder: Path, times: int) -> None:
-    before = peak_mb()
-    items = load_products(folder)
-    copies = [replace(item, asin=f"{item.asin}{number}") for number in range(times) for item in items]
-    seconds, index = timed(build, (indexed(item) for item in copies), terms)
-    print(f"{len(copies):,} products: index {seconds:.1f} s, {len(index.parts):,} entries, {peak_mb() - before:.0f} MB")
-    print(f"search: {milli([timed(index.find, item.title, 50)[0] for item in items[:200]])} ms median")
+    """A shop of many copies, made and kept on disk, then opened."""
+    before, items = peak_mb(), list(load_products(folder))
+    copies = (replace(item, asin=f"{item.asin}{number}") for number in range(times) for item in items)
+    with tempfile.TemporaryDirectory() as place:
+        seconds, _ = timed(keep, copies, Path(place) / "kept")
+        size = sum(path.stat().st_size for path in (Path(place) / "kept").iterdir()) / 2**20
+        told = f"made in {seconds:.1f} s, {peak_mb() - before:.0f} MB more, {size:.0f} MB on disk"
+        print(f"{times * len(items):,} products: {told}")
+        seconds, (stock, index) = timed(kept, Path(place) / "kept")
+        print(f"opened in {seconds:.2f} s")
+        found = [timed(index.find, item.title, 50)[0] for item in items[:300]]
+        looked = [timed(stock.__getitem__, number)[0] for number in range(0, len(stock), max(1, len(stock) // 1000))]
+        print(f"search {milli(found)} ms median, a product {milli(looked)} ms")
 
 
 def milli(seconds: Sequence[float]) -> str:

@@ -19,11 +19,13 @@ from decisor.benchmarks.webshop.goals import SPLITS, Goal, Kind, Split
 from decisor.benchmarks.webshop.shop import ORDER, Shop, WebShop, open_shop, order_text
 from decisor.errors import SetupError
 from decisor.evaluation.bench import Score
+from decisor.evaluation.qa_shelf import cache_folder, digest
 from decisor.evaluation.webshop_nouns import nouns
 from decisor.evaluation.webshop_reward import Fit, fit
 from decisor.trace import Event
 from decisor.types import Decision, Environment, Question, Record, Value
 
+KEPT_FROM_BYTES = 100 * 2**20
 RULES = (
     "You shop for somebody. Find the product that fits what they ask for best, choose the options they ask for, and "
     "order it with Buy Now. The answer is the order as it is confirmed: the product's id and the options chosen."
@@ -43,7 +45,7 @@ class WebShopBench:
 
     @cached_property
     def shop(self) -> Shop:
-        return open_shop(self.data, self.goals, self.seed)
+        return open_shop(self.data, self.goals, self.seed, keep_in(self.data))
 
     def cases(self) -> Sequence[Case]:
         numbered = list(enumerate(self.shop.goals))[SPLITS[self.split]]
@@ -55,7 +57,7 @@ class WebShopBench:
 
     def case(self, number: int, goal: Goal) -> Case:
         wanted = {option[0]: option[1] for option in goal.options if isinstance(option, tuple)}
-        item = self.shop.by_asin[goal.asin]
+        item = self.shop.item(goal.asin)
         facts: dict[str, Value] = {"number": number, "asin": goal.asin, "attributes": goal.attributes,
                                    "options": goal.options, "price_limit": goal.price_limit}  # fmt: skip
         return Case(str(number), Question(goal.text, RULES), (order_text(goal.asin, wanted),), item.category, facts)
@@ -84,13 +86,23 @@ class WebShopBench:
         asin, options = str(order.fields["asin"]), order.fields["options"]
         taken = {name: str(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
         shop = self.shop
-        return fit(shop.by_asin[asin], taken, shop.prices[asin], goal, shop.by_asin[goal.asin], nouns()[1])
+        item = shop.item(asin)
+        return fit(item, taken, shop.price(item), goal, shop.item(goal.asin), nouns()[1])
 
     async def close(self) -> None:
         """Holds nothing open."""
 
 
 NOTHING = Fit(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def keep_in(folder: Path) -> Path | None:
+    """Where a shop with many products is kept between runs: by the files it is made from. None for a small one."""
+    files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    if sum(path.stat().st_size for path in files) < KEPT_FROM_BYTES:
+        return None
+    state = [f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files]
+    return cache_folder() / "webshop" / digest("\n".join(state))
 
 
 def ordered(events: Sequence[Event]) -> list[Record]:

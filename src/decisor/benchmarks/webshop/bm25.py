@@ -12,6 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,25 +52,42 @@ class Index:
 
 def build(texts: Iterable[str], terms: Callable[[str], list[str]]) -> Index:
     numbers: dict[str, int] = {}
-    of_term, of_document, times, lengths = array("i"), array("i"), array("f"), array("i")
-    for document, text in enumerate(texts):
-        found = terms(text)
-        lengths.append(len(found))
-        for term, count in Counter(found).items():
+    of_term, times, lengths, distinct = array("i"), array("H"), array("i"), array("i")
+    for text in texts:
+        counts = Counter(terms(text))
+        lengths.append(counts.total())
+        distinct.append(len(counts))
+        for term, count in counts.items():
             of_term.append(numbers.setdefault(term, len(numbers)))
-            of_document.append(document)
-            times.append(count)
-    which, documents = np.asarray(of_term, np.int32), np.asarray(of_document, np.int32)
+            times.append(min(count, 65_535))
+    which = np.asarray(of_term, np.int32)
     order = np.argsort(which, kind="stable")
     held = np.bincount(which, minlength=len(numbers))
-    begins = np.concatenate([[0], np.cumsum(held)]).tolist()
     exact = np.asarray(lengths, np.int64)
     mean = exact.sum() / max(len(exact), 1) or 1.0
-    norms = K1 * (1 - B + B * kept_lengths(exact) / mean)
-    rarity = np.log(1 + (len(exact) - held + 0.5) / (held + 0.5))
-    often = np.asarray(times, np.float64)
-    parts = rarity[which] * often / (often + norms[documents])
-    return Index(len(exact), numbers, begins, documents[order], parts[order].astype(np.float32), terms)
+    norms = (K1 * (1 - B + B * kept_lengths(exact) / mean)).astype(np.float32)
+    rarity = np.log(1 + (len(exact) - held + 0.5) / (held + 0.5)).astype(np.float32)
+    documents = np.repeat(np.arange(len(exact), dtype=np.int32), np.asarray(distinct, np.int64))[order]
+    often = np.asarray(times, np.uint16)[order].astype(np.float32)
+    parts = np.repeat(rarity, held) * often / (often + norms[documents])
+    begins = np.concatenate([[0], np.cumsum(held)]).tolist()
+    return Index(len(exact), numbers, begins, documents, parts, terms)
+
+
+def save(index: Index, folder: Path) -> None:
+    """As files that ``load`` reads."""
+    np.save(folder / "begins.npy", np.asarray(index.begins, np.int64))
+    np.save(folder / "documents.npy", index.documents)
+    np.save(folder / "parts.npy", index.parts)
+    (folder / "terms.txt").write_text("\n".join([str(index.size), *index.numbers]), "utf-8")
+
+
+def load(folder: Path, terms: Callable[[str], list[str]]) -> Index:
+    """The entries are mapped, not read."""
+    size, *words = (folder / "terms.txt").read_text("utf-8").split("\n")
+    begins = np.load(folder / "begins.npy").tolist()
+    documents, parts = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("documents", "parts"))
+    return Index(int(size), {word: number for number, word in enumerate(words)}, begins, documents, parts, terms)
 
 
 def kept_lengths(lengths: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -38,17 +38,15 @@ class Goal:
     weight: float = 1.0
 
 
-def draw_prices(products: Sequence[Product], rng: random.Random) -> dict[str, float]:
-    """One price each, in dollars: a range is drawn from uniformly."""
-    return {
-        item.asin: item.prices[0] if len(item.prices) == 1 else rng.uniform(item.prices[0], item.prices[1])
-        for item in products
-    }
+def price_of(item: Product, seed: int) -> float:
+    """In dollars: a range is drawn from uniformly, by the product and the seed alone."""
+    low, high = item.prices[0], item.prices[-1]
+    return low if low == high else random.Random(f"{seed} {item.asin} price").uniform(low, high)
 
 
-def goals(products: Sequence[Product], prices: Mapping[str, float], kind: Kind, rng: random.Random) -> list[Goal]:
+def goals(products: Iterable[Product], kind: Kind, seed: int) -> list[Goal]:
     """In the release's order."""
-    found = [goal for item in products for goal in goals_of(item, prices[item.asin], kind, rng)]
+    found = [goal for item in products for goal in goals_of(item, kind, seed)]
     if kind == "synthetic":
         count = Counter(attribute for goal in found for attribute in goal.attributes)
         found = [
@@ -59,7 +57,8 @@ def goals(products: Sequence[Product], prices: Mapping[str, float], kind: Kind, 
     return found
 
 
-def goals_of(item: Product, price: float, kind: Kind, rng: random.Random) -> list[Goal]:
+def goals_of(item: Product, kind: Kind, seed: int) -> list[Goal]:
+    price, rng = price_of(item, seed), random.Random(f"{seed} {item.asin} limit")
     if kind == "human":
         wanted = [asked for asked in item.human if asked.attributes]
         return [human_goal(item, asked, *price_limit(price, rng)) for asked in wanted]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from decisor.benchmarks.webshop.products import Product
 
@@ -18,20 +18,39 @@ BACK, BEFORE, NEXT, BUY = "Back to Search", "< Prev", "Next >", "Buy Now"
 SEPARATOR = " [SEP] "
 
 
+class Shelf(Protocol):
+    def __getitem__(self, number: int) -> Product: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: numbers of products, best first, and where to look them up."""
+
+    numbers: tuple[int, ...] = ()
+    shelf: Shelf = field(default=(), compare=False, repr=False)
+
+    def page(self, number: int) -> tuple[Product, ...]:
+        """Ten of them; pages count from 1."""
+        return tuple(self.shelf[one] for one in self.numbers[(number - 1) * PER_PAGE : number * PER_PAGE])
+
+
+NOTHING = Found()
+
+
 @dataclass(frozen=True, slots=True)
 class View:
-    """Where a shopper is. ``found``: the products of the last search, best first; ``number`` of the results page from
-    1; ``chosen``: option values by name, kept until the shopper leaves the item."""
+    """Where a shopper is. ``found`` by the last search; ``number`` of the results page, from 1; ``chosen``: option
+    values by name, kept until the shopper leaves the item."""
 
     page: Name = "search"
-    found: tuple[Product, ...] = ()
+    found: Found = NOTHING
     number: int = 1
     item: Product | None = None
     chosen: dict[str, str] = field(default_factory=dict)
 
     @property
     def on_page(self) -> tuple[Product, ...]:
-        return self.found[(self.number - 1) * PER_PAGE : self.number * PER_PAGE]
+        return self.found.page(self.number)
 
 
 def shown(view: View, instruction: str) -> str:
@@ -45,7 +64,7 @@ def shown(view: View, instruction: str) -> str:
 
 def _middle(view: View) -> Sequence[str]:
     if view.page == "results":
-        told = f"Page {view.number} (Total results: {len(view.found)})"
+        told = f"Page {view.number} (Total results: {len(view.found.numbers)})"
         listed = [text for item in view.on_page for text in (item.asin, item.title, item.price_tag)]
         return [told, *_turns(view), *listed]
     item = view.item
@@ -60,7 +79,7 @@ def _middle(view: View) -> Sequence[str]:
 
 def _turns(view: View) -> list[str]:
     before = [BEFORE] if view.number > 1 else []
-    return [*before, NEXT] if view.number * PER_PAGE < len(view.found) else before
+    return [*before, NEXT] if view.number * PER_PAGE < len(view.found.numbers) else before
 
 
 def clickable(view: View) -> list[str]:

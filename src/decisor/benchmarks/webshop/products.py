@@ -55,8 +55,8 @@ class Product:
     human: tuple[Asked, ...] = ()
 
 
-def load_products(folder: Path) -> list[Product]:
-    """In file order, the first of each ASIN.
+def load_products(folder: Path) -> Iterator[Product]:
+    """In file order, the first of each ASIN. One at a time: the released file of 1.18 million needs 5 GB.
 
     Raises:
         SetupError: a file is missing or not of the released form.
@@ -64,15 +64,18 @@ def load_products(folder: Path) -> list[Product]:
     path = _one_of(folder, PRODUCTS)
     asked = read_json(_one_of(folder, INSTRUCTIONS))
     human = read_json(folder / HUMAN) if (folder / HUMAN).is_file() else {}
-    found: dict[str, Product] = {}
+    seen: set[str] = set()
     for row in rows(path):
         try:
             asin = row["asin"]
-            if asin not in found and asin != "nan" and len(asin) <= 10:
-                found[asin] = product(row, asked.get(asin, {}), human.get(asin, row.get("instructions", ())))
+            if asin not in seen and asin != "nan" and len(asin) <= 10:
+                seen.add(asin)
+                made = product(row, asked.get(asin, {}), human.get(asin, row.get("instructions", ())))
+            else:
+                continue
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SetupError(f"A product of {path} is not of the released form: {error!r}.") from error
-    return list(found.values())
+        yield made
 
 
 def product(row: Mapping[str, Any], asked: Mapping[str, Any], human: Sequence[Mapping[str, Any]]) -> Product:
@@ -125,7 +128,7 @@ def _options(released: Mapping[str, Any] | str | None) -> dict[str, list[str]]:
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON array or of JSON lines, one at a time: the released file of 1.18 million needs 5 GB."""
+    """The objects of a JSON array or of JSON lines, one at a time."""
     decoder = json.JSONDecoder()
     with opened(path) as file:
         held, at = file.read(CHUNK_CHARS), 0

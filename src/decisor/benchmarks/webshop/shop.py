@@ -6,15 +6,14 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from decisor.benchmarks.webshop.bm25 import Index, build
-from decisor.benchmarks.webshop.goals import Goal, Kind, draw_prices, goals
-from decisor.benchmarks.webshop.pages import FOUND, View, after_click, clickable, shown
+from decisor.benchmarks.webshop.bm25 import Index
+from decisor.benchmarks.webshop.goals import Goal, Kind, goals, price_of
+from decisor.benchmarks.webshop.pages import FOUND, Found, View, after_click, clickable, shown
 from decisor.benchmarks.webshop.products import Product, load_products
-from decisor.benchmarks.webshop.terms import terms
+from decisor.benchmarks.webshop.stock import Stock, hold, is_kept, keep, kept
 from decisor.types import Action, Observation, Record, Value
 
 RELEASED = re.compile(r"\s*(search|click)\s*\[(.+)\]\s*", re.S)
@@ -25,46 +24,46 @@ START = View()
 
 @dataclass(frozen=True)
 class Shop:
-    """What all shoppers share. ``prices``: what each product costs, in dollars, drawn once from ``seed``."""
+    """What all shoppers share. ``seed`` decides the prices of products that have a range, and the limits of goals."""
 
-    products: Sequence[Product]
+    stock: Stock
     index: Index
-    prices: dict[str, float]
     goals: Sequence[Goal]
+    seed: int = 0
 
-    @cached_property
-    def by_asin(self) -> dict[str, Product]:
-        return {item.asin: item for item in self.products}
+    def item(self, asin: str) -> Product:
+        """Raises KeyError where there is no such product."""
+        return self.stock[self.stock.number(asin)]
 
-    def find(self, keywords: str) -> tuple[Product, ...]:
+    def price(self, item: Product) -> float:
+        """What it costs, in dollars."""
+        return price_of(item, self.seed)
+
+    def find(self, keywords: str) -> Found:
         """At most 50, best first. The release's marks narrow by field: <q> query, <c> category, <a> attribute."""
         mark, _, rest = keywords.partition(" ")
-        rest = rest.strip()
         if mark in ("<q>", "<c>", "<a>"):
-            return tuple(item for item in self.products if rest in _field(item, mark))
+            return Found(tuple(self.stock.marked(mark, rest.strip())), self.stock)
         if mark == "<r>":
-            return tuple(random.Random(rest).sample(list(self.products), min(FOUND, len(self.products))))
-        return tuple(self.products[number] for number in self.index.find(keywords, FOUND))
+            size = len(self.stock)
+            return Found(tuple(random.Random(rest).sample(range(size), min(FOUND, size))), self.stock)
+        return Found(tuple(self.index.find(keywords, FOUND)), self.stock)
 
 
-def _field(item: Product, mark: str) -> tuple[str, ...]:
-    return {"<q>": (item.query,), "<c>": (item.category,)}.get(mark, item.attributes)
+def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Path | None = None) -> Shop:
+    """``keep_in``: products and index are kept there and not held in memory; made the first time.
 
-
-def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0) -> Shop:
-    """Raises SetupError where files are missing."""
-    products = load_products(folder)
-    rng = random.Random(seed)
-    prices = draw_prices(products, rng)
-    return Shop(
-        products, build((indexed(item) for item in products), terms), prices, goals(products, prices, kind, rng)
-    )
-
-
-def indexed(item: Product) -> str:
-    """What the search reads of a product."""
-    options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in item.options.items())
-    return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
+    Raises:
+        SetupError: files are missing.
+    """
+    if keep_in is None:
+        stock: Stock
+        stock, index = hold(load_products(folder))
+    else:
+        if not is_kept(keep_in):
+            keep(load_products(folder), keep_in)
+        stock, index = kept(keep_in)
+    return Shop(stock, index, goals(stock.asked(), kind, seed), seed)
 
 
 @dataclass

@@ -25,6 +25,7 @@ INNER = rf"(?<={LETTER})[.:'\u2018\u2019\u00b7\uff1a](?={LETTER})|(?<={DIGIT})[.
 WORD = re.compile(
     rf"{PICTOGRAPH}\ufe0f?|[{HAN}]|(?:[^\W\u00b2\u00b3\u00b9\u00bc-\u00be\u2044\u2070-\u2089\u2150-\u218b{HAN}]|{INNER})+"
 )
+CHUNK = re.compile(rf"{PICTOGRAPH}\ufe0f?|\w+(?:[.:'\u2018\u2019\u00b7\uff1a,;]\w+)*")
 STOPPED = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
     "to was will with"
@@ -39,7 +40,12 @@ def terms(text: str) -> list[str]:
     >>> terms("The Women's shoes, size 8.5 and US:8")
     ['women', 'shoe', 'size', '8.5', 'us', '8']
     """
-    found = (term(word) for word in WORD.findall(text))
+    found: list[str] = []
+    for chunk in CHUNK.findall(text):
+        if chunk.isascii() and chunk.isalnum():  # most are; only the others need the whole rule
+            found.append(term(chunk))
+        else:
+            found += map(term, WORD.findall(chunk))
     return [one for one in found if one]
 
 
