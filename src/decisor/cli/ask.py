@@ -30,6 +30,7 @@ def command(
     question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")] = "",
     db: Annotated[str, typer.Option("--db", metavar="URL", help="A database, such as sqlite:///shop.db.")] = "",
     graph: Annotated[str, typer.Option("--graph", metavar="URL", help="A graph, such as bolt://localhost.")] = "",
+    docs: Annotated[str, typer.Option("--docs", metavar="INDEX|FOLDER", help="Documents: see decisor index.")] = "",
     rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
     goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
     model: Annotated[Path | None, typer.Option("--model", help="A decision model, in TOML.")] = None,
@@ -57,16 +58,14 @@ def command(
             chosen.question if chosen else Question(question_text(question), read_rules(rules), goal),
             database=db or (chosen.database_url if chosen and form == "sql" else ""),
             graph=graph or (chosen.graph_url if chosen and form == "graph" else ""),
-            model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
+            docs=docs, model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
             limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace, example=chosen,
             tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         )  # fmt: skip
         if form not in ("sql", "graph"):
             raise SetupError(f"--form is sql or graph, not {form!r}.")
-        if not asked.database and not asked.graph and not asked.tools.specs:
-            raise SetupError(
-                "Which data? Name them with --db URL, --graph URL or --tools SPEC, or try --example trade."
-            )
+        if not (asked.database or asked.graph or asked.docs or asked.tools.specs):
+            raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try --example trade.")
         raise typer.Exit(quiet(asked) if as_json else shown(asked))
     except Error as error:
         if not as_json:

@@ -38,6 +38,7 @@ class Asked:
     question: Question
     database: str = ""
     graph: str = ""
+    docs: str = ""
     model_file: Path | None = None
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -160,6 +161,10 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
             from decisor.whatif.ranking import rank
 
             tools.append(WhatIfTool(find, rank))
+        if asked.docs:
+            from decisor.cli.documents import open_documents
+
+            tools.append(await open_documents(asked.docs))
         for tool in open_tools(asked.tools, [tool.name for tool in tools]):
             stack.push_async_callback(tool.close)
             tools.append(tool)

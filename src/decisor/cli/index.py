@@ -1,0 +1,172 @@
+"""``decisor index``: documents cut into passages and indexed on disk; the second time, only what changed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from decisor.cli.words import Exit, error_line, exit_of_error, one_line
+from decisor.errors import Error, SetupError, ToolError
+
+if TYPE_CHECKING:
+    from decisor.tools.corpus.building import Changes, Document, Progress
+    from decisor.tools.corpus.embedding import Embedder
+    from decisor.tools.corpus.rows import RowForm
+
+SHOWN = 20
+SOURCE = "A folder, a file (text, Markdown, HTML, PDF, JSON lines, CSV), or the URL of a database."
+
+
+def command(
+    source: Annotated[str, typer.Argument(help=SOURCE)],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the index. What is there is updated.")],
+    dense: Annotated[bool, typer.Option("--dense", help="Vectors too, by the local model.")] = False,
+    embed: Annotated[str, typer.Option("--embed", metavar="MODEL@URL", help="Vectors by an endpoint.")] = "",
+    words: Annotated[int, typer.Option("--words", min=20, max=2000, help="Words of a passage, about.")] = 100,
+    language: Annotated[str, typer.Option("--language", help="For endings and stop words; or none.")] = "english",
+    table: Annotated[list[str] | None, typer.Option("--table", help="Of a database; all unless said.")] = None,
+    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Of rows: what is the text.")] = "",
+    title: Annotated[str, typer.Option("--title", metavar="COLUMN", help="Of rows: what is the title.")] = "",
+    id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Of rows: what names them for good.")] = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Build anew, also what did not change.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+) -> None:
+    """Index documents, so that decisor ask --docs can find passages in them."""
+    try:
+        from decisor.tools.corpus.building import update
+        from decisor.tools.corpus.rows import RowForm
+        from decisor.tools.corpus.store import About
+        from decisor.tools.corpus.words import analyzer
+
+        analyzer(language)
+        embedder = chosen(dense, embed)
+        form = RowForm(text, title, id, words)
+        wanted = About(language=language, words=words)
+        with read(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
+            changes = update(documents, out, wanted, embedder, fresh, progress)
+    except (Error, ToolError) as error:
+        if not as_json:
+            raise
+        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
+        raise typer.Exit(int(exit_of_error(error))) from error
+    told: dict[str, Any] = {**asdict(changes), "index": str(out), "bytes": size_of(out)}
+    if reading is not None:
+        told |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
+    if as_json:
+        print(json.dumps(told, ensure_ascii=False))
+    else:
+        say(changes, told)
+    if not changes.passages:
+        raise typer.Exit(Exit.FAILED)
+
+
+def chosen(dense: bool, embed: str) -> Embedder | None:
+    if embed:
+        from decisor.lms.embeddings import embedder
+
+        return embedder(embed)
+    if not dense:
+        return None
+    from decisor.tools.corpus.minilm import MiniLM
+
+    return MiniLM.open()
+
+
+class read:  # noqa: N801 (used as a verb, like contextlib's)
+    """The documents of a source, and what reads them (None for a database)."""
+
+    def __init__(self, source: str, form: RowForm, tables: Sequence[str]) -> None:
+        self.source, self.form, self.tables = source, form, tables
+        self.reading: Any = None
+
+    def __enter__(self) -> tuple[Iterable[Document], Any]:
+        from decisor.tools.corpus.reading import Reading
+
+        if "://" in self.source or is_database(Path(self.source)):
+            return asyncio.run(rows_of(self.source, self.form, self.tables)), None
+        if self.tables:
+            raise SetupError(f"--table is for databases, and {self.source} is none.")
+        self.reading = Reading(Path(self.source), self.form)
+        return self.reading.documents(), self.reading
+
+    def __exit__(self, *failure: object) -> None:
+        if self.reading is not None:
+            self.reading.close()
+
+
+def is_database(path: Path) -> bool:
+    return path.suffix.lower() in (".db", ".sqlite", ".sqlite3", ".duckdb") and path.is_file()
+
+
+async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:
+    from decisor.tools.corpus.rows import table_documents
+    from decisor.tools.sql import SqlTool
+
+    tool = await SqlTool.open(url)
+    try:
+        return await table_documents(tool, tables, form)
+    finally:
+        await tool.close()
+
+
+def bar(reading: Any, quiet: bool) -> AbstractContextManager[Progress]:
+    """A bar on standard error, where that is a terminal: bytes read, documents, passages."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext(lambda key, passages: None)
+    return Bar(reading)
+
+
+class Bar:
+    """Shows what ``update`` tells of each document."""
+
+    def __init__(self, reading: Any) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+        columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+        self.reading, self.documents = reading, 0
+        self.shown = Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)
+
+    def __enter__(self) -> Progress:
+        self.shown.start()
+        self.task = self.shown.add_task("reading", total=self.reading.total if self.reading else None)
+        return self.hear
+
+    def hear(self, key: str, passages: int) -> None:
+        self.documents += 1
+        if self.documents % 50 == 1 or self.reading is None or len(self.reading.files) < 1000:
+            told = f"{self.documents:,} documents, {passages:,} new passages · {one_line(key, 40)}"
+            self.shown.update(self.task, description=told, completed=self.reading.at if self.reading else None)
+
+    def __exit__(self, *failure: object) -> None:
+        self.shown.stop()
+
+
+def say(changes: Changes, told: dict[str, Any]) -> None:
+    """What became of the documents, and what was left out."""
+    print(f"{told['index']}: {changes.passages:,} passages, {told['bytes'] / 1e6:,.1f} MB")
+    counts = {"added": changes.added, "updated": changes.updated, "deleted": changes.deleted, "kept": changes.kept}
+    print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+    if changes.unread:
+        print(f"Not read: {changes.unread:,}")
+        for key, why in changes.skipped[:SHOWN]:
+            print(f"  {one_line(key, 80)}: {one_line(why, 120)}")
+        if changes.unread > SHOWN:
+            print(f"  and {changes.unread - SHOWN:,} more (--json names the first {len(changes.skipped):,})")
+    if kinds := told.get("other_kinds"):
+        print("Left out: " + ", ".join(f"{count:,} {one_line(kind, 20)}" for kind, count in sorted(kinds.items())))
+    if outside := told.get("outside"):
+        print(f"Links that lead outside, not followed: {', '.join(one_line(name, 60) for name in outside[:SHOWN])}")
+
+
+def size_of(folder: Path) -> int:
+    return sum((Path(at) / name).stat().st_size for at, _, names in os.walk(folder) for name in names)

@@ -1,0 +1,109 @@
+"""From a folder or a file to documents: what can be read, by the ends of the names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from decisor.errors import SetupError
+from decisor.tools.corpus.building import Document
+from decisor.tools.corpus.confined import READERS, Confined
+from decisor.tools.corpus.cutting import Content, passages
+from decisor.tools.corpus.passage import Passage, stamp_of
+from decisor.tools.corpus.rows import RowForm, bad, csv_documents, json_documents
+from decisor.tools.corpus.store import is_index
+
+LARGEST = 100 * 2**20
+ROWS = {".jsonl": json_documents, ".ndjson": json_documents, ".csv": csv_documents, ".tsv": csv_documents}
+KINDS = (*READERS, *ROWS)
+
+
+@dataclass
+class Reading:
+    """A source that is being read. ``total`` and ``at`` are bytes, for a progress bar; ``strange`` counts what was
+    left out by the ends of names, ``outside`` the links that lead out of the folder or to no file."""
+
+    root: Path
+    form: RowForm = field(default_factory=RowForm)
+    total: int = 0
+    at: int = 0
+    strange: Counter[str] = field(default_factory=Counter)
+    outside: list[str] = field(default_factory=list)
+    confined: Confined = field(default_factory=Confined)
+
+    def __post_init__(self) -> None:
+        if not self.root.exists():
+            raise SetupError(f"There is nothing at {self.root}: name a folder, a file, or the URL of a database.")
+        if self.root.is_file() and kind_of(self.root) not in KINDS:
+            raise SetupError(f"{self.root} cannot be read: it ends in none of {' '.join(KINDS)}.")
+        self.files = [self.root] if self.root.is_file() else list(self._walk())
+        self.total = sum(path.stat().st_size for path in self.files)
+        self.at = 0
+
+    def documents(self) -> Iterator[Document]:
+        for path in self.files:
+            name = path.name if self.root.is_file() else path.relative_to(self.root).as_posix()
+            kind = kind_of(path)
+            if kind in ROWS:
+                yield from ROWS[kind](path, name, "" if self.root.is_file() else name, self.form)
+            else:
+                yield file_document(path, name, self.confined, self.form.words)
+            self.at += path.stat().st_size
+
+    def close(self) -> None:
+        """End the process that parses."""
+        self.confined.close()
+
+    def _walk(self) -> Iterator[Path]:
+        """Regular files in the order of their names; hidden ones and indexes are left out."""
+        real = self.root.resolve()
+        for folder, inner, names in os.walk(self.root):
+            inner[:] = sorted(one for one in inner if not one.startswith(".") and not is_index(Path(folder) / one))
+            for name in sorted(names):
+                path = Path(folder) / name
+                if name.startswith("."):
+                    continue
+                if not stat.S_ISREG(path.lstat().st_mode) and not _inside(path, real):
+                    self.outside.append(path.relative_to(self.root).as_posix())
+                elif kind_of(path) in KINDS:
+                    yield path
+                else:
+                    self.strange[path.suffix.lower() or "no ending"] += 1
+
+
+def _inside(path: Path, real: Path) -> bool:
+    """A link to a regular file within the folder."""
+    target = path.resolve()
+    return path.is_symlink() and target.is_file() and target.is_relative_to(real)
+
+
+def kind_of(path: Path) -> str:
+    """
+    >>> kind_of(Path("a/B.MD")), kind_of(Path("c.jsonl.gz")), kind_of(Path("d.txt.gz"))
+    ('.md', '.jsonl', '.gz')
+    """
+    suffix = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower()
+    return inner if suffix == ".gz" and inner in ROWS else suffix
+
+
+def file_document(path: Path, name: str, confined: Confined, words: int) -> Document:
+    """One file as one document, titled by what it says of itself, else by its name."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return bad(name, f"it is larger than {LARGEST >> 20} MB: split it")
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).digest()
+    except OSError as error:
+        return bad(name, f"it cannot be read: {error.strerror}")
+
+    def cut() -> tuple[Passage, ...]:
+        content = confined.read(kind_of(path), path)
+        return passages(name, Content(content.title or path.stem, content.blocks), words)
+
+    return Document(name, stamp_of(digest, str(words)), cut)

@@ -1,0 +1,159 @@
+"""Rows of JSON lines, CSV and database tables as documents: each is added, changed and deleted by itself."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from decisor.errors import SetupError
+from decisor.tools.corpus.building import Document
+from decisor.tools.corpus.cutting import WORDS, Block, Content, passages, size_of, tidy
+from decisor.tools.corpus.passage import Passage, stamp_of
+from decisor.tools.corpus.plain_files import Unreadable
+
+if TYPE_CHECKING:
+    from decisor.tools.sql import SqlTool
+
+LONGEST_LINE = 4 * 2**20
+MOST_ROWS = 1_000_000
+TEXTS = ("text", "contents", "content", "body", "passage", "paragraph")
+TITLES = ("title", "name", "heading")
+IDS = ("id", "_id", "docid", "pid", "key")
+WHOLE = 3
+"""A row is one passage until it is so many times as long as a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowForm:
+    """Which columns hold what; '' takes the usual names. Without a text column all columns are the text."""
+
+    text: str = ""
+    title: str = ""
+    id: str = ""
+    words: int = WORDS
+
+    def document(self, where: str, row: Mapping[str, Any]) -> Document:
+        """``where`` is put before its id, as WHERE:ID, unless it is ''. A row without an id is known by its content.
+
+        Raises:
+            Unreadable: it has no text.
+        """
+        text_name, title_name, id_name = (
+            chosen or next((name for name in usual if row.get(name) not in (None, "")), "")
+            for chosen, usual in ((self.text, TEXTS), (self.title, TITLES), (self.id, IDS))
+        )
+        title = tidy(str(row.get(title_name) or ""))
+        if text_name:
+            text = tidy(str(row.get(text_name) or "")).strip()
+        else:
+            told = (f"{name}: {plain(value)}" for name, value in row.items() if value not in (None, "", [], {}))
+            text = tidy("\n".join(told)).strip()
+        if not text:
+            raise Unreadable("it has no text")
+        stamp = stamp_of(title, text, str(self.words))
+        own = str(row[id_name]) if row.get(id_name) not in (None, "") else stamp.hex()[:12]
+        key = f"{where}:{own}" if where else own
+
+        def cut() -> tuple[Passage, ...]:
+            if size_of(text) <= WHOLE * self.words:
+                return (Passage(key, text, title),)
+            blocks = tuple(Block(part) for part in text.split("\n\n"))
+            return passages(key, Content(title, blocks), self.words)
+
+        return Document(key, stamp, cut)
+
+
+def plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def bad(key: str, why: str) -> Document:
+    """A document that is named and skipped when its turn comes."""
+
+    def cut() -> tuple[Passage, ...]:
+        raise Unreadable(why)
+
+    return Document(key, b"", cut)
+
+
+def opened(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def json_documents(path: Path, name: str, where: str, form: RowForm) -> Iterator[Document]:
+    """A document for each line; lines that cannot be used are bad ones. ``name`` is the file's, for complaints."""
+    number = 0
+    try:
+        with opened(path) as lines:
+            while line := lines.readline(LONGEST_LINE + 1):
+                number += 1
+                if len(line) > LONGEST_LINE:
+                    yield bad(name, f"line {number} is longer than {LONGEST_LINE:,} bytes; what follows is not read")
+                    return
+                if line.strip():
+                    yield _row(line, f"{name} line {number}", where, form)
+    except (OSError, EOFError) as error:
+        yield bad(name, f"it cannot be read after line {number}: {error}")
+
+
+def _row(line: bytes, name: str, where: str, form: RowForm) -> Document:
+    try:
+        row = json.loads(line.decode("utf-8-sig"))
+        if not isinstance(row, dict):
+            return bad(name, "it is no JSON object")
+        return form.document(where, row)
+    except (ValueError, RecursionError):
+        return bad(name, "it is no JSON in UTF-8")
+    except Unreadable as error:
+        return bad(name, str(error))
+
+
+def csv_documents(path: Path, name: str, where: str, form: RowForm) -> Iterator[Document]:
+    """The first row names the columns; comma, semicolon or tab, whichever it has most of."""
+    csv.field_size_limit(LONGEST_LINE)
+    number = 1
+    try:
+        with opened(path) as file:
+            lines = (line.decode("utf-8-sig", "replace") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
+            first = next(lines, "")
+            mark = max(",;\t", key=first.count)
+            columns = next(csv.reader([first], delimiter=mark), [])
+            for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
+                try:
+                    yield form.document(where, dict(zip(columns, cells, strict=False)))
+                except Unreadable as error:
+                    yield bad(f"{name} row {number}", str(error))
+    except (OSError, EOFError, csv.Error) as error:
+        yield bad(name, f"it cannot be read after row {number}: {error}")
+
+
+async def table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) -> list[Document]:
+    """A document for each row, under TABLE:KEY; of all tables, or of those named. Read through the fence.
+
+    Raises:
+        SetupError: there is no such table.
+        ToolError: it cannot be read.
+    """
+    there = {table.name: table for table in tool.tables}
+    if missing := [name for name in names if name not in there]:
+        raise SetupError(f"There is no table {', '.join(missing)}; there is {', '.join(there)}.")
+    mark = "`" if tool.dialect == "mysql" else '"'
+    found: list[Document] = []
+    for table in [there[name] for name in names] or tool.tables:
+        quoted = ".".join(f"{mark}{part.replace(mark, 2 * mark)}{mark}" for part in table.name.split("."))
+        rows = await tool.fetch(f"SELECT * FROM {quoted}", MOST_ROWS)
+        keys = [column.name for column in table.columns if column.key]
+        chosen = RowForm(form.text, form.title, form.id or (keys[0] if len(keys) == 1 else ""), form.words)
+        for number, row in enumerate(rows.rows, 1):
+            try:
+                found.append(chosen.document(table.name, dict(zip(rows.columns, row, strict=True))))
+            except Unreadable as error:
+                found.append(bad(f"{table.name} row {number}", str(error)))
+        if rows.truncated:
+            found.append(bad(table.name, f"only the first {len(rows.rows):,} rows are read"))
+    return found
