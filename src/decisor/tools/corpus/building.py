@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import tantivy
 
 WRITER_BYTES = 200_000_000
+THREADS = 2
 MOST_SKIPPED = 1_000
 VECTORS, EMBEDDED = "vectors.usearch", "embedded.part"
 
@@ -68,7 +69,10 @@ def build_index(
     Raises:
         SetupError: the place cannot be written, holds something else, or another builder is at work.
     """
-    documents = (Document(one.id, stamp_of(one.dump()), lambda one=one: (one,)) for one in passages)  # type: ignore[misc]
+    documents = (
+        Document(one.id, stamp_of(one.title, one.section, one.text), lambda one=one: (one,))  # type: ignore[misc]
+        for one in passages
+    )
     return update(documents, Path(path), About(language=language), embedder)
 
 
@@ -138,7 +142,7 @@ class Builder:
         index = engine().Index(schema(), str(folder / "words"))
         index.register_tokenizer("words", analyzer(about.language))
         self.index: tantivy.Index = index
-        self.writer: Any = index.writer(WRITER_BYTES, 1)
+        self.writer: Any = index.writer(WRITER_BYTES, THREADS)
         self.rows = sqlite3.connect(folder / "documents.db", isolation_level=None)
         self.rows.executescript(
             "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"

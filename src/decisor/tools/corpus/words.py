@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'decisor[documents]'"
 TITLE_WEIGHT = 0.3
 LONGEST_TERM, MOST_TERMS = 40, 200
+MORE = 6
 LANGUAGES = [
     "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian",
     "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
@@ -96,7 +97,8 @@ class Words:
         return cls(index, words, index.searcher())
 
     def search(self, text: str, limit: int) -> list[tuple[tantivy.DocAddress, float]]:
-        """(address, score) of the best, best first."""
+        """(address, score) of the best, best first; equal ones by number (a few more are looked at, so that which come
+        is the same in every build)."""
         t = engine()
         terms = list(dict.fromkeys(self.analyzer.analyze(spaced(text))))[:MOST_TERMS]
         if not terms or limit < 1:
@@ -105,8 +107,11 @@ class Words:
         wanted = [(should, query.term_query(schema, "words", term, "freq")) for term in terms]
         for term in terms:
             wanted.append((should, query.boost_query(query.term_query(schema, "titles", term, "freq"), TITLE_WEIGHT)))
-        found = self.searcher.search(query.boolean_query(wanted), limit, count=False)
-        return [(address, score) for score, address in found.hits]
+        hits = self.searcher.search(query.boolean_query(wanted), limit + MORE, count=False).hits
+        if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
+            numbers = self.numbers([address for _, address in hits])
+            hits = [hit for _, hit in sorted(zip(numbers, hits, strict=True), key=lambda one: (-one[1][0], one[0]))]
+        return [(address, score) for score, address in hits[:limit]]
 
     def numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
         found = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
