@@ -23,6 +23,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,15 +143,17 @@ def quality(data: Path, folder: Path) -> None:
             modes: tuple[Mode, ...] = ("bm25", "dense", "hybrid")
             for mode in modes:
                 rows[f"decisor {mode}"] = ours(open_index(place, mode, given), asked)
+            ranks = replace(open_index(place, "hybrid", given), fusion="ranks")
+            rows["decisor hybrid, ranks"] = ours(ranks, asked)
         print(f"\n{name}: {len(passages):,} passages, {len(questions):,} questions")
-        print(f"{'':22}" + "".join(f"{column:>8}" for column in NAMES) + "   R@5 - bm25s")
+        print(f"{'':23}" + "".join(f"{column:>8}" for column in NAMES) + "   R@5 - bm25s")
         first = scores(rows["bm25s alone"], gold)
         for label, ranked in rows.items():
             these = scores(ranked, gold)
             apart = 100 * (these[:, 1] - first[:, 1])
             half = 1.96 * apart.std(ddof=1) / len(apart) ** 0.5
             cells = "".join(f"{100 * value:8.1f}" for value in these.mean(axis=0))
-            print(f"{label:22}{cells}   {apart.mean():+.1f} ± {half:.1f}", flush=True)
+            print(f"{label:23}{cells}   {apart.mean():+.1f} ± {half:.1f}", flush=True)
 
 
 def generated(path: Path, count: int, words: int = 100, vocabulary: int = 200_000, seed: int = 7) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from decisor.types import Record
@@ -47,4 +47,21 @@ def fused(rankings: Sequence[Sequence[T]], constant: int = RANK_CONSTANT) -> lis
     for ranking in rankings:
         for rank, name in enumerate(ranking, 1):
             scores[name] = scores.get(name, 0.0) + 1.0 / (constant + rank)
+    return sorted(scores.items(), key=lambda pair: -pair[1])
+
+
+def blended(words: Mapping[T, float], meaning: Mapping[T, float]) -> list[tuple[T, float]]:
+    """Half the score by words, half that by meaning, each as a share of its best; who has no words in common gets 0.
+
+    A convex combination of scores, as in Bruch, Gai and Ingber, TOIS 2023.
+
+    >>> blended({"a": 8.0, "b": 4.0}, {"a": 0.4, "b": 0.8, "c": 0.2})
+    [('a', 0.75), ('b', 0.75), ('c', 0.125)]
+    """
+    most_words, most_meaning = max(words.values(), default=0.0), max(meaning.values(), default=0.0)
+    scores = {
+        name: (words.get(name, 0.0) / most_words if most_words > 0 else 0.0) / 2
+        + (near / most_meaning if most_meaning > 0 else 0.0) / 2
+        for name, near in meaning.items()
+    }
     return sorted(scores.items(), key=lambda pair: -pair[1])

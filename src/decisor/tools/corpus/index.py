@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from decisor.errors import SetupError
 from decisor.tools.corpus.building import VECTORS
-from decisor.tools.corpus.embedding import Embedder, Reranker, fused
+from decisor.tools.corpus.embedding import Embedder, Reranker, blended, fused
 from decisor.tools.corpus.passage import Passage
 from decisor.tools.corpus.store import About, current, is_index, read_about
 from decisor.tools.corpus.vectors import Vectors
@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     import tantivy
 
 Mode = Literal["bm25", "dense", "hybrid"]
+Fusion = Literal["scores", "ranks"]
 MODES = ("bm25", "dense", "hybrid")
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Open with ``open_index`` or ``index_of``. ``depth``: how many of each ranking are fused or ranked again."""
+    """Open with ``open_index`` or ``index_of``. ``depth``: how many of each ranking are joined or ranked again.
+
+    ``fusion``: how hybrid joins its rankings, by their scores (better on all sets that were measured, see LOG.md) or by
+    their ranks (reciprocal rank fusion).
+    """
 
     words: Words
     about: About
@@ -35,12 +40,13 @@ class Index:
     embedder: Embedder | None = None
     reranker: Reranker | None = None
     depth: int = 100
+    fusion: Fusion = "scores"
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
         """The best passages, best first. By words alone, none where no word of the query occurs.
 
         A record's id is its passage's, its source the document's; fields: title, section, position. The score is
-        BM25's, the cosine, the sum of reciprocal ranks (hybrid), or the reranker's.
+        BM25's, the cosine, what they come to (hybrid), or the reranker's.
         """
         wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
         if self.mode == "bm25":
@@ -57,10 +63,17 @@ class Index:
     def _by_meaning(self, query: str, wide: int) -> list[tuple[tantivy.DocAddress, float]]:
         """Dense, or both rankings fused."""
         assert self.embedder is not None and self.vectors is not None
-        near = self.vectors.search(self.embedder.embed([query])[0], wide)
+        vector = self.embedder.embed([query])[0]
+        near = self.vectors.search(vector, wide)
         if self.mode == "hybrid":
-            by_words = self.words.numbers([address for address, _ in self.words.search(query, wide)])
-            near = fused([by_words, [number for number, _ in near]])
+            hits = self.words.search(query, wide)
+            by_words = dict(zip(self.words.numbers([at for at, _ in hits]), (score for _, score in hits), strict=True))
+            if self.fusion == "ranks":
+                near = fused([list(by_words), [number for number, _ in near]])
+            else:
+                there = dict(near)
+                more = self.vectors.cosines(vector, [number for number in by_words if number not in there])
+                near = blended(by_words, there | dict(more))
         places = self.words.addresses([number for number, _ in near[:wide]])
         return [(places[number], score) for number, score in near if number in places]
 
