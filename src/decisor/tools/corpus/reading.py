@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
 from decisor.errors import SetupError
 from decisor.tools.corpus.building import Document
@@ -19,7 +21,12 @@ from decisor.tools.corpus.rows import RowForm, bad, csv_documents, json_document
 from decisor.tools.corpus.store import is_index
 
 LARGEST = 100 * 2**20
-ROWS = {".jsonl": json_documents, ".ndjson": json_documents, ".csv": csv_documents, ".tsv": csv_documents}
+ROWS: dict[str, Callable[[IO[bytes], str, str, RowForm], Iterator[Document]]] = {
+    ".jsonl": json_documents,
+    ".ndjson": json_documents,
+    ".csv": csv_documents,
+    ".tsv": csv_documents,
+}
 KINDS = (*READERS, *ROWS)
 
 
@@ -46,14 +53,26 @@ class Reading:
         self.at = 0
 
     def documents(self) -> Iterator[Document]:
+        done = 0
         for path in self.files:
             name = path.name if self.root.is_file() else path.relative_to(self.root).as_posix()
             kind = kind_of(path)
             if kind in ROWS:
-                yield from ROWS[kind](path, name, "" if self.root.is_file() else name, self.form)
+                yield from self._rows(path, name, kind)
             else:
                 yield file_document(path, name, self.confined, self.form.words)
-            self.at += path.stat().st_size
+            self.at = (done := done + path.stat().st_size)
+
+    def _rows(self, path: Path, name: str, kind: str) -> Iterator[Document]:
+        before = self.at
+        try:
+            with path.open("rb") as raw:
+                lines: Any = gzip.open(raw) if path.suffix == ".gz" else raw
+                for document in ROWS[kind](lines, name, "" if self.root.is_file() else name, self.form):
+                    self.at = before + raw.tell()
+                    yield document
+        except OSError as error:
+            yield bad(name, f"it cannot be read: {error.strerror}")
 
     def close(self) -> None:
         """End the process that parses."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
@@ -81,22 +79,17 @@ def bad(key: str, why: str) -> Document:
     return Document(key, b"", cut)
 
 
-def opened(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
-def json_documents(path: Path, name: str, where: str, form: RowForm) -> Iterator[Document]:
+def json_documents(lines: IO[bytes], name: str, where: str, form: RowForm) -> Iterator[Document]:
     """A document for each line; lines that cannot be used are bad ones. ``name`` is the file's, for complaints."""
     number = 0
     try:
-        with opened(path) as lines:
-            while line := lines.readline(LONGEST_LINE + 1):
-                number += 1
-                if len(line) > LONGEST_LINE:
-                    yield bad(name, f"line {number} is longer than {LONGEST_LINE:,} bytes; what follows is not read")
-                    return
-                if line.strip():
-                    yield _row(line, f"{name} line {number}", where, form)
+        while line := lines.readline(LONGEST_LINE + 1):
+            number += 1
+            if len(line) > LONGEST_LINE:
+                yield bad(name, f"line {number} is longer than {LONGEST_LINE:,} bytes; what follows is not read")
+                return
+            if line.strip():
+                yield _row(line, f"{name} line {number}", where, form)
     except (OSError, EOFError) as error:
         yield bad(name, f"it cannot be read after line {number}: {error}")
 
@@ -113,21 +106,20 @@ def _row(line: bytes, name: str, where: str, form: RowForm) -> Document:
         return bad(name, str(error))
 
 
-def csv_documents(path: Path, name: str, where: str, form: RowForm) -> Iterator[Document]:
+def csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) -> Iterator[Document]:
     """The first row names the columns; comma, semicolon or tab, whichever it has most of."""
     csv.field_size_limit(LONGEST_LINE)
     number = 1
     try:
-        with opened(path) as file:
-            lines = (line.decode("utf-8-sig", "replace") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
-            first = next(lines, "")
-            mark = max(",;\t", key=first.count)
-            columns = next(csv.reader([first], delimiter=mark), [])
-            for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
-                try:
-                    yield form.document(where, dict(zip(columns, cells, strict=False)))
-                except Unreadable as error:
-                    yield bad(f"{name} row {number}", str(error))
+        lines = (line.decode("utf-8-sig", "replace") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
+        first = next(lines, "")
+        mark = max(",;\t", key=first.count)
+        columns = next(csv.reader([first], delimiter=mark), [])
+        for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
+            try:
+                yield form.document(where, dict(zip(columns, cells, strict=False)))
+            except Unreadable as error:
+                yield bad(f"{name} row {number}", str(error))
     except (OSError, EOFError, csv.Error) as error:
         yield bad(name, f"it cannot be read after row {number}: {error}")
 
