@@ -67,7 +67,7 @@ class Reading:
         before = self.at
         try:
             with path.open("rb") as raw:
-                lines: Any = gzip.open(raw) if path.suffix == ".gz" else raw
+                lines: Any = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
                 for document in ROWS[kind](lines, name, "" if self.root.is_file() else name, self.form):
                     self.at = before + raw.tell()
                     yield document
