@@ -27,7 +27,7 @@ from decisor.benchmarks.qa.rows import rows
 from decisor.evaluation.statistics import bootstrap
 from decisor.learned.examples import Example
 from decisor.learned.features import NAMES, Scene
-from decisor.learned.query_scorer import DEFAULT, QueryScorer, load
+from decisor.learned.query_scorer import QueryScorer, load
 from decisor.learned.training import Chosen, Measured, choose, fit, measure
 from decisor.learned.words import Rarity
 from decisor.tools.corpus.index import index_of
@@ -43,27 +43,29 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     words.add_argument("--data", type=Path, default=Path(os.environ.get("DECISOR_DATA", "../shared/data")))
     words.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    words.add_argument("--flat", action="store_true", help="every word weighs 1, as for the built-in scorer; no folds")
+    words.add_argument("--questions", type=int, help="only so many of each set")
     words.add_argument("--keep", type=Path, help="keep measured candidates here, and use what is there")
     asked = words.parse_args()
-    measured = {name: measured_set(asked.data / "multihop" / SETS[name], name, asked.keep) for name in asked.sets}
+    measured = {name: measured_set(asked.data / "multihop" / SETS[name], name, asked) for name in asked.sets}
     for name, data in measured.items():
         began = time.perf_counter()
-        show(name, data, folds(data))
+        show(name, data, folds(data) if not asked.flat else np.zeros(len(data.ranks)))
         print(f"  (five folds in {time.perf_counter() - began:.0f} s)")
-    whole = {name: fit(data) for name, data in measured.items()}
+    whole = {name: fit(data) for name, data in measured.items() if not asked.flat}
     for name, scorer in whole.items():
         for other, data in measured.items():
             if other != name:
                 show_pool(f"trained on {name}, asked on {other}", choose(data, scorer.trees.predict(data.rows)))
-    speed(next(iter(whole.values())))
+    speed(next(iter(whole.values()), load()))
 
 
-def measured_set(folder: Path, name: str, keep: Path | None) -> Measured:
-    path = keep / f"{name}.npz" if keep else None
+def measured_set(folder: Path, name: str, asked: argparse.Namespace) -> Measured:
+    path = asked.keep / f"{name}{'-flat' * asked.flat}.npz" if asked.keep else None
     if path and path.is_file():
         with np.load(path, allow_pickle=False) as held:
             kinds = tuple(map(str, held["kinds"]))
-            rarity = Rarity(held["counts"], int(held["passages"]))
+            rarity = Rarity() if asked.flat else Rarity(held["counts"], int(held["passages"]))
             return Measured(held["rows"], held["ranks"], held["groups"], held["scenes"], kinds, rarity)
     began = time.perf_counter()
     corpus = list(read_passages(folder / "corpus.jsonl.gz"))
@@ -71,13 +73,16 @@ def measured_set(folder: Path, name: str, keep: Path | None) -> Measured:
     asks = {row["question"].strip().lower(): row["value"]
             for row in rows(folder / "probtree_question_decompositions.jsonl.gz")}  # fmt: skip
     known = [with_asks(one, asks) for one in examples(folder / "questions.jsonl.gz", passages)]
-    found = asyncio.run(measure(known, passages, index_of(corpus)))
-    print(f"{name}: {len(known)} questions, {len(found.ranks)} candidates in {time.perf_counter() - began:.0f} s")
+    weights = Rarity() if asked.flat else None
+    found = asyncio.run(measure(known[: asked.questions], passages, index_of(corpus), rarity=weights))
+    print(
+        f"{name}: {len(known[: asked.questions])} questions, {len(found.ranks)} candidates in {time.perf_counter() - began:.0f} s"
+    )
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez(path, rows=found.rows, ranks=found.ranks, groups=found.groups, scenes=found.scenes,
                  kinds=np.array(found.kinds), passages=found.rarity.passages,
-                 counts=np.asarray(found.rarity.counts))  # fmt: skip
+                 counts=np.asarray(() if asked.flat else found.rarity.counts))  # fmt: skip
     return found
 
 
@@ -127,7 +132,7 @@ def show(name: str, data: Measured, scores: NDArray[np.float64]) -> None:
         show_pool(f"{name}, {pool}", choose(part, scores[held]))
         rule = choose(part, part.rows[:, top] - 10 * part.rows[:, known])
         print(f"    rule without training {rule.chosen.mean():.3f}", end="")
-        if (DEFAULT / "card.json").is_file():
+        if data.rarity.counts is None:
             print(f", built-in scorer {choose(part, load().trees.predict(part.rows)).chosen.mean():.3f}", end="")
         print()
 
@@ -143,12 +148,12 @@ def show_pool(label: str, found: Chosen) -> None:
 
 
 def paired(found: Chosen, other: NDArray[np.float64]) -> str:
-    """Mean difference with its interval; questions, not states, are drawn."""
+    """Mean over questions of the mean difference in their states, with its interval: questions are drawn."""
     gain = found.chosen - other
     numbers, at = np.unique(found.groups, return_inverse=True)
     means = np.bincount(at, gain) / np.bincount(at)
     interval = bootstrap(list(means))
-    return f"{gain.mean():+.3f} ({interval.low:+.3f} to {interval.high:+.3f} over {len(numbers)} questions)"
+    return f"{means.mean():+.3f} ({interval.low:+.3f} to {interval.high:+.3f} over {len(numbers)} questions)"
 
 
 def speed(scorer: QueryScorer) -> None:
