@@ -75,9 +75,8 @@ def measured_set(folder: Path, name: str, asked: argparse.Namespace) -> Measured
     known = [with_asks(one, asks) for one in examples(folder / "questions.jsonl.gz", passages)]
     weights = Rarity() if asked.flat else None
     found = asyncio.run(measure(known[: asked.questions], passages, index_of(corpus), rarity=weights))
-    print(
-        f"{name}: {len(known[: asked.questions])} questions, {len(found.ranks)} candidates in {time.perf_counter() - began:.0f} s"
-    )
+    took = time.perf_counter() - began
+    print(f"{name}: {len(known[: asked.questions])} questions, {len(found.ranks)} candidates in {took:.0f} s")
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez(path, rows=found.rows, ranks=found.ranks, groups=found.groups, scenes=found.scenes,
