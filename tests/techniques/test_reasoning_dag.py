@@ -18,7 +18,7 @@ from decisor.techniques.dag_roles import Experts, by
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Decision, Question
-from techniques.documents import Passages, Policy, nodes, part_of
+from techniques.documents import DOCUMENTS, Passages, Policy, nodes, part_of
 from techniques.table import TableTool
 
 BORN = Question("Where was the director of Arrival born?")
@@ -83,6 +83,7 @@ async def test_without_the_critic_a_node_always_retrieves_and_asks_nothing_twice
     policy = Policy(CHAIN)
     decision, run = await ask(policy, ReasoningDAG(critic=False))
     assert decision.answer == "Gentilly, Quebec"
+    assert "Known answers" in policy.of("generator")[1]
     assert [role for role, _ in policy.prompts] == [
         "planner", "relevance", "generator", "relevance", "generator", "aggregator",
     ]  # fmt: skip
@@ -96,6 +97,7 @@ async def test_an_answer_that_the_critic_accepts_is_the_models_own_and_said_to_b
     assert (node.node, node.attribution, node.retrievals) == ("Q", "own", 0)
     assert decision.evidence.ids == ()
     assert "own knowledge" in decision.reasons[-1]
+    assert not policy.of("aggregator")
     (counts,) = of(run, "note", "counts")
     assert (counts["depth"], counts["nodes"]) == (0, 0)
 
@@ -105,6 +107,7 @@ async def test_nothing_relevant_is_searched_for_in_other_words_twice_and_then_th
     tool = Passages()
     decision, run = await ask(policy, tools=tool)
     assert tool.asked[:3] == ["Who directed the film Arrival?", "Arrival", "Arrival"]
+    assert len(policy.of("relevance")) == 2, "what was found of no help before is not shown again"
     assert [node.attribution for node in of(run, "note", "answered")] == ["unattributed", "unattributed"]
     assert decision.answer == "Paris"
     assert "Who directed the film Arrival?" in policy.of("rewrite")[0]
@@ -269,6 +272,7 @@ async def test_a_plan_mixes_documents_and_a_database_whose_query_the_model_write
     assert "no such column: nme" in policy.of("query writer")[1]
     assert "river(name, km, note)" in policy.of("planner")[0]
     assert "Articles about films" not in policy.of("query writer")[0]
+    assert any("select name from river order by km desc limit 1" in prompt for prompt in policy.of("generator"))
     assert policy.of("generator")[-1].count("Is bel a name of David Lynch?") == 1
 
 
@@ -295,3 +299,10 @@ async def test_a_yes_counts_as_quoted_only_where_the_words_it_quotes_are_in_the_
     assert of(run, "note", "answered")[0].attribution == "quoted"
     _, run = await ask(with_quote("He hated coffee."))
     assert of(run, "note", "answered")[0].attribution == "unattributed"
+
+
+async def test_a_passage_that_the_corpus_holds_twice_is_shown_once() -> None:
+    policy = Policy(CHAIN)
+    await ask(policy, tools=Passages([*DOCUMENTS, *DOCUMENTS]))
+    shown = part_of(policy.of("relevance")[0], "Documents")
+    assert shown.count("It was directed by Denis Villeneuve.") == 1

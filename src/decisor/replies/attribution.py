@@ -37,9 +37,27 @@ def holds(text: str, answer: str) -> bool:
 
     >>> holds("He was born in New York City.", "the New York city"), holds("They know.", "no")
     (True, False)
+    >>> holds("masts—standing rigging—and which adjust", "standing rigging")
+    True
     """
-    wanted = normal(answer)
-    return bool(wanted) and f" {wanted} " in f" {normal(text)} "
+    for form in (normal, words):
+        wanted = form(answer)
+        if wanted and f" {wanted} " in f" {form(text)} ":
+            return True
+    return False
+
+
+def words(text: str) -> str:
+    """Words alone, whatever stands between them: dashes and quotes beyond ASCII part words too."""
+    return " ".join(word for word in re.findall(r"\w+", text.lower()) if not ARTICLES.fullmatch(word))
+
+
+def row_holds(row: Record, answer: str) -> bool:
+    """Whether a row tells an answer of several values ("shelf B4, 7 copies"): each word is a name or a value of it, and
+    one at least a value."""
+    wanted = set(words(answer).split())
+    values = set(words(words_of(row)).split())
+    return not row.text and bool(wanted & values) and wanted <= values | set(words(" ".join(row.fields)).split())
 
 
 def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool) -> tuple[Attribution, str, str]:
@@ -52,11 +70,11 @@ def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool
     """
     if normal(answer) not in NO_NAME:
         for document in documents:
-            if holds(words_of(document), answer):
+            if holds(words_of(document), answer) or row_holds(document, answer):
                 quoted = quote if holds(quote, answer) and holds(words_of(document), quote) else ""
                 return "attributed", document.id, quoted or sentence_with(document, answer)
     for document in documents:
-        if len(normal(quote).split()) >= MIN_QUOTED and holds(words_of(document), quote):
+        if len(words(quote).split()) >= MIN_QUOTED and holds(words_of(document), quote):
             return "quoted", document.id, quote
     return ("unattributed" if looked else "own"), "", ""
 

@@ -252,8 +252,9 @@ Next: the next sentence alone, or Done where what is written already answers the
 
 CRITICISE = Template("""\
 Judge whether an answer must be looked up. It must be where the documents do not show it to be right, or where it is
-unsure or unknown. It need not be where a document shows it, or where it follows from the question and the known answers
-by calculation or comparison alone. Being true to your own knowledge is not enough.
+unsure or unknown. It need not be where a document shows it, where it is general knowledge (what a word means, how many
+days a week has), or where it follows from the question and the known answers by calculation or comparison alone. For
+facts about particular people, works, places, times or amounts, your own knowledge is not enough.
 $context
 # Documents
 $documents

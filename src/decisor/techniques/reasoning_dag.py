@@ -136,8 +136,9 @@ class ReasoningDAG:
         if source == NONE:
             chunk = await self.experts.generate(run, asked, context, (), None)
         elif source != PASSAGES:
-            documents, retrievals = await self.query(asked, context, source, run)
-            chunk = await self.experts.generate(run, asked, context, documents, None)
+            documents, query, retrievals = await self.query(asked, context, source, run)
+            told_query = f"{context}\n# The documents are what this query brought\n{query}\n"
+            chunk = await self.experts.generate(run, asked, told_query, documents, None)
         elif self.literal:
             chunk, documents, retrievals = await self.write_on(asked, context, run)
         else:
@@ -187,7 +188,8 @@ class ReasoningDAG:
         rejected: list[Record] = []
         while True:
             observation = await run.act(Action(PASSAGES, search))
-            records = [record for record in observation.records if record.text not in old][: self.documents]
+            records = [record for record in once(observation.records) if record.text not in old][: self.documents]
+            old |= {record.text for record in records}
             kept = tuple(records)
             if records and self.relevance != "none":
                 kept = await self.experts.choose(run, asked, chunk, records, self.relevance == "many")
@@ -197,18 +199,21 @@ class ReasoningDAG:
                 return kept, len(tried)
             search = await self.experts.rewrite(run, asked, tried, rejected)
 
-    async def query(self, asked: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], int]:
-        """Rows of a database; a query that fails or brings nothing is written again."""
+    async def query(self, asked: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], str, int]:
+        """Rows of a database and the query that brought them; one that fails or brings nothing is written again."""
         tried: list[tuple[str, str]] = []
         while True:
             text = await self.experts.write_query(run, asked, context, source, tried)
             observation = await run.act(Action(source, text))
             tried.append((text, observation.note or "No rows came back."))
             if observation.records or len(tried) > self.retries:
-                return observation.records, len(tried)
+                return observation.records, text, len(tried)
 
     async def aggregate(self, question: Question, plan: PlanGraph, answers: Sequence[Answered], run: Run) -> Decision:
-        """The answer to the main question from all answers. Where that fails, the last node's stands."""
+        """The answer to the main question from all answers. Where that fails, the last node's stands. Without a plan
+        the one node has answered it already."""
+        if plan.simple and answers[0].status == "answered" and str(question) == question.text:
+            return self.tell(conclusion(question, plan, answers, answers[0].answer, ""), plan, answers, run)
         try:
             answer, because = await self.experts.aggregate(run, question, answers)
             decision = conclusion(question, plan, answers, answer, because)
@@ -219,9 +224,20 @@ class ReasoningDAG:
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "failed"
             decision = conclusion(question, plan, answers, best[-1].answer if best else "", "", stopped)
             decision = replace(decision, reasons=(f"The answers were not put together: {error}", *decision.reasons))
+        return self.tell(decision, plan, answers, run)
+
+    def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[Answered], run: Run) -> Decision:
         how, document = attribution_of(decision.answer, plan, answers)
         run.trace.add("note", run.span_id, counts=counts_of(plan, answers), attribution=how, document=document)
         return tell(decision, run)
+
+
+def once(records: Sequence[Record]) -> list[Record]:
+    """Without those whose text came before: corpora hold passages twice."""
+    first: dict[str, Record] = {}
+    for record in records:
+        first.setdefault(record.text or record.id, record)
+    return list(first.values())
 
 
 def in_place(parent: Answered) -> str:

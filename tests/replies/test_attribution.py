@@ -1,0 +1,53 @@
+"""What stands in a document, and what does not."""
+
+import pytest
+
+from decisor.replies.attribution import attribute, holds
+from decisor.types import Record
+
+RIGGING = Record(
+    "o1.r1", {"title": "Rigging"}, "Rigging supports a ship's masts\u2014standing rigging\u2014and sails. It is old."
+)
+ROW = Record("o2.r1", {"shelf": "B4", "copies": 7})
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "found"),
+    [
+        ("They know.", "no", False),
+        ("It was 1994.", "1", False),
+        ("in the U.S. state", "US", True),
+        ("masts\u2014standing rigging\u2014and", "standing rigging", True),
+        ("The \u201cBeatles\u201d came.", "The Beatles", True),
+        ("anything", "the", False),
+        ("anything", "", False),
+    ],
+)
+def test_whole_words_count_however_they_are_written(text: str, answer: str, found: bool) -> None:
+    assert holds(text, answer) is found
+
+
+def test_a_quote_counts_though_a_dash_ends_it() -> None:
+    quote = "Rigging supports a ship's masts"
+    assert attribute("It holds them up", quote, [RIGGING], True) == ("quoted", "o1.r1", quote)
+    assert attribute("yes", "Rigging is new and cheap", [RIGGING], True)[0] == "unattributed"
+    assert attribute("yes", "ship's masts", [RIGGING], True)[0] == "quoted"
+    assert attribute("yes", "masts", [RIGGING], True)[0] == "unattributed", "one word proves nothing"
+
+
+def test_a_row_tells_an_answer_of_several_of_its_values() -> None:
+    assert attribute("shelf B4, 7 copies", "none", [ROW], True)[:2] == ("attributed", "o2.r1")
+    assert attribute("shelf B5, 7 copies", "none", [ROW], True)[0] == "unattributed"
+    assert attribute("copies", "none", [ROW], True)[0] == "unattributed", "a name of a column is no value"
+
+
+def test_the_supporting_sentence_is_the_quote_where_it_holds_the_answer_and_else_found() -> None:
+    document = Record("o1.r1", text="He moved to St. Louis in 1950. He stayed there.")
+    assert attribute("St. Louis", "", [document], True)[2] == "He moved to St. Louis in 1950."
+    assert attribute("St. Louis", "moved to St. Louis", [document], True)[2] == "moved to St. Louis"
+    assert attribute("St. Louis", "made up: St. Louis", [document], True)[2] == "He moved to St. Louis in 1950."
+
+
+def test_without_looking_an_answer_is_the_models_own() -> None:
+    assert attribute("Lyon", "", [], looked=False) == ("own", "", "")
+    assert attribute("Lyon", "", [RIGGING], looked=True) == ("unattributed", "", "")
