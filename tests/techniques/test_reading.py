@@ -1,14 +1,18 @@
 """The baselines that read passages, as transcripts on a real index."""
 
+import json
+from itertools import cycle
+
 import pytest
 
+from data import DATA
 from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.ircot import IRCoT, parse_sentence
-from decisor.techniques.iter_retgen import IterRetGen
+from decisor.techniques.iter_retgen import IterRetGen, parse_generation
 from decisor.techniques.rag import RAG
 from decisor.techniques.react import ReAct
 from decisor.techniques.self_ask import SelfAsk
@@ -18,6 +22,7 @@ from decisor.types import Decision, Observation, Question, Technique
 from techniques.shelf import shelf
 
 BORN = Question("Where was the author of Emma born?", goal="Answer with a name.")
+MALFORMED = DATA / "security" / "malformed_lm_outputs.jsonl"
 READERS = ("rag", "self_ask", "ircot", "iter_retgen", "react")
 
 
@@ -190,6 +195,39 @@ async def test_a_failed_search_is_read_as_nothing_found() -> None:
     decision, seen, _ = await ask(RAG(), ["Final answer: Steventon"], box=Toolbox([Broken()]))
     assert "(nothing was found)" in seen[0]
     assert (decision.answer, decision.evidence.ids) == ("Steventon", ())
+
+
+@pytest.mark.parametrize(
+    "reply", ["So the final answer is: Steventon.", "The answer is Steventon", "Answer: **Steventon**"]
+)
+async def test_other_ways_to_say_the_answer_are_read(reply: str) -> None:
+    decision, _, _ = await ask(Vanilla(), [reply])
+    assert decision.answer == "Steventon"
+
+
+async def test_what_a_reasoning_model_thinks_is_no_sentence_of_its_reasoning() -> None:
+    replies = ["<think>Hm.\n\nWho?</think>\n\nEmma is by Jane Austen.", "So the answer is: x.", "Final answer: x"]
+    _, _, run = await ask(IRCoT(), replies)
+    assert queries(run)[1] == "Emma is by Jane Austen."
+
+
+def test_a_generation_without_evidence_is_searched_with_as_it_is() -> None:
+    assert parse_generation("Thought: by Jane Austen\nBecause: none\nFinal answer: Bath") == "by Jane Austen Bath"
+
+
+@pytest.mark.skipif(not MALFORMED.exists(), reason=f"{MALFORMED} is not there")
+@pytest.mark.parametrize("name", ["vanilla", *READERS])
+async def test_whatever_a_model_writes_there_is_a_decision(name: str) -> None:
+    """Every row of the corpus of malformed replies comes at some place of a run."""
+    rows = [json.loads(line) for line in MALFORMED.read_bytes().splitlines()]
+    texts = [row["raw"] for row in rows if isinstance(row.get("raw"), str)]
+    given = cycle(texts)
+    assert len(texts) > 100
+    for _ in range(len(texts) // 2):
+        lm = ScriptedLM(lambda _: next(given))
+        decision = await technique(name)(BORN, Run(lm, shelf(), Budget(Limits(calls=7))))
+        assert decision.stopped in ("answered", "no_answer", "budget", "failed")
+        assert len(lm.seen) <= 7
 
 
 @pytest.mark.parametrize(

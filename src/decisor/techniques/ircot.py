@@ -23,7 +23,7 @@ from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.deciding import Story
 from decisor.techniques.reading import CITED, collected, find, read, show_passages
-from decisor.types import Decision, Question, Sampling
+from decisor.types import Decision, Question
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class IRCoT:
         error: BudgetExceeded | ParseError | None = None
         try:
             while len(sentences) < self.max_steps:
-                sentences.append(await run.ask(self.reason(story, sentences), parse_sentence, STOP))
+                sentences.append(await run.ask(self.reason(story, sentences), parse_sentence))
                 if ANSWERED.search(sentences[-1]):
                     break
                 story = await find(without_citations(sentences[-1]), self.k, story, run)
@@ -58,7 +58,6 @@ class IRCoT:
 
 NUMBERED = re.compile(r"^(?:[-*]\s+|\d{1,2}[.)]\s+|\W*(?:next )?(?:sentence|thought|step)\s*\d*\s*:\W*)", re.I)
 ANSWERED = re.compile(r"\banswer is\b", re.I)
-STOP = Sampling(stop=("\n\n",))
 
 
 def parse_sentence(reply: str) -> str:

@@ -12,6 +12,7 @@ Findings of EMNLP 2023.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from string import Template
 
@@ -54,11 +55,13 @@ def parse_generation(reply: str) -> str:
     fields = read_fields(clean(reply), [])
     answer, because = parse_answer(fields)
     parts = [fields.get("thought", ""), because, answer or ""] if fields else [clean(reply)]
-    text = " ".join(part for part in parts if part)
+    text = " ".join(part for part in parts if not NOTHING.fullmatch(part))
     if not text.strip():
         raise ParseError("Write your thought and your final answer.", "missing_field")
     return without_citations(text)
 
+
+NOTHING = re.compile(r"\W*(?:none|unknown)?\W*", re.I)
 
 GENERATE = Template("""\
 Answer the question. Think first: say in a few sentences what the passages below tell about it, and fill what they leave

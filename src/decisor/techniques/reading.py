@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from decisor.types import Action, Decision, Environment, Message, Record, Step, 
 
 PASSAGES = "passages"
 MAX_QUERY = 2_000
+ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
 
 
 def passages_tool(env: Environment) -> str:
@@ -65,7 +67,7 @@ def show_passages(passages: Sequence[Record]) -> str:
 
 def parse_reading(reply: str, story: Story, shown: Sequence[Record] = ()) -> Decision:
     """A short answer and, where it rests on passages, their ids. An answer may cite nothing: it is then the model's own
-    knowledge. A short reply of one line without labels is the answer.
+    knowledge. A short reply of one line without labels is the answer, or what follows "the answer is" in it.
 
     Raises:
         ParseError: no answer, or a citation of something that is not ``shown``.
@@ -75,7 +77,7 @@ def parse_reading(reply: str, story: Story, shown: Sequence[Record] = ()) -> Dec
     if not answer:
         if "\n" in text or len(text) > 200:
             raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
-        answer = text
+        answer = ANSWER_IS.sub("", text)
     known = {record.id for record in shown}
     if unknown := [id for id in citations(f"{answer}\n{because}") if id not in known]:
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
