@@ -37,13 +37,45 @@ def plain(value: Any) -> Any:
     """Dataclasses, tuples and mappings as what JSON can hold."""
     if isinstance(value, Prompt):
         return [{"role": message.role, "content": message.content} for message in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if names := names_of(type(value)):
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def names_of(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass; none of anything else."""
+    if kind not in NAMES:
+        names = tuple(one.name for one in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+        NAMES[kind] = names
+    return NAMES[kind]
+
+
+def unfolded(value: Any) -> Any:
+    """One level of ``plain``, for the encoder, which is fast at the rest; what else JSON cannot hold, as text."""
+    if isinstance(value, Prompt):
+        return list(value)
+    if names := names_of(type(value)):
+        return {name: getattr(value, name) for name in names}
+    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else str(value)
+
+
+ENCODER = json.JSONEncoder(ensure_ascii=False, default=unfolded)
+
+
+def to_json(value: Any) -> str:
+    """As ``plain``, in one line. Text that is no valid Unicode is replaced: it could not be stored."""
+    try:
+        text = ENCODER.encode(value)
+    except TypeError:  # a key that is no text
+        text = ENCODER.encode(plain(value))
+    return text.encode("utf-8", "replace").decode()
 
 
 def events_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
@@ -61,8 +93,8 @@ def events_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
 def line_of(event: Event) -> str:
     messages = event.data.get("messages")
     data = {**event.data, "messages": messages.told()} if isinstance(messages, Prompt) else event.data
-    row = {"id": event.id, "parent": event.parent, "kind": event.kind, "at": event.at, "data": plain(data)}
-    return json.dumps(row, ensure_ascii=False, default=str).encode("utf-8", "replace").decode() + "\n"
+    row = {"id": event.id, "parent": event.parent, "kind": event.kind, "at": event.at, "data": data}
+    return to_json(row) + "\n"
 
 
 @dataclass(slots=True)

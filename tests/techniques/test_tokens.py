@@ -249,7 +249,8 @@ async def test_an_endpoint_that_knows_no_special_tokens_is_asked_without() -> No
 
 
 def test_a_kept_completion_comes_back_with_its_tokens() -> None:
-    from decisor.evaluation.store import completion_of, to_json
+    from decisor.evaluation.store import completion_of
+    from decisor.trace import to_json
     from decisor.types import Token
 
     kept = Completion(("a",), logprobs=((Token("a", -0.5, {"a": -0.5, "b": -1.0}),),))
@@ -260,5 +261,5 @@ def test_the_key_of_a_bought_reply_depends_on_raw_and_logprobs() -> None:
     from decisor.lms.journal import digest
 
     asked = [Message("user", "Hi")]
-    keys = {digest("m", asked, sampling) for sampling in (Sampling(), Sampling(raw=True), Sampling(logprobs=5))}
+    keys = {digest(asked, "m", sampling) for sampling in (Sampling(), Sampling(raw=True), Sampling(logprobs=5))}
     assert len(keys) == 3

@@ -150,8 +150,8 @@ def dollars(amount: float | None) -> str:
 
 def tell(store: Store, as_json: bool) -> None:
     """The table of everything in the store; ``decisor report`` has more."""
-    from decisor.evaluation.store import to_json
     from decisor.evaluation.table import table
+    from decisor.trace import to_json
 
     if as_json:
         for outcome in store.each_outcome():

@@ -20,11 +20,11 @@ from decisor.budget import Limits
 from decisor.evaluation.bench import Bench
 from decisor.evaluation.case_run import Attempt, NoLM, run_case
 from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.store import Claim, Key, Store, StoreError, Task, to_json
+from decisor.evaluation.store import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.writing import Writer
 from decisor.lms.gate import close, gated
 from decisor.lms.journal import Journal
-from decisor.trace import Event
+from decisor.trace import Event, to_json
 from decisor.types import LM, Technique, Usage, Value
 
 LOOK_AGAIN = 0.5

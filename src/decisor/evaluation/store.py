@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
-from decisor.trace import Event, plain
+from decisor.trace import Event
 from decisor.types import Completion, Token, Usage, Value
 
 Key = tuple[str, str, str, str, int]
@@ -126,13 +126,9 @@ def open_store(path: Path | str, create: bool = True) -> Store:
     return SqliteStore.open(Path(path), create)
 
 
-def to_json(value: Any) -> str:
-    """Dataclasses too. Text that is no valid Unicode is replaced: it could not be stored."""
-    return json.dumps(plain(value), ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
-
-
 def outcome_of(text: str) -> Outcome:
     """
+    >>> from decisor.trace import to_json
     >>> outcome_of(to_json(Outcome("dqa", "c1", "exact", "", 0, "right", snapshots={30: True}))).snapshots
     {30: True}
     """

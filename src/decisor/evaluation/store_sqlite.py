@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.owners import Owner, living, sweep
-from decisor.evaluation.store import Claim, Key, StoreError, Task, completion_of, outcome_of, to_json
-from decisor.trace import Event, events_of, line_of
+from decisor.evaluation.store import Claim, Key, StoreError, Task, completion_of, outcome_of
+from decisor.trace import Event, events_of, line_of, to_json
 from decisor.types import Completion, Usage, Value
 
 if TYPE_CHECKING:
@@ -175,9 +175,10 @@ class SqliteStore:
 
     def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
         with self.transaction():
+            earlier = self.reply(key) if usable else None
             keep = "INSERT INTO replies (key, usable, body) VALUES (?, ?, ?)"
             self.db.execute(keep, (key, usable, to_json(reply)))
-            return (self.reply(key) if usable else None) or reply
+        return earlier or reply
 
     def spent(self) -> Usage:
         sums = ", ".join(f"total(json_extract(body, '$.usage.{name}'))" for name in (*WHOLE, "seconds", "dollars"))

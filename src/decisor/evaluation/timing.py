@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from decisor.trace import Event, plain
+from decisor.trace import Event
+from decisor.types import Usage
 
 
 def critical(events: Sequence[Event]) -> float:
@@ -23,6 +24,11 @@ def critical(events: Sequence[Event]) -> float:
             until = max(until, began.get(event.data.get("action", 0), 0.0) + float(event.data.get("seconds", 0.0)))
         elif event.kind == "lm":
             since = min(int(event.data.get("since", event.id - 1)), len(longest) - 1)
-            until = max(until, longest[since] + float(plain(event.data["usage"])["seconds"]))
+            until = max(until, longest[since] + seconds_of(event.data["usage"]))
         longest.append(until)
     return longest[-1]
+
+
+def seconds_of(usage: Usage | Mapping[str, float]) -> float:
+    """Of an event as it happened, or as it was read back."""
+    return usage.seconds if isinstance(usage, Usage) else float(usage["seconds"])

@@ -86,30 +86,33 @@ class Journaled:
         return self.held.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        content = digest(self.name, messages, sampling, self.journal.seed, self.repeat)
+        content = digest(messages, self.name, sampling, self.journal.seed, self.repeat)
         occurrence = self.asked[content]
         self.asked[content] += 1
-        key = digest(content, occurrence)
+        key = f"{content}-{occurrence}" if occurrence else content
         if self.journal.seed is not None and sampling.seed is None and sampling.temperature > 0:
-            sampling = replace(sampling, seed=int(key[:8], 16) >> 1)
+            sampling = replace(sampling, seed=(int(content[:7], 16) << 2) + occurrence)
         found = await self.journal.find(key)
         return found or await self.journal.buy(key, self.held, messages, sampling)
 
 
-def digest(*parts: Any) -> str:
+def digest(messages: Sequence[Message], *rest: Any) -> str:
     """The same for equal content, in any process.
 
-    >>> digest("m", [Message("user", "Hi")], Sampling())
-    'dee6d21834adaec9d8a32b649b122033'
+    >>> digest([Message("user", "Hi")], "m", Sampling())
+    '3608103980b31a2835f6bc6c432ef51c'
     """
-    text = json.dumps(parts, default=as_plain, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    found = hashlib.blake2b(ENCODER.encode(rest).encode("utf-8", "surrogatepass"), digest_size=16)
+    for message in messages:
+        content = message.content.encode("utf-8", "surrogatepass")
+        found.update(f"\n{message.role} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
 
 
-def as_plain(value: Any) -> Any:
-    if isinstance(value, Message):
-        return [value.role, value.content]
-    if isinstance(value, Sampling):
-        told = [value.stop, value.temperature, value.max_tokens, value.n, value.seed, value.schema]
-        return [*told, value.logprobs, value.raw] if value.logprobs or value.raw else told
-    return dict(value)
+def as_plain(sampling: Sampling) -> Any:
+    told = [sampling.stop, sampling.temperature, sampling.max_tokens, sampling.n, sampling.seed, sampling.schema]
+    return [*told, sampling.logprobs, sampling.raw] if sampling.logprobs or sampling.raw else told
+
+
+ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=as_plain)
