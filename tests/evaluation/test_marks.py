@@ -1,0 +1,57 @@
+"""Marks of a trace that was made through a Run, and of the same trace as a store keeps it."""
+
+import pytest
+
+from decisor.errors import ParseError
+from decisor.evaluation.marks import marks, of_search
+from decisor.lms.scripted import ScriptedLM
+from decisor.run import Run
+from decisor.tools.calculator import CalculatorTool
+from decisor.tools.toolbox import Toolbox
+from decisor.trace import Event, Trace, plain
+from decisor.types import Action
+
+
+def stored(trace: Trace) -> list[Event]:
+    return [Event(one.id, one.parent, one.kind, one.at, plain(one.data)) for one in trace.events]
+
+
+async def test_a_run_without_trouble_has_no_mark() -> None:
+    run = Run(ScriptedLM([]), Toolbox([CalculatorTool()]))
+    await run.act(Action("calculator", "1 + 1"))
+    assert marks(run.trace.events) == marks(stored(run.trace)) == ()
+
+
+async def test_each_trouble_leaves_its_mark_once() -> None:
+    def parse(reply: str) -> str:
+        if reply == "fine":
+            return reply
+        raise ParseError("There is no tool 'x'.", "unknown_tool" if reply == "x" else "syntax")
+
+    run = Run(ScriptedLM(["?", "fine", "x", "fine"]), Toolbox([CalculatorTool()]))
+    await run.ask("say fine", parse)
+    assert marks(run.trace.events) == ("unread_reply",)
+    await run.ask("say fine", parse)
+    assert marks(run.trace.events) == ("unread_reply", "unknown_tool")
+    await run.act(Action("calculator", "1 / 0"))
+    await run.act(Action("calculator", "import os"))
+    run.trace.add("action", tool="calculator", input="9 ** 9")
+    expected = ("unread_reply", "unknown_tool", "failed_action", "cut_off")
+    assert marks(run.trace.events) == marks(stored(run.trace)) == expected
+
+
+async def test_an_action_on_a_tool_that_is_not_there_is_an_unknown_tool() -> None:
+    run = Run(ScriptedLM([]), Toolbox([CalculatorTool()]))
+    await run.act(Action("calculater", "1"))
+    assert marks(run.trace.events) == ("unknown_tool",)
+
+
+@pytest.mark.parametrize(("matches", "chosen", "found"), [(3, 7, {"elo": 42.5}), (0, 7, {}), (3, None, {})])
+def test_the_elo_of_an_answer_is_that_of_the_chosen_leaf_where_answers_played(
+    matches: int, chosen: int | None, found: dict[str, float]
+) -> None:
+    trace = Trace()
+    nodes = [{"id": 1, "of": None, "elo": 0.0, "matches": matches}, {"id": 7, "of": 1, "elo": 42.5, "matches": matches}]
+    trace.add("note", name="tree", nodes=nodes, chosen=chosen)
+    assert of_search(trace.events) == of_search(stored(trace)) == found
+    assert of_search([]) == {}
