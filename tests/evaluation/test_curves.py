@@ -55,8 +55,10 @@ def test_elo_deciles_are_equal_parts_and_sort_the_other_techniques_by_the_same_c
     plain = [replace(outcome(at, at < 10), technique="plain") for at in range(100)]
     found = deciles([*rated, *plain])
     assert [point.right for point in found["t"]] == [0] * 5 + [10] * 5
-    assert [point.right for point in found["plain | rated by t"]] == [10] + [0] * 9
+    assert [point.right for point in found["plain"]] == [10] + [0] * 9
     assert [point.asked for point in found["t"]] == [10] * 10
     assert found["t"][0].at < 0.05 and found["t"][-1].at > 0.85
     assert deciles(plain) == {}
+    both = deciles([*rated, *(replace(one, metrics={"elo": -1.0 * at}) for at, one in enumerate(plain))])
+    assert [point.right for point in both["plain"]] == [0] * 9 + [10]
     assert [point.asked for point in deciles(rated[:4])["t"]] == [1, 1, 1, 1]

@@ -119,7 +119,7 @@ def show(report: Report) -> None:
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     for one in report.benchmarks:
-        console.print(table(one, report))
+        console.print(table(one, report, narrow=console.width < 110))
         for line in remarks(one, report):
             console.print(line, markup=False)
     if report.opinion:
@@ -130,7 +130,8 @@ def show(report: Report) -> None:
         show_diff(report, console)
 
 
-def table(one: Benchmark, report: Report) -> Table:
+def table(one: Benchmark, report: Report, narrow: bool) -> Table:
+    """``narrow`` leaves out tokens and seconds, and says the rarer outcomes in one column."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -144,15 +145,24 @@ def table(one: Benchmark, report: Report) -> Table:
     rows = [row for row in one.rows if not row.group]
     states = [state for state in STATES if state in ("right", "wrong") or any(row.states[state] for row in rows)]
     made.add_column("technique", overflow="fold", min_width=12)
-    for name in ("accuracy", "95 %", *(spoken(state) for state in states), "calls", "tokens", "cost", "seconds"):
-        made.add_column(name, justify="right", no_wrap=name in ("accuracy", "95 %", "cost"))
+    told = [spoken(state) for state in states]
+    spent: tuple[str, ...] = ("calls", "tokens", "cost", "seconds")
+    if narrow:
+        told, spent = ["right", "wrong", *(["other"] if len(states) > 2 else [])], ("calls", "cost")
+    for name in ("accuracy", "95 %", *told, *spent):
+        made.add_column(name, justify="right")
     for row in rows:
         within = f"{100 * row.interval.low:.1f}-{100 * row.interval.high:.1f}" if row.interval else ""
         dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
-        cells = ("" if row.accuracy is None else percent(row.accuracy, 1), within,
-                 *(str(row.states[state]) for state in states), short(row.usage.calls / row.outcomes),
-                 short(row.usage.tokens / row.outcomes), money(dollars), f"{row.seconds:.3g}")  # fmt: skip
-        made.add_row(Text(one_line(report.label(Side(row.technique, row.model)), 60)), *cells)
+        figures = {"calls": short(row.usage.calls / row.outcomes), "tokens": short(row.usage.tokens / row.outcomes),
+                   "cost": money(dollars), "seconds": f"{row.seconds:.3g}"}  # fmt: skip
+        counts = [str(row.states[state]) for state in states]
+        if narrow:
+            rare = [f"{row.states[state]} {spoken(state)}" for state in states[2:] if row.states[state]]
+            counts = [*counts[:2], *([", ".join(rare)] if len(states) > 2 else [])]
+        accuracy = "" if row.accuracy is None else percent(row.accuracy, 1)
+        who = Text(one_line(report.label(Side(row.technique, row.model)), 60))
+        made.add_row(who, accuracy, within, *counts, *(figures[what] for what in spent))
     return made
 
 

@@ -6,7 +6,7 @@ Only outcomes that count (see ``summary``) are in any of these. Each point has i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -80,30 +80,32 @@ def by_tag(part: Iterable[Outcome], tags: Sequence[str]) -> tuple[Point, ...]:
     )
 
 
-def deciles(outcomes: Iterable[Outcome], rating: str = "elo") -> dict[str, tuple[Point, ...]]:
-    """Accuracy of every technique by how sure the rating technique was: cases in ten equal parts by its rating.
+def deciles(
+    outcomes: Iterable[Outcome], label: Callable[[Outcome], str] = lambda one: one.technique, rating: str = "elo"
+) -> dict[str, tuple[Point, ...]]:
+    """Accuracy by how sure a technique was: cases in ten equal parts by the rating of its answers.
 
-    For each technique that has the metric ``rating``, its cases are scaled to 0..1 and sorted (ties in case order);
-    each technique's accuracy is then that of its outcomes on the cases of a part (RaD-Agent, figure on Elo scores).
-    Keys are "technique" for a technique's own rating, "technique | rated by other" else. A point lies at the mean
-    rating of its part.
+    The cases of a technique that has the metric ``rating`` are scaled to 0..1 and sorted (ties in case order). Where
+    just one technique rates, the others' accuracy on the same parts stands beside (RaD-Agent's figure on Elo scores);
+    where several do, each has its own parts. A point lies at the mean rating of its part.
     """
-    given = [one for one in outcomes if one.state in COUNTED]
-    by_technique: dict[str, list[Outcome]] = defaultdict(list)
-    for one in given:
-        by_technique[one.technique].append(one)
+    given: dict[str, list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        if one.state in COUNTED:
+            given[label(one)].append(one)
+    raters = {name: _rated(part, rating) for name, part in given.items() if any(rating in one.metrics for one in part)}
     curves = {}
-    for rater, part in by_technique.items():
-        ratings = {one.case: one.metrics[rating] for one in part if rating in one.metrics}
-        parts = _equal_parts(ratings)
-        for technique, others in by_technique.items():
-            label = technique if technique == rater else f"{technique} | rated by {rater}"
-            points = [(at, [one for one in others if one.case in cases]) for at, cases in parts]
-            if found := tuple(
-                Point(at, sum(one.state == "right" for one in kept), len(kept)) for at, kept in points if kept
-            ):
-                curves[label] = found
+    for name, part in given.items():
+        held = raters.get(name) or (next(iter(raters.values())) if len(raters) == 1 else {})
+        points = [(at, [one for one in part if one.case in cases]) for at, cases in _equal_parts(held)]
+        found = tuple(Point(at, sum(one.state == "right" for one in kept), len(kept)) for at, kept in points if kept)
+        if found:
+            curves[name] = found
     return curves
+
+
+def _rated(part: Iterable[Outcome], rating: str) -> dict[str, float]:
+    return {one.case: one.metrics[rating] for one in part if rating in one.metrics}
 
 
 def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:

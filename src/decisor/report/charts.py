@@ -70,7 +70,7 @@ def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], pub
                "SR: exactly one retrieval before the answer; MR: several."),
         counted(parts, "depth", "Accuracy by depth of the plan", "depth of the plan"),
         depths(benchmark, parts),
-        rated(outcomes, benchmark),
+        rated(outcomes, named, label),
         repeated(named),
     ]  # fmt: skip
     return tuple(chart for chart in made if chart is not None)
@@ -144,13 +144,14 @@ def depths(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
     return Chart("depth-share", "How deep plans are", "bars", "", "share of cases", tuple(series), note)
 
 
-def rated(outcomes: Sequence[Outcome], benchmark: str) -> Chart | None:
-    """Accuracy by tenths of the rating that the technique gave its own answer."""
-    curves = deciles(one for one in outcomes if one.benchmark == benchmark)
+def rated(outcomes: Sequence[Outcome], named: Sequence[tuple[str, Row]], label: Callable[[Side], str]) -> Chart | None:
+    """Accuracy by tenths of the rating that a technique gave its own answers."""
+    curves = deciles(outcomes, lambda one: label(Side(one.technique, one.model)))
     if not curves:
         return None
-    series = tuple(Series(name, _marks(points)) for name, points in curves.items())
-    note = "Cases in ten equal parts by the Elo of the chosen answer, scaled to 0..1; a point at the mean of its part."
+    raters = list(dict.fromkeys(label(Side(one.technique, one.model)) for one in outcomes if "elo" in one.metrics))
+    series = tuple(Series(name, _marks(curves[name])) for name, _ in named if name in curves)
+    note = f"Cases in ten equal parts by the Elo that {' and '.join(raters)} gave the chosen answer, scaled to 0..1."
     return Chart("elo", "Accuracy by Elo of the answer", "line", "scaled Elo", "accuracy", series, note)
 
 

@@ -90,7 +90,7 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
     published = figures_for(name)
     return Benchmark(
         name, len({one.case for one in part}), rows, tuple(sorted({name for row in rows for name in row.metrics})),
-        published, all_pairs(part) if sides <= MOST_SIDES else (),
+        published, in_order(all_pairs(part), rows) if sides <= MOST_SIDES else (),
         charts(name, part, rows, published, report.label),
     )  # fmt: skip
 
@@ -100,6 +100,12 @@ def best_first(rows: Sequence[Row]) -> tuple[Row, ...]:
     overall = {(row.technique, row.model): row.accuracy for row in rows if not row.group}
     ranked = {key: -1.0 if accuracy is None else accuracy for key, accuracy in overall.items()}
     return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
+
+
+def in_order(found: Sequence[Comparison], rows: Sequence[Row]) -> tuple[Comparison, ...]:
+    """As the rows stand."""
+    places = {Side(row.technique, row.model): at for at, row in reversed(list(enumerate(rows)))}
+    return tuple(sorted(found, key=lambda one: (places[one.one], places[one.other])))
 
 
 def _diff(outcomes: Sequence[Outcome], before: Sequence[Outcome]) -> Diff:

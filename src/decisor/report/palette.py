@@ -18,8 +18,7 @@ class Palette:
         return None if series.published else self.of(series.name)
 
     def of(self, name: str) -> int:
-        own = name.partition(" | rated by ")[0]
-        return self.names.index(own) if own in self.names else len(self.names)
+        return self.names.index(name) if name in self.names else len(self.names)
 
 
 def palette(report: Report) -> Palette:

@@ -15,7 +15,8 @@ from decisor.report.words import counted, money, percent, short, spoken
 
 MAIN_METRICS = 3
 ACCURACIES = ("accuracy", "acc")
-FEW = 6
+NO_SHARE = ("seconds", "preference_rank")
+FEW = 8
 """So many published rows are shown at first."""
 PUBLISHED = "Published by others, with other models and settings"
 
@@ -91,7 +92,8 @@ def published_row(technique: str, held: Sequence[Reported], number: int, columns
     """Accuracies as marks on the axis of ours; everything else in words."""
     main = [one for one in held if one.metric in ACCURACIES]
     words = [f"{one.group} {one.value:g} %".strip() for one in main if len(main) > 1 or one.group]
-    words += [f"{spoken(one.metric)} {one.value:g}" for one in held if one.metric not in ACCURACIES]
+    words += [f"{spoken(one.metric)} {one.value:g}{'' if one.metric in NO_SHARE else ' %'}" for one in held
+              if one.metric not in ACCURACIES]  # fmt: skip
     plot = svg.published_row([one.value / 100 for one in main], f"published: {', '.join(words)}") if main else Html()
     name = tag("th", svg.swatch(None), " ", technique, tag("sup", number), scope="row")
     return tag(

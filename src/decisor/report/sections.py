@@ -108,8 +108,8 @@ def comparisons(
     if not found:
         return Html()
     only = (f"Only {side.lower()} right" for side in sides)
-    heads = (*sides, "Difference", "", *only, "Pairs", "p", "p (Holm)", "Clear?")
-    head = join(*(tag("th", name, cls=None if at in (0, 1, 3) else "n") for at, name in enumerate(heads)))
+    heads = (*sides, "Difference", "p (Holm)", "Clear?", "", *only, "Pairs", "p")
+    head = join(*(tag("th", name, cls=None if at in (0, 1, 5) else "n") for at, name in enumerate(heads)))
     most = max(max(abs(one.interval.low), abs(one.interval.high)) for one in found)
     reach = next(size for size in (0.1, 0.25, 0.5, 1.0, 10.0) if most <= size)
     body = join(*(comparison(one, report, reach) for one in found))
@@ -121,13 +121,14 @@ def comparison(one: Comparison, report: Report, reach: float) -> Html:
     within = f"{points(one.interval.low)} to {points(one.interval.high)}"
     clear = one.p_holm < 0.05
     left = tag("small", f" ({one.left_out} left out)") if one.left_out else ""
-    values = (one.only_one, one.only_other, join(one.pairs, left), probability(one.p), probability(one.p_holm))
+    values = (one.only_one, one.only_other, join(one.pairs, left), probability(one.p))
     return tag(
         "tr", tag("th", report.label(one.one), scope="row"), tag("td", report.label(one.other)),
         tag("td", points(one.difference), tag("br"), tag("small", within), cls="n"),
+        tag("td", probability(one.p_holm), cls="n"),
+        tag("td", tag("span", "yes" if clear else "no", cls="yes" if clear else "no"), cls="n"),
         tag("td", svg.effect(one.difference, one.interval, reach, f"{points(one.difference)}, 95 % interval {within}")),
         *(tag("td", value, cls="n") for value in values),
-        tag("td", tag("span", "yes" if clear else "no", cls="yes" if clear else "no"), cls="n"),
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def _plane(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str
         if joined:
             points = " ".join(f"{x(mark.x):.1f},{y(mark.y):.1f}" for mark in one.marks)
             parts.append(f'<polyline class="{_class(kind)} join" points="{points}"/>')
-        whiskers = not joined or len(chart.series) > 4 or len(places) <= 3
+        whiskers = not joined or (len(chart.series) <= 4 and len(one.marks) == 1)
         parts += [_mark(one, mark, kind, x(mark.x), y, whiskers, chart) for mark in one.marks]
     return "".join(parts)
 
