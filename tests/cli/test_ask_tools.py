@@ -103,6 +103,27 @@ def test_what_cannot_be_a_tool_is_one_line_with_what_to_do(
     assert complaint in said and said.count("\n") == 1
 
 
+def test_a_search_uses_a_persons_own_function_and_what_that_prints_spoils_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "loud_of_cli_test.py").write_text(COSTS.replace("    return", '    print("loud", city)\n    return'))
+
+    def replies(request: dict[str, Any]) -> str:
+        if "first" in request["messages"][0]["content"] and "Verdict" in request["messages"][0]["content"]:
+            return "Verdict: first"
+        told = request["messages"][-1]["content"].partition("# Tried")[0]
+        if "r1] | Ghent" in told:
+            return "Thought: known\nFinal answer: Ghent\nBecause: it costs 140 [o1.r1]"
+        return 'Thought: try\nAction: freight\nAction input: {"city": "Ghent", "tons": 4}'
+
+    with serve_threaded(replies) as url:
+        words = ["ask", "Where?", "--tools", "loud_of_cli_test:freight", "-t", "radagent", "-o", "calls=8"]
+        code = run([*words, "--lm", f"toy@{url}", "--json"])
+    heard = capsys.readouterr()
+    assert code == 0 and json.loads(heard.out)["answer"] == "Ghent"
+    assert "loud Ghent" in heard.err
+
+
 def test_tools_without_an_lm_say_that_one_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["ask", "Which?", "--tools", "costs_of_cli_test:freight", "--lm", "none"]) == 2
     assert "There is no LM to plan this" in capsys.readouterr().err

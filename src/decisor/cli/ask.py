@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,7 +79,8 @@ def quiet(asked: Asked) -> int:
     """One JSON object, nothing else."""
     from decisor.cli.telling import as_object
 
-    told = asyncio.run(decide(asked, lambda event: None))
+    with redirect_stdout(sys.stderr):  # a person's own tools may print
+        told = asyncio.run(decide(asked, lambda event: None))
     print(json.dumps(as_object(told), ensure_ascii=False, allow_nan=False))
     return int(exit_of(told.decision))
 

@@ -1,8 +1,8 @@
-"""ToolBench for the runner. ``right`` is ToolEval's pass rate, judged by the LM that ``judge`` names.
+"""ToolBench for the runner: pass rate as ToolEval counts it, by a judging LM, and what went wrong with calls.
 
-Without a judge a run is unscored, unless no answer was given, which fails in any case; ``valid`` (an answer was given)
-is RaD-Agent's own proxy. The same answer to the same task is judged once. Who answers the calls: what was recorded,
-then ``live``, then ``simulate`` where they are named.
+``right`` is what the LM that ``judge`` names says. Without one a run is unscored, unless no answer was given, which
+fails in any case; ``valid`` (an answer was given) is RaD-Agent's own proxy. The same answer to the same task is judged
+once. Who answers the calls: what was recorded, then ``live``, then ``simulate`` where they are named.
 """
 
 from __future__ import annotations

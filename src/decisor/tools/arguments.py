@@ -38,7 +38,7 @@ class Arguments:
             about = deref(self.schema["properties"][name], self.root)
             told = one_line(str(about.get("description", "")), 256)
             must = ", required" if name in required else ""
-            lines.append(f"- {name} ({shown(about, self.root)}{must}){': ' if told else ''}{told}")
+            lines.append(f"- {one_line(name, 80)} ({shown(about, self.root)}{must}){': ' if told else ''}{told}")
         return "\n".join(lines)
 
     def example(self, schema: Schema, depth: int = 0) -> Any:
