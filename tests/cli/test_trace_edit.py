@@ -93,3 +93,33 @@ def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsy
     ):
         assert run(["trace", trace, *words]) != 0
         assert complaint.lower() in capsys.readouterr().err.lower()
+
+
+def test_documents_and_a_database_serve_one_plan_from_the_command_and_again_after_an_edit(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, trace = tmp_path / "notes", tmp_path / "mixed.jsonl"
+    folder.mkdir()
+    (folder / "move.txt").write_text("The team of Ada moved to the site oak in May. The team of Bo moved to elm.")
+    plan = json.dumps({"nodes": [
+        {"id": "1.1", "ask": "To which site did the team of Ada move?", "needs": [], "source": "passages"},
+        {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
+    ]})  # fmt: skip
+
+    def moved(prompt: str) -> str:
+        if "rent" in part_of(prompt, "Question"):
+            return say(prompt)
+        where = "oak" if "Ada" in part_of(prompt, "Question") else "elm"
+        return f"Answer: {where if 'moved' in part_of(prompt, 'Documents') else 'unknown'}"
+
+    policy = Policy(plan, {"query writer": write, "generator": moved, "relevance": lambda prompt: "[1]"})
+    data = ["--db", str(recorded[0]), "--docs", str(folder)]
+    with serve_threaded(play(policy)) as url:
+        words = ["ask", "What does Ada's team pay?", *data, "-t", "reasoning_dag", "--lm", f"m@{url}"]
+        assert run([*words, "--trace", str(trace)]) == 0
+        assert "Decision: 700.5" in capsys.readouterr().out
+        edit = ["--edit", "1.1", "--ask", "To which site did the team of Bo move?"]
+        assert run(["trace", str(trace), *edit, "--lm", f"m@{url}", *data, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["before"]["answer"], told["after"]["answer"]) == ("700.5", "400.5")
+    assert len([role for role, _ in policy.prompts if role == "planner"]) == 1

@@ -306,3 +306,14 @@ async def test_a_passage_that_the_corpus_holds_twice_is_shown_once() -> None:
     await ask(policy, tools=Passages([*DOCUMENTS, *DOCUMENTS]))
     shown = part_of(policy.of("relevance")[0], "Documents")
     assert shown.count("It was directed by Denis Villeneuve.") == 1
+
+
+async def test_with_several_sources_a_node_that_names_none_is_asked_about() -> None:
+    plan = nodes(("1.1", "Who directed the film Arrival?"))
+    policy = Policy(plan)
+    table = TableTool()
+    run = Run(ScriptedLM(policy), Toolbox([table, Passages()]))
+    decision = await ReasoningDAG()(Question("Who made Arrival?"), run)
+    await table.close()
+    assert "Q1.1: name the source, one of sql, passages or none." in policy.of("planner")[1]
+    assert decision.answer == "Denis Villeneuve"

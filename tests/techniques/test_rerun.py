@@ -217,3 +217,14 @@ async def test_a_run_in_several_lines_is_not_taken_for_one(tmp_path: Path) -> No
             run.trace.add("decision", 0, decision=Decision("x"))
         with pytest.raises(SetupError, match="not in one line"):
             await rerun(run.trace.events, [Edit("1", action=Action("a", "b"))], run, IterRAG(), QUESTION)
+
+
+async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> None:
+    async with going(Server(Policy(PLAN)), [Passages()]) as run:
+        run.trace.add("run", question=QUESTION, benchmark="b", case="c", technique="reasoning_dag critic=no", lm="m")
+        await ReasoningDAG(critic=False)(QUESTION, run)
+        past = list(run.trace.events)
+    server = Server(Policy(PLAN))
+    found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
+    assert found.after.answer == "Gentilly, Quebec"
+    assert server.roles() == ["relevance", "generator", "aggregator"]

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.budget import Budget
@@ -15,7 +14,7 @@ from decisor.cli.words import clean, exit_of, one_line
 from decisor.errors import SetupError
 from decisor.run import Run
 from decisor.trace import Event, plain
-from decisor.types import Decision, Question, Usage
+from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
     from decisor.techniques.rerun import Edit, Rerun
@@ -25,13 +24,11 @@ def go_on(
     events: Sequence[Event],
     at: str,
     changes: Mapping[str, str | None],
-    lm: str | None,
-    db: str,
-    graph: str,
-    out: Path | None,
+    asked: Asked,
     as_json: bool,
 ) -> int:
-    """The exit code of the new decision. ``changes``: what is given of an Edit, by the name of its field.
+    """The exit code of the new decision. ``changes``: what is given of an Edit, by the name of its field. ``asked``
+    names the LM, the data and the file for the new trace.
 
     Raises:
         SetupError: no node or step is named, or it does not fit.
@@ -41,7 +38,6 @@ def go_on(
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
     edit = Edit(at, **{name: value for name, value in changes.items() if value})
-    asked = Asked(Question(""), database=db, graph=graph, lm=lm, trace_file=out)
     found, spent = asyncio.run(run_again(events, edit, asked))
     if as_json:
         told = {"changes": found.changes, "before": found.before, "after": found.after, "usage": spent}

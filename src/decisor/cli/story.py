@@ -11,7 +11,7 @@ import typer
 
 from decisor.errors import SetupError
 from decisor.trace import Event, decision_of, plain, read_trace
-from decisor.types import Record
+from decisor.types import Question, Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +31,7 @@ def command(
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
     db: Annotated[str, typer.Option("--db", metavar="URL", help="With --edit: the database again.")] = "",
     graph: Annotated[str, typer.Option("--graph", metavar="URL", help="With --edit: the graph again.")] = "",
+    docs: Annotated[str, typer.Option("--docs", metavar="INDEX|FOLDER", help="With --edit: the documents again.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
 ) -> None:
     """Show a recorded run as a readable story, or go on from it with one thing changed."""
@@ -40,9 +41,11 @@ def command(
     changes = {"answer": answer, "ask": ask, "context": context, "thought": thought, "action": action,
                "observation": observation}  # fmt: skip
     if edit or any(changes.values()):
+        from decisor.cli.asking import Asked
         from decisor.cli.rerun import go_on
 
-        raise typer.Exit(go_on(events, edit, changes, lm, db, graph, out, as_json))
+        again = Asked(Question(""), database=db, graph=graph, docs=docs, lm=lm, trace_file=out)
+        raise typer.Exit(go_on(events, edit, changes, again, as_json))
     if as_json:
         print(json.dumps([plain(event) for event in events], ensure_ascii=False))
         return

@@ -26,7 +26,10 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
     def read(reply: str) -> PlanGraph:
         nonlocal first
         mend, first = not first, False
-        return parse_plan_graph(reply, max_nodes, (*sources, NONE) if mixed else (), mend)
+        found = parse_plan_graph(reply, max_nodes, (*sources, NONE) if mixed else (), mend)
+        if mixed and not mend and (without := [part.id for part in found.parts if not part.source]):
+            raise ParseError(f"{', '.join(without)}: name the source, one of {', '.join(sources)} or none.", "source")
+        return found
 
     with run.span("planner") as sub:
         return await replace(sub, asks_again=1).ask(prompt, read)

@@ -26,8 +26,8 @@ class PastStep:
 
 @dataclass(frozen=True)
 class Past:
-    """``technique`` is '' where the trace does not say. ``replies``: each LM call's text, in order. ``nested``: it has
-    spans, so calls may have been made at the same time."""
+    """``technique`` is '' where the trace does not say; an evaluation gives it as a label with its settings.
+    ``replies``: each LM call's text, in order. ``nested``: it has spans, so calls may have run at the same time."""
 
     question: Question | None = None
     technique: str = ""
@@ -78,8 +78,10 @@ def past_of(events: Sequence[Event]) -> Past:
     for event in events:
         data = event.data
         if event.kind == "run":
-            head = {"question": Question(**plain(data["question"])), "technique": data["technique"],
-                    "settings": plain(data.get("settings", {}))}  # fmt: skip
+            name, *settings = str(data["technique"]).split()
+            labelled = dict(setting.split("=", 1) for setting in settings if "=" in setting)
+            head = {"question": Question(**plain(data["question"])), "technique": name,
+                    "settings": {**labelled, **plain(data.get("settings", {}))}}  # fmt: skip
         elif event.kind == "lm":
             replies.append((data["texts"][0], data["finish"]))
         elif event.kind == "action":

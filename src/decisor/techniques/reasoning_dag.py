@@ -242,7 +242,7 @@ def once(records: Sequence[Record]) -> list[Record]:
 
 def in_place(parent: Answered) -> str:
     """What stands in the place of a tag."""
-    return parent.answer if parent.status == "answered" else f"[{parent.asked}]"
+    return " ".join(parent.answer.split()) if parent.status == "answered" else f"[{parent.asked}]"
 
 
 def context_of(parents: Sequence[Answered], question: Question | None, hint: str) -> str:
