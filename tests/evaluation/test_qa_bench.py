@@ -122,7 +122,9 @@ async def test_yes_or_no_is_read_out_of_the_answer(tmp_path: Path) -> None:
     write(tmp_path / "dev_corpus.jsonl.gz", [EMMA, JANE])
     score = await scored(StrategyQABench(tmp_path), ["Final answer: Yes, it is no play.\nBecause: [o1.r1]"])
     assert (score.right, score.answer, score.metrics["em"]) == (True, "yes", 1)
-    assert score.metrics["recall@10"] == 1  # by the annotator who fits best
+    assert score.metrics["recall@10"] == score.metrics["all_recall"] == 1  # by the annotator who fits best
+    wrong = await scored(StrategyQABench(tmp_path), ["Final answer: No."])
+    assert wrong.failure == "misread"  # what one annotator needed was there
     assert (await scored(StrategyQABench(tmp_path), ["Final answer: perhaps"])).failure == "no_answer"
 
 
@@ -196,3 +198,11 @@ async def test_the_passages_are_embedded_where_the_mode_needs_it(musique: Path) 
         found = await env.step(Action("passages", "her birthplace"))
     await bench.close()
     assert [record.source for record in found.records] == ["p2"]
+
+
+async def test_only_searches_count_as_retrievals(musique: Path) -> None:
+    asked = [("think", "Emma?"), ("passages", "zzz"), ("passages", "Emma")]
+    replies = [f"Thought: x\nAction: {tool}\nAction input: {text}" for tool, text in asked]
+    replies.append("Final answer: Steventon\nBecause: [o2.r1]")
+    score = await scored(MuSiQueBench(musique), replies, "iter_rag")
+    assert (score.counts["retrievals"], score.counts["llm_calls"], score.counts["passages"]) == (2, 4, 1)

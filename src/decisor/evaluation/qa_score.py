@@ -18,6 +18,7 @@ OF_ANSWER: Mapping[str, Callable[[str, Sequence[str]], float]] = {
     "acc_word": answers.acc_word,
 }  # fmt: skip
 AT = (2, 5, 10)
+PASSAGES = "passages"
 WORDS = {"quoted": "attributed", "own": "declared", "given": "declared"}
 """How a plan of experts calls what is one of the three kinds of attribution."""
 
@@ -46,12 +47,12 @@ def score(case: Case, decision: Decision, events: Sequence[Event], right: Right,
     """
     answer = decision.answer if said is None else said
     won = bool(answer) and right(answer, case)
-    gold = texts(case.facts.get("passages"))
+    golds = gold_of(case)
     rankings = ranked(events)
     held = {record.id: record for record in records(events)}
     cited = [held[id] for id in decision.evidence.ids if id in held]
     metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
-    metrics |= of_retrieval(case, rankings, gold, [record.source for record in cited])
+    metrics |= of_retrieval(rankings, golds, [record.source for record in cited])
     counts = {
         "retrievals": len(rankings),
         "llm_calls": sum(event.kind == "lm" for event in events),
@@ -62,31 +63,41 @@ def score(case: Case, decision: Decision, events: Sequence[Event], right: Right,
     how = attribution_of(decision, cited, events)
     if won:
         metrics |= {name: float(how == name) for name in ("attributed", "declared", "unattributed")}
-    return Score(won, answer, metrics, failure_of(won, answer, gold, rankings), (how,) if answer else (), counts)
+    return Score(won, answer, metrics, failure_of(won, answer, golds, rankings), (how,) if answer else (), counts)
+
+
+def gold_of(case: Case) -> list[list[str]]:
+    """Sets of passages of which one is enough: StrategyQA has one of each annotator, the others one in all."""
+    annotators = case.facts.get("annotators")
+    given = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
+    return [gold for gold in map(texts, given) if gold]
 
 
 def of_retrieval(
-    case: Case, rankings: Sequence[Sequence[str]], gold: Sequence[str], cited: Sequence[str]
+    rankings: Sequence[Sequence[str]], golds: Sequence[Sequence[str]], cited: Sequence[str]
 ) -> dict[str, float]:
     """Recall of the gold passages: at k over all retrievals taken in turns, and of all that was retrieved."""
-    if not gold or not rankings:
+    if not golds or not rankings:
         return {}
     order = retrieval.interleaved(rankings)
-    found = {f"recall@{k}": retrieval.recall(order, gold, k) for k in AT}
-    found |= {f"all_recall@{k}": retrieval.all_recall(order, gold, k) for k in AT[1:]}
-    annotators = case.facts.get("annotators")
-    if isinstance(annotators, list):
-        found["recall@10"] = retrieval.best_recall(order, [texts(evidence) for evidence in annotators])
-    found |= {"recall": retrieval.recall(order, gold), "all_recall": retrieval.all_recall(order, gold)}
-    match = retrieval.set_match(cited, gold)
-    return {**found, "mrr": retrieval.reciprocal_rank(order, gold), "cited_f1": match.f1, "cited_em": match.em}
+    found = {f"recall@{k}": retrieval.best_recall(order, golds, k) for k in AT}
+    found["recall"] = retrieval.best_recall(order, golds, len(order))
+    found |= {f"all_{name}": float(value == 1) for name, value in found.items() if name != "recall@2"}
+    matches = [retrieval.set_match(cited, gold) for gold in golds]
+    found["mrr"] = max(retrieval.reciprocal_rank(order, gold) for gold in golds)
+    return found | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
 
 
 def ranked(events: Sequence[Event]) -> list[list[str]]:
-    """The passages of each retrieval by their stable ids, best first."""
-    seen = [event.data["observation"] for event in events if event.kind == "observation"]
-    asked = [o for o in seen if not o.records or any(record.text for record in o.records)]
-    return [[record.source for record in observation.records if record.text] for observation in asked]
+    """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too."""
+    tools = {event.id: event.data["tool"] for event in events if event.kind == "action"}
+    found = []
+    for event in events:
+        if event.kind == "observation":
+            passages = [record.source for record in event.data["observation"].records if record.text]
+            if passages or tools.get(event.data.get("action", 0)) == PASSAGES:
+                found.append(passages)
+    return found
 
 
 def records(events: Sequence[Event]) -> list[Record]:
@@ -110,14 +121,14 @@ def attribution_of(decision: Decision, cited: Sequence[Record], events: Sequence
     return retrieval.attribution(decision.answer, documents)
 
 
-def failure_of(won: bool, answer: str, gold: Sequence[str], rankings: Sequence[Sequence[str]]) -> str:
+def failure_of(won: bool, answer: str, golds: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]) -> str:
     """no_answer; not_retrieved: a gold passage never came back; misread: all did."""
     if won or not answer:
         return "" if won else "no_answer"
-    if not gold or not rankings:
+    if not golds or not rankings:
         return "wrong"
     found = {source for ranking in rankings for source in ranking}
-    return "misread" if found >= set(gold) else "not_retrieved"
+    return "misread" if any(found >= set(gold) for gold in golds) else "not_retrieved"
 
 
 def texts(value: Any) -> list[str]:
