@@ -46,6 +46,17 @@ GPT4 = {1: 0.040, 3: 0.100, 5: 0.143, 10: 0.215, 20: 0.295, 100: 0.49}
 """pass@k of the released chains of thought (Tree of Thoughts), rows 900-999."""
 PAPER = {"cot": 6, "cot@3": 7, "reflexion@3": 7, "bfs w2 e2": 11, "dfs w2": 14, "dfsdt w2": 29, "radagent paper": 43}
 """Table 1 of arXiv 2308.12519, gpt-3.5-turbo; its environment tells the search when it won."""
+BARS = (
+    "cot@3",
+    "bfs w2 e2",
+    "dfs w2",
+    "dfsdt w2",
+    "dfsdt w3",
+    "dfsdt w5",
+    "best_of_n",
+    "cot to the budget",
+    "radagent",
+)
 STEP = 30
 
 Make = Callable[[int, int], Technique]
@@ -121,8 +132,10 @@ def work(job: tuple[str, int, int, str, float]) -> list[Played]:
     return asyncio.run(all_())
 
 
-def gather(names: Sequence[str], seeds: int, calls: int, data: str, late: float = 3.9) -> dict[str, list[Played]]:
-    jobs = [(name, seed, calls, data, late) for name in names for seed in range(seeds)]
+def gather(
+    names: Sequence[str], seeds: int, calls: int, data: str, late: float = 3.9, first: int = 0
+) -> dict[str, list[Played]]:
+    jobs = [(name, seed, calls, data, late) for name in names for seed in range(first, first + seeds)]
     found: dict[str, list[Played]] = {name: [] for name in names}
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         for job, rows in zip(jobs, pool.map(work, jobs), strict=True):
@@ -164,11 +177,11 @@ def bars(played: dict[str, list[Played]], ours: str = "radagent") -> bool:
     """Print each bar of ``ours`` and whether its interval is clear of zero."""
     kept = True
     found, chosen = (lambda row: float(row.found_at > 0)), (lambda row: float(row.selected))
-    for rival in ("cot@3", "bfs w2 e2", "dfs w2", "dfsdt w2", "dfsdt w3", "dfsdt w5"):
+    for rival in BARS[:6]:
         kept &= bar(f"{ours} - {rival}, found", paired(played[ours], played[rival], found), "w5" in rival)
     kept &= bar(f"{ours} - random choice, selected",
                 paired(played[ours], played[ours], chosen, lambda row: row.random))  # fmt: skip
-    for rival in ("best_of_n", "cot to the budget"):
+    for rival in BARS[6:8]:
         kept &= bar(f"{ours} - {rival}, selected", paired(played[ours], played[rival], chosen))
     return kept
 
@@ -195,7 +208,7 @@ def curve(played: dict[str, list[Played]], calls: int) -> bool:
             counts = [sum((0 < row.found_at <= n) if what == "found" else row.shots[n] for row in rows) for n in at]
             print(f"{name:<20}" + "".join(f"{100 * count / len(rows):>6.1f}" for count in counts))
     kept = True
-    for rival in ("dfsdt w2", "dfsdt w3", "dfsdt w5"):
+    for rival in (name for name in ("dfsdt w2", "dfsdt w3", "dfsdt w5") if name in played):
         for n in at:
             difference = paired(played["radagent"], played[rival], lambda row, n=n: float(0 < row.found_at <= n))  # type: ignore[misc]
             kept &= bar(f"radagent - {rival}, found at {n}", difference, rival != "dfsdt w2")
@@ -217,6 +230,7 @@ def main() -> None:
     home = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[2] / "shared" / "data"))
     parser.add_argument("--data", default=str(home / "game24"))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--calls", type=int, default=100)
     parser.add_argument("--late", type=float, default=3.9)
     parser.add_argument("--only", nargs="*")
@@ -228,14 +242,14 @@ def main() -> None:
         return
     calls = 300 if told.curve else told.calls
     names = told.only or (CURVE if told.curve else list(METHODS))
-    played = gather(names, told.seeds, calls, told.data, told.late)
+    played = gather(names, told.seeds, calls, told.data, told.late, told.first)
     if told.curve:
         sys.exit(not curve(played, calls))
     table(played)
     print("\nselected % by Elo of the chosen sequence, in tenths of the runs:")
     for name in (name for name in played if name in ("radagent", "radagent paper")):
         print(f"  {name:<18}" + " ".join(f"{100 * part:5.0f}" for part in deciles(played[name])))
-    if not told.only:
+    if not told.only or set(told.only) >= set(BARS):
         print("\ndifferences in percentage points:")
         sys.exit(not bars(played))
 
