@@ -14,7 +14,9 @@ from decisor.errors import SetupError, ToolError
 from decisor.evaluation.game24_bench import Game24Bench, finished, makes_24
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
+from decisor.techniques import technique
 from decisor.types import Action, Decision, Observation
+from policies.game24 import Game24LM
 
 CSV = DATA / "game24" / "24.csv"
 RELEASED = pytest.mark.skipif(not CSV.exists(), reason=f"no test data in {CSV}")
@@ -138,3 +140,15 @@ def test_a_missing_or_foreign_file_is_said(tmp_path: Path) -> None:
         cases(tmp_path, 0, 0)
     with pytest.raises(SetupError, match="has rows 0 to 0"):
         cases(tmp_path)
+
+
+@RELEASED
+async def test_the_elo_of_the_answer_is_a_metric_where_it_was_compared() -> None:
+    bench = Game24Bench(CSV, 900, 900)
+    (case,) = bench.cases()
+    for name, rated in (("radagent", True), ("dfsdt", False)):
+        run = Run(Game24LM(1), Puzzle.of("4 5 6 10"))
+        decision = await technique(name, calls="40")(case.question, run)
+        score = await bench.score(case, decision, run.trace.events)
+        assert ("elo" in score.metrics) is rated
+        assert score.counts["sequences"] > 0

@@ -18,6 +18,7 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.evaluation.bench import Score
+from decisor.evaluation.searching import ratings
 from decisor.trace import Event
 from decisor.types import Decision, Environment
 
@@ -49,7 +50,7 @@ class Game24Bench:
         right = makes_24(decision.answer, numbers)
         found = right or any(makes_24(answer, numbers) for answer in handed)
         failure = "" if right else "no_answer" if not decision.answer else "not_selected" if found else "not_found"
-        metrics = {"selected": float(right), "found": float(found)}
+        metrics = {"selected": float(right), "found": float(found), **ratings(events)}
         return Score(right, decision.answer, metrics, failure, ("found",) if found else (), {"sequences": len(handed)})
 
     async def close(self) -> None:

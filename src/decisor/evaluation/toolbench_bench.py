@@ -24,6 +24,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.bench import Score
 from decisor.evaluation.judges.asking import judging
 from decisor.evaluation.judges.passing import Attempt, Passed, PassJudge, solvable_pass_rate
+from decisor.evaluation.searching import ratings
 from decisor.evaluation.toolbench_failures import Called, calls, failure, tags
 from decisor.lms.choose import lm
 from decisor.secrets import Secret
@@ -93,7 +94,7 @@ class ToolBenchBench:
         attempt = self.attempt(case, decision, made)
         passed = self.judged.get((case.id, decision.answer)) or await self.passed(attempt)
         self.judged[case.id, decision.answer] = passed
-        metrics = {"valid": float(attempt.given)}
+        metrics = {"valid": float(attempt.given), **ratings(events)}
         if passed.right is not None:
             metrics["passed"] = float(passed.right)
         if passed.statuses:

@@ -20,6 +20,7 @@ from decisor.benchmarks.webshop.shop import ORDER, Shop, WebShop, open_shop, ord
 from decisor.errors import SetupError
 from decisor.evaluation.bench import Score
 from decisor.evaluation.qa_shelf import cache_folder, digest
+from decisor.evaluation.searching import ratings
 from decisor.evaluation.webshop_nouns import nouns
 from decisor.evaluation.webshop_reward import Fit, fit
 from decisor.trace import Event
@@ -76,7 +77,7 @@ class WebShopBench:
         metrics = {
             "reward": got.reward, "success": float(got.reward == 1), "type": got.type, "attributes": got.attributes,
             "options": got.options, "price": got.price, "best_reward": best,
-            "first_reward": fits[0].reward if fits else 0.0,
+            "first_reward": fits[0].reward if fits else 0.0, **ratings(events),
         }  # fmt: skip
         failure = "" if got.reward == 1 else "no_order" if at is None else "not_selected" if best == 1 else worst(got)
         answer = str(orders[at].fields["order"]) if at is not None else ""
