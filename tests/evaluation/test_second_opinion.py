@@ -8,6 +8,7 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.preference_ranks import preference_ranks
 from decisor.evaluation.second_opinion import Opinion, agreement, second_opinion
 from decisor.evaluation.store import Store, open_store
 from decisor.lms.scripted import ScriptedLM
@@ -73,3 +74,34 @@ def test_agreement_by_hand() -> None:
     found = agreement([Opinion(FAILED.key, rule, said) for rule, said in pairs], "j")
     assert found.agreed == pytest.approx(4 / 6) and found.kappa == pytest.approx(1 / 3)
     assert agreement([], "j").agreed is None
+
+
+async def test_techniques_are_ranked_by_a_judge_that_sees_no_gold(tmp_path: Path) -> None:
+    """The judge prefers longer answers: a before b; c says the same as b, so they share ranks 2 and 3."""
+    store = open_store(tmp_path / "run.db")
+    store.begin({})
+    for technique, answer in (("a", "berlin"), ("b", "rome"), ("c", "rome")):
+        for case in ("c0", "c1"):
+            trace = Trace()
+            trace.add("run", question=Question("Where?"))
+            store.finish(replace(FAILED, case=case, technique=technique, answer=answer), trace.events)
+    store.finish(replace(FAILED, case="c2", technique="a", answer="oslo"), [])
+
+    def longer(messages: Sequence[Message]) -> str:
+        first, second = messages[-1].content.partition("First answer")[2].split("Second answer")
+        return "Verdict: first" if len(first) > len(second) else "Verdict: second"
+
+    lm = ScriptedLM(longer)
+    (found,) = await preference_ranks(store, lm, "judge")
+    assert (found.benchmark, found.cases, found.unread) == ("dqa", 2, 0)
+    assert found.ranks == {"a, m": 1.0, "b, m": 2.5, "c, m": 2.5}
+    assert not [text for text in lm.seen if "krakow" in text] and "Where?" in lm.seen[0]
+    assert await preference_ranks(store, ScriptedLM([]), "judge") == [found]
+    store.close()
+
+
+async def test_one_technique_alone_is_not_ranked(tmp_path: Path) -> None:
+    store = kept(tmp_path / "run.db", ["DEEP"])
+    with pytest.raises(SetupError, match="two techniques"):
+        await preference_ranks(store, ScriptedLM([]), "judge")
+    store.close()

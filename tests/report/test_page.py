@@ -199,6 +199,16 @@ def test_a_second_opinion_is_asked_of_a_real_endpoint_and_kept(
             told = json.loads(capsys.readouterr().out)["opinion"]
             assert (told["asked"], told["read"], {said for _, said, _ in told["table"]}) == (5, 5, {"DEEP"})
     assert len(asked) == 5
+    with serve_threaded(lambda request: "Verdict: first") as url:
+        outs = {}
+        for form in ("--json", "--markdown"):
+            with pytest.raises(SystemExit) as left:
+                main(["report", str(tmp_path / "a.db"), form, "--ranks", f"test-model@{url}", "--judge-cases", "1"])
+            assert left.value.code == 0
+            outs[form] = capsys.readouterr().out
+    ranks = json.loads(outs["--json"])["ranks"][0]["ranks"]
+    assert len(ranks) == 4 and set(ranks.values()) == {2.5}  # who always says the first has no preference
+    assert "| single_rag, gpt-large-2026 | 2.50 |" in outs["--markdown"]
 
 
 def poisoned(value: Any, payload: str) -> Any:

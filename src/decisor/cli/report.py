@@ -6,8 +6,9 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from decisor.evaluation.outcome import Outcome
-    from decisor.evaluation.second_opinion import Agreement, Opinion
+    from decisor.evaluation.preference_ranks import Ranks
+    from decisor.evaluation.second_opinion import Agreement
     from decisor.evaluation.store import Key, Store
     from decisor.report.document import Benchmark, Report
+    from decisor.types import LM
+
+T = TypeVar("T")
 
 
 def command(
@@ -28,7 +33,8 @@ def command(
     against: Annotated[str | None, typer.Option(help="An earlier run to compare with.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one page that works offline.")] = None,
     judge: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: a second opinion on failures.")] = None,
-    judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures at most.")] = 100,
+    ranks: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: ranks techniques by preference.")] = None,
+    judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures, or cases, at most.")] = 100,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as Markdown.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="One line for each outcome.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
@@ -45,7 +51,8 @@ def command(
         if not outcomes:
             raise SetupError(f"{run} holds no finished case yet.")
         before = None if against is None else read(against)
-        report = make(outcomes, store.about(), before, opinion(store, judge, judge_cases) if judge else None)
+        said = opinion(store, judge, judge_cases) if judge else None
+        report = make(outcomes, store.about(), before, said, ranked(store, ranks, judge_cases) if ranks else ())
         if html:
             write_html(report, store, html, None if before is None else {one.key: one.state for one in before})
     finally:
@@ -59,20 +66,33 @@ def command(
 def opinion(store: Store, judge: str, most: int) -> Agreement:
     """How far the judge agrees with the rules; its replies are kept in the store, so they are bought once."""
     from decisor.evaluation.second_opinion import agreement, second_opinion
+
+    return agreement(with_judge(judge, lambda lm: second_opinion(store, lm, most)), judge.partition("@")[0])
+
+
+def ranked(store: Store, judge: str, most: int) -> list[Ranks]:
+    """The techniques' mean ranks by preference; the judge's replies are kept too."""
+    from decisor.evaluation.preference_ranks import preference_ranks
+
+    return with_judge(judge, lambda lm: preference_ranks(store, lm, judge.partition("@")[0], most))
+
+
+def with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
+    """What ``ask`` gives with the LM that is named, which is closed after it."""
     from decisor.lms.choose import lm
 
     found = lm(judge, os.environ)
     if found is None:
-        raise SetupError(f"{judge!r} names no LM: give --judge MODEL or MODEL@URL.")
+        raise SetupError(f"{judge!r} names no LM: give MODEL or MODEL@URL.")
 
-    async def ask() -> list[Opinion]:
+    async def run() -> T:
         try:
-            return await second_opinion(store, found, most)
+            return await ask(found)
         finally:
             if (end := getattr(found, "close", None)) is not None:
                 await end()
 
-    return agreement(asyncio.run(ask()), judge.partition("@")[0])
+    return asyncio.run(run())
 
 
 def read(path: str) -> list[Outcome]:
@@ -122,6 +142,10 @@ def show(report: Report) -> None:
         console.print(table(one, report, narrow=console.width < 110))
         for line in remarks(one, report):
             console.print(line, markup=False)
+    for found in report.ranks:
+        told = ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(found.ranks.items(), key=lambda item: item[1]))
+        console.print(one_line(f"Mean preference ranks on {found.benchmark} ({found.cases} cases): {told}", 400),
+                      markup=False)  # fmt: skip
     if report.opinion:
         from decisor.report.words import agreed
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from decisor.evaluation.compare import Changed, Comparison, Side, against, all_pairs, changed
 from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.published_tables import Reported, figures_for
 from decisor.evaluation.second_opinion import Agreement
 from decisor.evaluation.summary import Row, summarise
@@ -56,6 +57,7 @@ class Report:
     one_model: str | None
     diff: Diff | None = None
     opinion: Agreement | None = None
+    ranks: tuple[Ranks, ...] = ()
 
     def label(self, side: Side) -> str:
         return side.technique if self.one_model is not None else str(side)
@@ -66,9 +68,10 @@ def make(
     about: Mapping[str, Value] | None = None,
     before: Sequence[Outcome] | None = None,
     opinion: Agreement | None = None,
+    ranks: Sequence[Ranks] = (),
 ) -> Report:
     """The report of a run; ``before``: the outcomes of an earlier run to set it against; ``opinion``: how far a judge
-    agrees on its failures."""
+    agrees on its failures; ``ranks``: how a judge ranks its techniques."""
     models = {one.model for one in outcomes}
     one_model = models.pop() if len(models) == 1 else None
     names = tuple(dict.fromkeys(one.benchmark for one in outcomes))
@@ -77,7 +80,7 @@ def make(
         usage = usage + one.usage
     report = Report(
         ", ".join(names) or "empty run", about or {}, (), tuple(outcomes), usage, one_model,
-        None if before is None else _diff(outcomes, before), opinion,
+        None if before is None else _diff(outcomes, before), opinion, tuple(ranks),
     )  # fmt: skip
     benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
     return replace(report, benchmarks=benchmarks)

@@ -18,7 +18,7 @@ from decisor.evaluation.summary import STATES
 from decisor.report.document import Report
 from decisor.report.markup import Html, join, tag
 from decisor.report.palette import palette
-from decisor.report.sections import benchmark_section, diff_section, opinion_section, slug
+from decisor.report.sections import benchmark_section, diff_section, opinion_section, ranks_section, slug
 from decisor.report.story import cut, story
 from decisor.report.words import counted, money, percent, short, spoken
 from decisor.trace import Event, plain
@@ -75,12 +75,13 @@ def body(report: Report, compared: bool) -> Html:
     links.append(tag("a", "Cases", href="#cases"))
     diff = diff_section(report.diff, report) if report.diff else Html()
     opinion = opinion_section(report.opinion) if report.opinion else Html()
+    ranks = ranks_section(report.ranks) if report.ranks else Html()
     sections = (benchmark_section(one, report, colours) for one in report.benchmarks)
     return join(
         tag("header", tag("p", tag("b", "Decisor"), " report", cls="brand"), tag("h1", report.title), tiles(report),
             cls="wrap"),
         tag("nav", tag("div", *links, cls="wrap"), aria_label="Parts of this report"),
-        tag("main", diff, *sections, opinion, cases(report, compared), cls="wrap"),
+        tag("main", diff, *sections, ranks, opinion, cases(report, compared), cls="wrap"),
         tag("footer", settings(report), cls="wrap"),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from decisor.evaluation.compare import Comparison, Side
+from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.published_tables import RADAGENT, TOOL_FAILURES
 from decisor.evaluation.second_opinion import Agreement
 from decisor.evaluation.summary import Row
@@ -143,6 +144,21 @@ def failures(one: Benchmark, report: Report) -> Html:
         published_failures() if one.name.startswith("toolbench") else "",
         tally("How runs ended", "", ended, rows) if odd else "",
     )
+
+
+def ranks_section(found: Sequence[Ranks]) -> Html:
+    """Mean ranks, best first."""
+    lines = [
+        tag("tr", tag("th", name, scope="row"), tag("td", one.benchmark), tag("td", f"{rank:.2f}", cls="n"),
+            tag("td", one.cases, cls="n"), tag("td", one.unread, cls="n"))
+        for one in found for name, rank in sorted(one.ranks.items(), key=lambda item: (item[1], item[0]))
+    ]  # fmt: skip
+    heads = ("Technique", "Benchmark", "Mean rank", "Cases", "Not read")
+    head = join(*(tag("th", name, cls="n" if at > 1 else None) for at, name in enumerate(heads)))
+    judge = ", ".join(dict.fromkeys(one.judge for one in found))
+    lead = f"Every two techniques’ answers to a case, compared by {judge} in both orders; 1 is best."
+    return tag("section", tag("h2", "Preference ranks"), tag("p", lead, cls="lead"), table(head, join(*lines)),
+               id="ranks")  # fmt: skip
 
 
 def published_failures() -> Html:

@@ -34,6 +34,10 @@ def markdown(report: Report) -> str:
             lines = [(figure.technique, figure.group, spoken(figure.metric), f"{figure.value:g}", figure.source)
                      for figure in one.published]  # fmt: skip
             parts += ["### Published by others", grid(("technique", "part", "metric", "value", "source"), lines)]
+    for found in report.ranks:
+        best = sorted(found.ranks.items(), key=lambda item: item[1])
+        parts += [f"## Preference ranks on {plain(found.benchmark)}, {found.cases} cases, by {plain(found.judge)}",
+                  grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best])]  # fmt: skip
     if report.opinion:
         parts += ["## A second opinion on failures", plain(agreed(report.opinion))]
     if report.diff:

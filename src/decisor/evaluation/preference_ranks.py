@@ -1,0 +1,87 @@
+"""Which technique's answers a judge prefers: all techniques of a run ranked on each case, and the mean ranks.
+
+Every two techniques' answers to a case are compared in both orders (``judges.preference``), with the steps that led to
+them. No gold answer is shown. Only first tries, and cases that every technique of the benchmark finished, are ranked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from decisor.errors import SetupError
+from decisor.evaluation.compare import Side, side
+from decisor.evaluation.judges.asking import judging
+from decisor.evaluation.judges.preference import TOOL_CRITERIA, Preference, all_pairs, mean_ranks
+from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.second_opinion import Kept, spread, steps_of
+from decisor.evaluation.store import Store
+from decisor.lms.journal import Journal
+from decisor.types import LM
+
+MOST_STEPS = 6_000
+"""Characters of steps shown with an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Mean ranks (1 is best) over ``cases``; on ``unread`` more the judge could not be read."""
+
+    judge: str
+    benchmark: str
+    cases: int
+    unread: int
+    ranks: Mapping[str, float]
+
+
+async def preference_ranks(store: Store, lm: LM, judge: str, most: int = 50, votes: int = 1) -> list[Ranks]:
+    """One for each benchmark that two or more techniques ran on, over at most ``most`` of its cases.
+
+    Raises:
+        LMError: the endpoint will not answer anything (key, quota, model).
+        SetupError: no case was finished by two techniques.
+    """
+    journal, made = Journal(Kept(store)), []
+    for benchmark, cases in shared_cases(store).items():
+        points, unread = [], 0
+        for first in spread([outcomes[0] for outcomes in cases.values()], most):
+            outcomes = cases[first.case]
+            answers = {str(side(one)): shown(one, store) for one in outcomes}
+            run = judging(journal.lm(lm))
+            found = await all_pairs(asked(first, store), answers, Preference(TOOL_CRITERIA, votes=votes), run)
+            unread += found is None
+            points += [found] if found is not None else []
+        made.append(Ranks(judge, benchmark, len(points), unread, mean_ranks(points)))
+    if not made:
+        raise SetupError("Ranks need a case that two techniques finished, and this run has none.")
+    return made
+
+
+def shared_cases(store: Store) -> dict[str, dict[str, list[Outcome]]]:
+    """By benchmark and case, the first tries of all techniques; cases that one of them did not finish are left out."""
+    found: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+    sides: dict[str, set[Side]] = defaultdict(set)
+    for one in store.each_outcome():
+        if one.repeat == 0 and one.state != "crashed":
+            found[one.benchmark][one.case].append(one)
+            sides[one.benchmark].add(side(one))
+    kept = {
+        name: {case: held for case, held in cases.items() if len(held) == len(sides[name])}
+        for name, cases in found.items() if len(sides[name]) > 1
+    }  # fmt: skip
+    return {name: cases for name, cases in kept.items() if cases}
+
+
+def asked(one: Outcome, store: Store) -> str:
+    """The question as the technique got it."""
+    for event in store.trace(one.key):
+        if event.kind == "run" and (question := event.data.get("question")):
+            return "\n\n".join(part for part in (question.get("rules", ""), question.get("text", "")) if part)
+    return one.case
+
+
+def shown(one: Outcome, store: Store) -> str:
+    steps = steps_of(store.trace(one.key))
+    cut = steps if len(steps) <= MOST_STEPS else steps[: MOST_STEPS // 2] + "\n[...]\n" + steps[-MOST_STEPS // 2 :]
+    return f"{cut}\nFinal answer: {one.text or one.answer or '(none)'}".strip()
