@@ -103,6 +103,20 @@ async def test_keys_go_where_the_document_says_and_never_come_back(tmp_path: Pat
     assert "status 401" in str(caught.value) and "no such key: [hidden]" in str(caught.value)
 
 
+async def test_of_several_ways_in_the_one_is_taken_that_there_are_keys_for(tmp_path: Path) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    document["paths"]["/plants/{id}"]["get"]["security"] = [{"bearer": []}, {"query": [], "head": []}, {"head": []}]
+    path = tmp_path / "ways.json"
+    path.write_text(json.dumps(document))
+    requests: list[web.Request] = []
+    async with serve_app(application(requests)) as origin:
+        client = Client(read_document(path, base_url=f"{origin}/v1"), {"head": Secret(KEY)})
+        (tool,) = tools_of(client, ["getPlant"])
+        assert (await tool.call("2")).records[0].fields["id"] == 2
+        await client.close()
+    assert "Authorization" not in requests[0].headers and not requests[0].query
+
+
 async def test_a_redirect_is_followed_on_the_same_server_only(tmp_path: Path) -> None:
     stolen: list[web.Request] = []
     keys = {"": Secret(KEY)}
@@ -164,7 +178,8 @@ async def test_an_api_that_is_not_there_is_an_observation_for_the_model(tmp_path
 @pytest.mark.parametrize(("text", "complaint"), [
     ("{", "is not JSON"), ('{"swagger": "2.0"}', "Swagger 2.0"), ("[]", "holds no object"),
     ('{"openapi": "4"}', "no OpenAPI 3"),
-    ('{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}', "--base-url"),
+    ('{"openapi": "3.1.0", "servers": [{"url": "/v3"}], "paths": {"/a": {"get": {}}}}', "--base-url http://HOST/v3"),
+    ('{"openapi": "3.1.0", "paths": {"/a": {"get": {}}}}', "--base-url http://HOST"),
     ('{"openapi": "3.1.0", "paths": {}}', "describes no operation"),
     ('{"openapi": "3.1.0", "servers": [{"url": "file:///etc"}], "paths": {"/a": {"get": {}}}}', "--base-url"),
 ])  # fmt: skip

@@ -41,7 +41,7 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One method of one path. ``server`` has no slash at its end; ``schema`` is of the arguments. ``media``: of the
-    body, '' where there is none. ``keys``: names of the security schemes that one call needs."""
+    body, '' where there is none. ``ways`` to be let in: names of security schemes."""
 
     name: str
     method: str
@@ -51,7 +51,7 @@ class Operation:
     parameters: tuple[Parameter, ...]
     schema: Schema
     media: str = ""
-    keys: tuple[str, ...] = ()
+    ways: tuple[tuple[str, ...], ...] = ()
     tags: tuple[str, ...] = ()
 
 
@@ -143,7 +143,8 @@ def server_of(spec: Schema, item: Schema, root: Mapping[str, Any], path: Path) -
     for name, variable in variables.items():
         url = url.replace(f"{{{name}}}", str(variable.get("default", "")))
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise SetupError(f"{path} names no server that can be called ({url}): give one with --base-url URL.")
+        told = f"http://HOST{url.rstrip('/')}" if url.startswith("/") else "URL"
+        raise SetupError(f"{path} names no server that can be called ({url}): give one with --base-url {told}.")
     return url.rstrip("/")
 
 
@@ -178,7 +179,7 @@ def operation(route: str, method: str, item: Schema, spec: Schema, root: Mapping
     return Operation(
         tool_name(spec.get("operationId") or f"{method}_{route}"), method, server, route, about,
         tuple(one for one, _ in taken.values()), schema, media,
-        keys_of(spec, root), tuple(map(str, spec.get("tags", ()))),
+        ways_of(spec, root), tuple(map(str, spec.get("tags", ()))),
     )  # fmt: skip
 
 
@@ -210,12 +211,10 @@ def body_of(spec: Schema, root: Mapping[str, Any]) -> tuple[str, Schema, bool]:
     return "", {}, False
 
 
-def keys_of(spec: Schema, root: Mapping[str, Any]) -> tuple[str, ...]:
-    """The schemes of the first way to be let in; none where one way needs none."""
+def ways_of(spec: Schema, root: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """The ways to be let in, each the schemes that it needs together; () where none is needed."""
     ways = spec.get("security", root.get("security")) or []
-    if any(not way for way in ways):
-        return ()
-    return tuple(ways[0]) if ways else ()
+    return () if any(not way for way in ways) else tuple(tuple(map(str, way)) for way in ways)
 
 
 def tool_name(text: str) -> str:

@@ -59,7 +59,8 @@ class Client:
         query: list[tuple[str, str]] = []
         if not self.document.schemes and "" in self.keys:
             return {"Authorization": f"Bearer {self.keys[''].reveal()}"}, query
-        for name in operation.keys:
+        known = [way for way in operation.ways if "" in self.keys or set(way) <= self.keys.keys()]
+        for name in (known or operation.ways or ((),))[0]:
             key = self.keys.get(name, self.keys.get(""))
             if key is None:
                 continue
