@@ -35,6 +35,11 @@ from decisor.tools.corpus.index import Mode
 
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")
 NAMES = ("R@2", "R@5", "R@10", "all@5", "all@10", "MRR")
+FREQUENT = re.findall(
+    r"\w+",
+    "the of and a to in is was that for it with as on be at by this had not are but from or have an they which one "
+    "you were all her she there would their we him been has when who will no more if out so up said what its about",
+)
 Ranked = Sequence[Sequence[str]]
 """For each question, ids of passages, best first."""
 
@@ -157,10 +162,11 @@ def quality(data: Path, folder: Path) -> None:
 
 
 def generated(path: Path, count: int, words: int = 100, vocabulary: int = 200_000, seed: int = 7) -> None:
-    """Words by Zipf's law, made up from syllables."""
+    """Words by Zipf's law, the most frequent ones English stop words, the rest made up from syllables."""
     rng = np.random.default_rng(seed)
     parts = np.array([f"{a}{b}" for a in "bdfgklmnprstvz" for b in "aeiou"])
     made = ["".join(row) for row in parts[rng.integers(0, len(parts), (vocabulary, 4))]]
+    made[: len(FREQUENT)] = FREQUENT
     chance = 1 / np.arange(1, vocabulary + 1)
     heap = np.cumsum(chance / chance.sum())
     with path.open("w") as file:

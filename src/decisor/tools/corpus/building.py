@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WRITER_BYTES = 200_000_000
 THREADS = 2
+MOST_WAITING = 10_000
 MOST_SKIPPED = 1_000
 VECTORS, EMBEDDED = "vectors.usearch", "embedded.part"
 
@@ -148,41 +149,51 @@ class Builder:
             "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
             "CREATE TABLE IF NOT EXISTS documents (key TEXT PRIMARY KEY, stamp BLOB, first INTEGER, count INTEGER)"
             " WITHOUT ROWID;"
-            "CREATE TEMP TABLE seen (key TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN"
+            "BEGIN"
         )
+        self.older = bool(self.rows.execute("SELECT count(*) FROM documents").fetchone()[0])
+        self.seen: dict[str, bytes] = {}
+        self.changed: list[tuple[str, bytes, int, int]] = []
 
     def take(self, one: Document) -> None:
         """Add it, put it in the place of its older self, or leave it as it is.
 
         A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
         """
-        known = self.rows.execute("SELECT stamp, first, count FROM documents WHERE key = ?", (one.key,)).fetchone()
-        try:
-            self.rows.execute("INSERT INTO seen VALUES (?)", (one.key,))
-        except sqlite3.IntegrityError:
-            if known is None or known[0] != one.stamp:
+        if one.key in self.seen:
+            if self.seen[one.key] != one.stamp:
                 self.skip(one.key, "another one before it has this name or id")
             return
+        known = None
+        if self.older:
+            query = "SELECT stamp, first, count FROM documents WHERE key = ?"
+            known = self.rows.execute(query, (one.key,)).fetchone()
         if known is not None and known[0] == one.stamp:
             self.kept += 1
+            self.seen[one.key] = one.stamp
             return
         try:
             passages = tuple(one.cut())
         except Unreadable as error:
             self.skip(one.key, str(error))
-            self.rows.execute("DELETE FROM seen WHERE key = ?", (one.key,))
             return
+        self.seen[one.key] = one.stamp
         if known is not None:
             self.drop(known[1], known[2])
         for at, passage in enumerate(passages):
             self.writer.add_document(document(self.number + at, passage))
             if self.vectors is not None:
                 self.vectors.add(self.number + at, passage)
-        row = (one.key, one.stamp, self.number, len(passages))
-        self.rows.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", row)
+        self.changed.append((one.key, one.stamp, self.number, len(passages)))
+        if len(self.changed) >= MOST_WAITING:
+            self.write()
         self.number += len(passages)
         self.updated += known is not None
         self.added += known is None
+
+    def write(self) -> None:
+        self.rows.executemany("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", self.changed)
+        self.changed.clear()
 
     def skip(self, key: str, why: str) -> None:
         self.unread += 1
@@ -196,8 +207,11 @@ class Builder:
             self.vectors.drop(range(first, first + count))
 
     def gone(self) -> Iterator[tuple[str, int, int]]:
-        query = "SELECT key, first, count FROM documents WHERE key NOT IN (SELECT key FROM seen)"
-        yield from self.rows.execute(query).fetchall()
+        """What is in the index and was not seen."""
+        self.write()
+        if self.older:
+            rows = self.rows.execute("SELECT key, first, count FROM documents").fetchall()
+            yield from (row for row in rows if row[0] not in self.seen)
 
     def finish(self) -> Changes:
         deleted = 0
