@@ -16,7 +16,7 @@ from typing import Any
 
 from decisor.benchmarks.qa import musique, strategyqa, twowiki
 from decisor.benchmarks.qa.rows import rows
-from decisor.evaluation.qa_published import DEPTHS, PAPER
+from decisor.evaluation.published_tables import DEPTHS
 from decisor.evaluation.qa_retrieval import depth, depth_table, references
 
 Needs = Mapping[int, Sequence[int]]
@@ -31,9 +31,8 @@ def main(data: Path) -> None:
     for name in SETS:
         path = data / "multihop" / name / "probtree_question_decompositions.jsonl.gz"
         show(f"{name}, GPT-3", [tree(row["question"], row["value"]) for row in rows(path)])
-    for name, counts in DEPTHS.items():
-        whole = sum(counts)
-        print(f"{name}, {PAPER}: " + " ".join(f"{100 * count / whole:.1f}" for count in counts) + f" (of {whole:,})")
+    for name, shares in DEPTHS.items():
+        print(f"{name}, Plan-RAG's table 2: " + " ".join(f"{share:.1f}" for share in shares))
 
 
 def show(what: str, plans: Sequence[Needs]) -> None:

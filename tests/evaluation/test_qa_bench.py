@@ -68,6 +68,7 @@ async def test_a_right_answer_with_its_passages(musique: Path) -> None:
     score = await scored(MuSiQueBench(musique), ["Final answer: Steventon\nBecause: [o1.r1] [o1.r2]"])
     assert (score.right, score.answer, score.failure, score.tags) == (True, "Steventon", "", ("attributed",))
     assert score.metrics["em"] == score.metrics["all_recall@5"] == score.metrics["cited_em"] == 1
+    assert score.metrics["holds_answer@5"] == 1
     assert (score.metrics["attributed"], score.metrics["declared"]) == (1, 0)
     assert score.counts == {"retrievals": 1, "llm_calls": 1, "passages": 2, "cited": 2}
 
@@ -79,7 +80,7 @@ async def test_wrong_answers_are_told_apart(musique: Path) -> None:
     assert [one.failure for one in (misread, missed, silent)] == ["misread", "not_retrieved", "no_answer"]
     assert "attributed" not in misread.metrics  # a rate of right answers only
     assert misread.tags == ("unattributed",) and silent.tags == ()
-    assert missed.metrics["recall@10"] == 0.5
+    assert (missed.metrics["recall@10"], missed.metrics["holds_answer@10"]) == (0.5, 0)
 
 
 async def test_an_answer_that_cites_nothing_is_declared_as_own_knowledge(musique: Path) -> None:

@@ -52,7 +52,7 @@ def score(case: Case, decision: Decision, events: Sequence[Event], right: Right,
     held = {record.id: record for record in records(events)}
     cited = [held[id] for id in decision.evidence.ids if id in held]
     metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
-    metrics |= of_retrieval(rankings, golds, [record.source for record in cited])
+    metrics |= of_retrieval(rankings, golds, [record.source for record in cited]) | holding(case, rankings, events)
     counts = {
         "retrievals": len(rankings),
         "llm_calls": sum(event.kind == "lm" for event in events),
@@ -86,6 +86,18 @@ def of_retrieval(
     matches = [retrieval.set_match(cited, gold) for gold in golds]
     found["mrr"] = max(retrieval.reciprocal_rank(order, gold) for gold in golds)
     return found | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
+
+
+def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Event]) -> dict[str, float]:
+    """Whether one of the first passages holds an accepted answer (FlashRAG's retrieval recall): for sets without gold
+    passages. Says nothing of yes, no and letters, so those have none."""
+    if not rankings or "choices" in case.facts or answers.normalise(case.gold[0]) in ("yes", "no"):
+        return {}
+    text = {record.source: f"{record.fields.get('title', '')} {record.text}" for record in records(events)}
+    order = [text[source] for source in retrieval.interleaved(rankings)]
+    return {
+        f"holds_answer@{k}": max((answers.acc_word(one, case.gold) for one in order[:k]), default=0.0) for k in AT[1:]
+    }
 
 
 def ranked(events: Sequence[Event]) -> list[list[str]]:
