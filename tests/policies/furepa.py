@@ -2,8 +2,8 @@
 every gold passage, and only then. Test equipment: never report its score as a model's.
 
 What it assumes, and says so: of the queries it knows, the one for the next hop comes first with probability ``good``;
-shown its own earlier queries it repeats the last of them with probability ``anchored`` (that this happens to models is
-FuRePA's claim, not ours); the same prompt at the same temperature gives the same reply.
+shown its own earlier queries it stays with the last of them, and parts of it, with probability ``anchored`` (that
+models do so is FuRePA's claim, not ours); the same prompt at the same temperature gives the same reply.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Reasoner:
         queries = self.propose(example, known, [self.passages[id] for id in gold if id in seen], draw)
         before = ASKED.findall(section(prompt, "What you thought and asked before") + section(prompt, "So far"))
         if before and draw.random() < self.anchored:
-            queries.insert(0, before[-1])
+            parts = before[-1].split()
+            queries = [before[-1], " ".join(parts[: -(-len(parts) // 2)]), *queries[3:]]
         return self.written(prompt, queries)
 
     def propose(self, example: Example, known: int, held: Sequence[Record], draw: Random) -> list[str]:

@@ -11,13 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from decisor.errors import SetupError
 from decisor.learned.features import NAMES, Scene, features
 from decisor.learned.trees import Trees
 from decisor.learned.words import BUCKETS, Rarity
 from decisor.types import Record, Value
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DEFAULT = Path(__file__).parent / "default_scorer"
 VERSION = 1
@@ -33,11 +37,15 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class QueryScorer:
-    """Predicted reciprocal ranks. ``card`` says what it was trained on and how well it did."""
+    """Predicted reciprocal ranks. ``card`` says what it was trained on and how well it did.
+
+    ``rule``: weight of the untrained rule beside the trees, for a scorer that is asked about a corpus unlike its own.
+    """
 
     trees: Trees
     rarity: Rarity = field(default_factory=Rarity)
     card: Mapping[str, Value] = field(default_factory=dict)
+    rule: float = 0.0
 
     def score(self, scene: Scene, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
         import numpy as np
@@ -46,7 +54,11 @@ class QueryScorer:
             return []
         known = Scene(scene.question, scene.evidence, scene.question_hits, self.rarity)
         rows = [features(known, query, found) for query, found in zip(queries, hits, strict=True)]
-        return [float(value) for value in self.trees.predict(np.asarray(rows, np.float32))]
+        return [float(value) for value in self.predict(np.asarray(rows, np.float32))]
+
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Shape (n, features) to (n,)."""
+        return self.trees.predict(rows) + self.rule * by_rule(rows)
 
 
 @dataclass(frozen=True)
@@ -54,11 +66,18 @@ class Rule:
     """Without training: the query whose best passage scores highest, and never one whose best passage is known."""
 
     def score(self, scene: Scene, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
-        rows = [
-            dict(zip(NAMES, features(scene, query, found), strict=True))
-            for query, found in zip(queries, hits, strict=True)
-        ]
-        return [row["top"] - 10 * row["known_top"] for row in rows]
+        import numpy as np
+
+        rows = [features(scene, query, found) for query, found in zip(queries, hits, strict=True)]
+        return [float(value) for value in by_rule(np.asarray(rows, np.float32).reshape(-1, len(NAMES)))]
+
+
+def by_rule(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The best passage's score in units of the question's, at most 2; less 2 where that passage is known already."""
+    import numpy as np
+
+    top, known = rows[:, NAMES.index("top")], rows[:, NAMES.index("known_top")]
+    return np.asarray(np.minimum(top, 2.0) - 2.0 * known, np.float64)
 
 
 def save(scorer: QueryScorer, folder: Path) -> None:
@@ -69,7 +88,7 @@ def save(scorer: QueryScorer, folder: Path) -> None:
     arrays = scorer.trees.arrays()
     if scorer.rarity.counts is not None:
         arrays |= {"counts": scorer.rarity.counts, "passages": np.array(scorer.rarity.passages)}
-    card = {"version": VERSION, "features": list(NAMES), **scorer.card}
+    card = {"version": VERSION, "features": list(NAMES), "rule": scorer.rule, **scorer.card}
     with (folder / "new-trees.npz").open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
     (folder / "new-card.json").write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", "utf-8")
@@ -98,7 +117,8 @@ def load(folder: Path = DEFAULT) -> QueryScorer:
     if counts is not None and (counts.shape != (BUCKETS,) or counts.dtype.kind not in "iu"):
         raise SetupError(f"The query scorer in {folder} is damaged: train it again.")
     rarity = Rarity() if counts is None else Rarity(counts, int(arrays["passages"]))
-    return QueryScorer(Trees.of(arrays, len(NAMES)), rarity, card)
+    rule = card.get("rule")
+    return QueryScorer(Trees.of(arrays, len(NAMES)), rarity, card, rule if isinstance(rule, int | float) else 0.0)
 
 
 def scorer_of(name: str) -> Scorer:
