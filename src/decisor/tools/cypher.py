@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
+from decisor.replies.text import unfenced
 from decisor.tools.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.fence.engine import Caps
 from decisor.tools.fence.process import Worker
@@ -83,20 +84,6 @@ def engine_of(url: str) -> str:
     if scheme not in ENGINES:
         raise SetupError(f"{url.split('@')[-1]} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST.")
     return ENGINES[scheme]
-
-
-def unfenced(text: str) -> str:
-    """The statement without a Markdown fence around it.
-
-    >>> unfenced("```cypher\\nRETURN 1\\n```")
-    'RETURN 1'
-    """
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```") and len(text) > 6:
-        text = text[3:-3]
-        head, mark, rest = text.partition("\n")
-        text = rest if mark and head.strip().lower() in ("", "cypher", "neo4j", "cql", "opencypher") else text
-    return text.strip()
 
 
 def _note(table: Table) -> str:

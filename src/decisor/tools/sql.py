@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from decisor.errors import ToolError
+from decisor.replies.text import unfenced
 from decisor.tools.fence.engine import Caps
 from decisor.tools.fence.process import Worker
 from decisor.tools.fence.urls import DIALECTS, parse_url
@@ -80,20 +81,6 @@ class SqlTool:
             return None
         value = table.rows[0][0]
         return value if isinstance(value, int) else None
-
-
-def unfenced(text: str) -> str:
-    """The statement without a Markdown fence around it.
-
-    >>> unfenced("```sql\\nSELECT 1;\\n```")
-    'SELECT 1;'
-    """
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```") and len(text) > 6:
-        text = text[3:-3]
-        head, mark, rest = text.partition("\n")
-        text = rest if mark and head.strip().lower() in ("", "sql", "sqlite", "duckdb", "postgresql", "mysql") else text
-    return text.strip()
 
 
 def _note(table: Table, total: int | None) -> str:
