@@ -61,4 +61,5 @@ def test_elo_deciles_are_equal_parts_and_sort_the_other_techniques_by_the_same_c
     assert deciles(plain) == {}
     both = deciles([*rated, *(replace(one, metrics={"elo": -1.0 * at}) for at, one in enumerate(plain))])
     assert [point.right for point in both["plain"]] == [0] * 9 + [10]
-    assert [point.asked for point in deciles(rated[:4])["t"]] == [1, 1, 1, 1]
+    assert [point.asked for point in deciles(rated[:4])["t"]] == [4]
+    assert [point.asked for point in deciles(rated[:20])["t"]] == [5, 5, 5, 5]

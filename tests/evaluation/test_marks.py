@@ -1,9 +1,7 @@
 """Marks of a trace that was made through a Run, and of the same trace as a store keeps it."""
 
-import pytest
-
 from decisor.errors import ParseError
-from decisor.evaluation.marks import marks, of_search
+from decisor.evaluation.marks import marks
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.calculator import CalculatorTool
@@ -44,14 +42,3 @@ async def test_an_action_on_a_tool_that_is_not_there_is_an_unknown_tool() -> Non
     run = Run(ScriptedLM([]), Toolbox([CalculatorTool()]))
     await run.act(Action("calculater", "1"))
     assert marks(run.trace.events) == ("unknown_tool",)
-
-
-@pytest.mark.parametrize(("matches", "chosen", "found"), [(3, 7, {"elo": 42.5}), (0, 7, {}), (3, None, {})])
-def test_the_elo_of_an_answer_is_that_of_the_chosen_leaf_where_answers_played(
-    matches: int, chosen: int | None, found: dict[str, float]
-) -> None:
-    trace = Trace()
-    nodes = [{"id": 1, "of": None, "elo": 0.0, "matches": matches}, {"id": 7, "of": 1, "elo": 42.5, "matches": matches}]
-    trace.add("note", name="tree", nodes=nodes, chosen=chosen)
-    assert of_search(trace.events) == of_search(stored(trace)) == found
-    assert of_search([]) == {}

@@ -13,7 +13,7 @@ from decisor.benchmarks.case import Case
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
 from decisor.evaluation.bench import Bench, Score
-from decisor.evaluation.marks import marks, of_search
+from decisor.evaluation.marks import marks
 from decisor.evaluation.outcome import Outcome, State
 from decisor.evaluation.timing import critical
 from decisor.run import Run
@@ -107,7 +107,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         attempt.benchmark, case.id, attempt.technique, attempt.model, attempt.repeat, state(decision, score, crash),
         case.group, score.answer, decision.answer, case.gold, decision.stopped,
         (*decision.reasons, crash) if crash else decision.reasons, score.failure,
-        (*score.tags, *marks(trace.events)), {**of_search(trace.events), **score.metrics}, score.counts,
+        (*score.tags, *marks(trace.events)), score.metrics, score.counts,
         budget.spent, round(max(time.monotonic() - began, path), 6), round(path, 6), snapshots,
     ), trace.events  # fmt: skip
 

@@ -15,7 +15,7 @@ from decisor.evaluation.statistics import Interval, wilson
 from decisor.evaluation.summary import COUNTED
 
 STEPS = (1, 2, 5)
-DECILES = 10
+DECILES, LEAST = 10, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,13 @@ def _rated(part: Iterable[Outcome], rating: str) -> dict[str, float]:
 
 
 def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:
-    """Up to ten parts of equal size (to one case), lowest ratings first, each with its mean scaled rating."""
+    """Ten parts of equal size (to one case), lowest ratings first, each with its mean scaled rating; fewer where a part
+    would have less than ``LEAST`` cases."""
     if not ratings:
         return []
     low, high = min(ratings.values()), max(ratings.values())
     order = sorted(ratings, key=lambda case: (ratings[case], case))
-    many = min(DECILES, len(order))
+    many = min(DECILES, max(1, len(order) // LEAST))
     edges = [round(at * len(order) / many) for at in range(many + 1)]
     parts = [order[start:end] for start, end in pairwise(edges)]
     scaled = {case: (value - low) / (high - low) if high > low else 0.5 for case, value in ratings.items()}

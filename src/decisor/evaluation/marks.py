@@ -1,4 +1,4 @@
-"""What a trace shows of any run, whatever the benchmark: marks to count by, and how sure a search was of its answer.
+"""What a trace shows of any run, whatever the benchmark: marks to count by.
 
     unread_reply   a reply could not be read and went back to the model
     unknown_tool   a reply or an action named a tool that does not exist
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from decisor.trace import Event, plain
+from decisor.trace import Event
 
 NO_TOOL = ("There is no tool", "There is no function")
 
@@ -44,14 +44,3 @@ def _ended(observation: Any) -> tuple[bool, str]:
     if isinstance(observation, dict):
         return bool(observation.get("error")), str(observation.get("note", ""))
     return bool(getattr(observation, "error", False)), str(getattr(observation, "note", ""))
-
-
-def of_search(events: Sequence[Event]) -> dict[str, float]:
-    """``elo``: the rating of the answer that a search chose, where its answers played each other."""
-    trees = [event.data for event in events if event.kind == "note" and event.data.get("name") == "tree"]
-    if not trees or trees[-1].get("chosen") is None:
-        return {}
-    nodes = {node["id"]: node for node in plain(trees[-1].get("nodes", ()))}
-    if not any(node.get("matches") for node in nodes.values()):
-        return {}
-    return {"elo": float(nodes[trees[-1]["chosen"]]["elo"])}

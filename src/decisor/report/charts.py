@@ -151,7 +151,9 @@ def rated(outcomes: Sequence[Outcome], named: Sequence[tuple[str, Row]], label: 
         return None
     raters = list(dict.fromkeys(label(Side(one.technique, one.model)) for one in outcomes if "elo" in one.metrics))
     series = tuple(Series(name, _marks(curves[name])) for name, _ in named if name in curves)
-    note = f"Cases in ten equal parts by the Elo that {' and '.join(raters)} gave the chosen answer, scaled to 0..1."
+    note = (
+        f"Cases in up to ten equal parts by the Elo that {' and '.join(raters)} gave the chosen answer, scaled to 0..1."
+    )
     return Chart("elo", "Accuracy by Elo of the answer", "line", "scaled Elo", "accuracy", series, note)
 
 

@@ -19,6 +19,8 @@ WIDTH, HEIGHT = 520.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 12.0, 50.0
 TICKS = {0.25: 0.05, 0.5: 0.1, 0.75: 0.25, 1.0: 0.25}
 """Height of an axis of shares, and the distance of its lines."""
+WIDEST = 0.4
+"""Bands whose intervals are wider on average hide the lines: they are left to the table of figures."""
 SHAPES = ("circle", "square", "diamond", "triangle")
 
 
@@ -112,7 +114,7 @@ def _whisker(interval: Interval | None, kind: str, at: float, y: Scale) -> str:
 
 def _band(one: Series, kind: int | None, x: Scale, y: Scale) -> str:
     held = [(mark, mark.interval) for mark in one.marks if mark.interval]
-    if len(held) < 2:
+    if len(held) < 2 or sum(interval.high - interval.low for _, interval in held) > WIDEST * len(held):
         return ""
     up = [f"{x(mark.x):.1f},{y(min(y.high, interval.high)):.1f}" for mark, interval in held]
     down = [f"{x(mark.x):.1f},{y(max(0.0, interval.low)):.1f}" for mark, interval in reversed(held)]

@@ -38,13 +38,15 @@ def probability(p: float) -> str:
 
 def short(value: float) -> str:
     """
-    >>> short(12.0), short(15300), short(2_400_000), short(0.00123), short(9.97)
-    ('12', '15.3k', '2.4M', '0.0012', '10')
+    >>> short(12.0), short(15300), short(2_400_000), short(0.00123), short(9.97), short(99.9), short(1234.5)
+    ('12', '15.3k', '2.4M', '0.0012', '10', '99.9', '1,234')
     """
     for size, unit, letter in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= size:
             return f"{value / unit:.3g}{letter}"
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:.2g}"
+    if value == int(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 def money(dollars: float | None) -> str:
