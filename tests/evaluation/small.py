@@ -16,8 +16,9 @@ from decisor.benchmarks.case import Case
 from decisor.errors import Error
 from decisor.evaluation.bench import BENCHES, Score
 from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
-from decisor.evaluation.store import Store
-from decisor.evaluation.store_sqlite import SqliteStore
+from decisor.evaluation.store import Store, open_store
+from decisor.evaluation.store_sql import SqlStore
+from decisor.evaluation.store_sqlite import SqliteDatabase
 from decisor.evaluation.table import table
 from decisor.lms.http import OpenAICompatible
 from decisor.lms.prices import Price
@@ -81,9 +82,9 @@ async def run_small(url: str, store: Store, stop: Stop | None = None, **more: An
     return await evaluate(small_suite(url, **more), store, stop)
 
 
-def run_here(url: str, path: Path, **more: Any) -> str:
+def run_here(url: str, path: Path | str, **more: Any) -> str:
     """Run to the end in this process; the final table."""
-    store = SqliteStore.open(path)
+    store = open_store(path)
     try:
         asyncio.run(run_small(url, store, **more))
         return table(store.each_outcome())
@@ -91,14 +92,16 @@ def run_here(url: str, path: Path, **more: Any) -> str:
         store.close()
 
 
-def run_in_child(url: str, path: Path, kill_at: int = 0, largest: int = 0, more: dict[str, Any] | None = None) -> None:
+def run_in_child(
+    url: str, path: Path | str, kill_at: int = 0, largest: int = 0, more: dict[str, Any] | None = None
+) -> None:
     """For a process of its own: kill -9 itself before its commit number ``kill_at``, or let no file grow over
     ``largest`` bytes. Ends with 0, or with 7 and the error's text beside the store."""
     if largest:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
     try:
-        store = SqliteStore.open(path)
+        store = open_store(path)
         commits = iter(range(1, 10_000))
 
         def hook() -> bool:
@@ -106,11 +109,13 @@ def run_in_child(url: str, path: Path, kill_at: int = 0, largest: int = 0, more:
                 os.kill(os.getpid(), signal.SIGKILL)
             return False
 
-        store.db.set_commit_hook(hook)
+        if isinstance(store, SqlStore) and isinstance(store.db, SqliteDatabase):
+            store.db.connection.set_commit_hook(hook)
         asyncio.run(run_small(url, store, **(more or {})))
         store.close()
     except Error as error:
-        path.with_suffix(".error").write_text(str(error))
+        if isinstance(path, Path):
+            path.with_suffix(".error").write_text(str(error))
         os._exit(7)
 
 

@@ -3,12 +3,19 @@
 import random
 from pathlib import Path
 
+import apsw
 import pytest
 
 from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.store_sqlite import SqliteStore
+from decisor.evaluation.store_sql import SqlStore
+from decisor.evaluation.store_sqlite import SqliteDatabase, open_sqlite
 from decisor.types import Completion
 from evaluation.power import PowerVFS
+
+
+def connection(store: SqlStore) -> apsw.Connection:
+    assert isinstance(store.db, SqliteDatabase)
+    return store.db.connection
 
 
 def rounds(folder: Path, count: int, synchronous: str = "FULL") -> tuple[int, int]:
@@ -19,10 +26,10 @@ def rounds(folder: Path, count: int, synchronous: str = "FULL") -> tuple[int, in
         before, after = folder / name, folder / f"{name}-after"
         before.mkdir()
         after.mkdir()
-        SqliteStore.open(before / "run.db").close()
+        open_sqlite(before / "run.db").close()
         vfs = PowerVFS(name)
-        store = SqliteStore.open(before / "run.db", vfs=name)
-        store.db.execute(f"PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 8")
+        store = open_sqlite(before / "run.db", vfs=name)
+        connection(store).execute(f"PRAGMA synchronous = {synchronous}; PRAGMA wal_autocheckpoint = 8")
         kept = chance.randrange(1, 25)
         for number in range(kept):
             store.keep_reply(f"k{number}", Completion(("x" * chance.randrange(10, 3000),)))
@@ -30,9 +37,9 @@ def rounds(folder: Path, count: int, synchronous: str = "FULL") -> tuple[int, in
         vfs.lose_power(chance, after)
         store.close()
         vfs.unregister()
-        again = SqliteStore.open(after / "run.db")
+        again = open_sqlite(after / "run.db")
         try:
-            damaged += again.db.execute("PRAGMA integrity_check").fetchone() != ("ok",)
+            damaged += connection(again).execute("PRAGMA integrity_check").fetchone() != ("ok",)
             lost += again.spent().calls < kept or len(again.outcomes()) < kept
         except Exception:
             damaged += 1

@@ -1,41 +1,69 @@
 """The run store: what is acknowledged is there, in a fixed order, once."""
 
 import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
+import psycopg
 import pytest
 
 from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.store import StoreError, Task, open_store
-from decisor.evaluation.store_sqlite import SqliteStore
+from decisor.evaluation.store_sql import SqlStore
+from decisor.evaluation.store_sqlite import SqliteDatabase, open_sqlite
 from decisor.trace import Trace
 from decisor.types import Completion, Decision, Message, Usage
+
+POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 
 
 def outcome(case: str, technique: str = "plan_rag", **more: object) -> Outcome:
     return Outcome("dqa", case, technique, "m", 0, **{"state": "right", **more})  # type: ignore[arg-type]
 
 
-def test_outcomes_come_back_equal_and_by_key_whatever_the_order_they_were_finished_in(tmp_path: Path) -> None:
+def schema() -> Iterator[str]:
+    """A store in the PostgreSQL of this machine, dropped afterwards."""
+    name = f"decisor_test_{os.getpid()}"
+    try:
+        admin = psycopg.connect(f"{POSTGRES}?connect_timeout=2", autocommit=True)
+    except psycopg.OperationalError:
+        pytest.skip("no PostgreSQL at 127.0.0.1:5432")
+    yield f"{POSTGRES}?schema={name}"
+    admin.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
+    admin.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield str(tmp_path / "run.db")
+        assert not list(tmp_path.glob("*-owner-*"))
+    else:
+        yield from schema()
+
+
+def test_outcomes_come_back_equal_and_by_key_whatever_the_order_they_were_finished_in(place: str) -> None:
     kept = [
         outcome("b", gold=("x", "y"), usage=Usage(3, 10, 5, None, 1.5), snapshots={30: True, 60: False}),
         outcome("a", technique="z", metrics={"f1": 0.5}, counts={"replans": 2}, tags=("SR",), reasons=("because é",)),
         outcome("a", state="crashed"),
     ]
-    store = open_store(tmp_path / "run.db")
+    store = open_store(place)
     assert all(store.finish(one, []) for one in kept)
     store.close()
-    again = open_store(tmp_path / "run.db", create=False)
+    again = open_store(place, create=False)
     assert again.outcomes() == [kept[2], kept[1], kept[0]]
     again.close()
 
 
-def test_a_trace_comes_back_as_plain_values_in_order(tmp_path: Path) -> None:
+def test_a_trace_comes_back_as_plain_values_in_order(place: str) -> None:
     trace = Trace()
     trace.add("lm", messages=[Message("user", "half a pair: \ud800")], texts=("ok",))
     trace.add("decision", 1, decision=Decision("Lyon"))
-    store = open_store(tmp_path / "run.db")
+    store = open_store(place)
     store.finish(outcome("a"), trace.events)
     first, second = store.trace(outcome("a").key)
     assert first.data["messages"] == [{"role": "user", "content": "half a pair: ?"}]
@@ -44,8 +72,8 @@ def test_a_trace_comes_back_as_plain_values_in_order(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_case_is_finished_once_and_a_late_outcome_of_an_earlier_owner_is_refused(tmp_path: Path) -> None:
-    one, two = open_store(tmp_path / "run.db"), open_store(tmp_path / "run.db")
+def test_a_case_is_finished_once_and_a_late_outcome_of_an_earlier_owner_is_refused(place: str) -> None:
+    one, two = open_store(place), open_store(place)
     for store in (one, two):
         store.plan([Task(outcome("a").key)])
     early = one.claim()
@@ -61,8 +89,8 @@ def test_a_case_is_finished_once_and_a_late_outcome_of_an_earlier_owner_is_refus
     two.close()
 
 
-def test_the_cases_of_a_process_that_is_gone_are_taken_over_and_those_of_a_living_one_are_not(tmp_path: Path) -> None:
-    one, two, three = (open_store(tmp_path / "run.db") for _ in range(3))
+def test_the_cases_of_a_process_that_is_gone_are_taken_over_and_those_of_a_living_one_are_not(place: str) -> None:
+    one, two, three = (open_store(place) for _ in range(3))
     for store in (one, two, three):
         store.plan([Task(outcome(name).key) for name in "abc"])
     held = [store.claim() for store in (one, two, three)]
@@ -73,11 +101,10 @@ def test_the_cases_of_a_process_that_is_gone_are_taken_over_and_those_of_a_livin
     assert three.claim() is None
     one.close()
     three.close()
-    assert not list(tmp_path.glob("*-owner-*"))
 
 
-def test_other_settings_and_other_data_are_refused_by_name(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "run.db")
+def test_other_settings_and_other_data_are_refused_by_name(place: str) -> None:
+    store = open_store(place)
     store.begin({"limit_calls": 30, "seed": 1})
     store.begin({"limit_calls": 30, "seed": 1})
     with pytest.raises(SetupError, match="limit_calls 30, not 60"):
@@ -89,8 +116,8 @@ def test_other_settings_and_other_data_are_refused_by_name(tmp_path: Path) -> No
     store.close()
 
 
-def test_a_reply_bought_twice_is_paid_twice_and_counts_once(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "run.db")
+def test_a_reply_bought_twice_is_paid_twice_and_counts_once(place: str) -> None:
+    store = open_store(place)
     first = Completion(("one",), Usage(1, 10, 5, 0.25, 2.0), "stop", "m")
     assert store.reply("k") is None
     assert store.keep_reply("k", first) == first
@@ -102,17 +129,22 @@ def test_a_reply_bought_twice_is_paid_twice_and_counts_once(tmp_path: Path) -> N
     store.close()
 
 
-def test_cases_in_a_state_can_be_opened_again(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "run.db")
+def test_cases_in_a_state_can_be_opened_again(place: str) -> None:
+    store = open_store(place)
     for name, state in (("a", "crashed"), ("b", "right")):
         store.finish(outcome(name, state=state), [])
     assert store.reopen(["crashed"]) == 1
     assert [kept.case for kept in store.outcomes()] == ["b"] and store.left() == 1
-    other = open_store(tmp_path / "run.db")
+    other = open_store(place)
     assert other.left() == 0 and other.claim() is None, "what it did not plan is not its business"
     other.close()
     assert store.finish(outcome("a"), [])
     store.close()
+
+
+def connection(store: SqlStore) -> apsw.Connection:
+    assert isinstance(store.db, SqliteDatabase)
+    return store.db.connection
 
 
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
@@ -121,8 +153,8 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="no run store"):
         open_store(path)
     assert path.read_text().startswith("not a database")
-    other = SqliteStore.open(tmp_path / "other.db")
-    other.db.execute("PRAGMA application_id = 7")
+    other = open_sqlite(tmp_path / "other.db")
+    connection(other).execute("PRAGMA application_id = 7")
     other.close()
     with pytest.raises(SetupError, match="no run store"):
         open_store(tmp_path / "other.db")
@@ -130,7 +162,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
         open_store(tmp_path / "missing.db", create=False)
 
 
-def fill(store: SqliteStore) -> int:
+def fill(store: SqlStore) -> int:
     """How many replies were kept before the disk was full."""
     kept = 0
     with contextlib.suppress(StoreError):
@@ -141,17 +173,28 @@ def fill(store: SqliteStore) -> int:
 
 
 def test_on_a_full_disk_nothing_acknowledged_is_lost_and_work_goes_on_after_room_is_made(tmp_path: Path) -> None:
-    store = SqliteStore.open(tmp_path / "run.db")
-    store.db.execute("PRAGMA max_page_count = 40")
+    store = open_sqlite(tmp_path / "run.db")
+    connection(store).execute("PRAGMA max_page_count = 40")
     kept = fill(store)
     assert kept > 3
     with pytest.raises(StoreError, match="is the disk full"):
         store.keep_reply("one more", Completion(("x" * 20_000,)))
-    assert store.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert connection(store).execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert store.spent().calls == kept and store.reply(f"k{kept}") is None
-    store.db.execute("PRAGMA max_page_count = 4000")
+    connection(store).execute("PRAGMA max_page_count = 4000")
     store.keep_reply("more", Completion(("x" * 2000,)))
     store.close()
     again = open_store(tmp_path / "run.db")
     assert again.spent().calls == kept + 1
     again.close()
+
+
+def test_what_is_wrong_with_a_store_in_postgresql_is_told_without_the_password() -> None:
+    with pytest.raises(StoreError, match="cannot be used") as told:
+        open_store("postgresql://me:hunter2@127.0.0.1:1/none")
+    assert "hunter2" not in str(told.value)
+    with pytest.raises(SetupError, match="small letters"):
+        open_store(f"{POSTGRES}?schema=a;drop")
+    for url in schema():
+        with pytest.raises(SetupError, match="There is no run store"):
+            open_store(url, create=False)

@@ -31,9 +31,7 @@ def command(
     ] = None,
     techniques: Annotated[Names, typer.Option("-t", "--technique", help='"NAME key=value ..."')] = None,
     models: Annotated[Names, typer.Option("--lm", help='MODEL or MODEL@BASE_URL, or "... price=0.4,1.6"')] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="The run store (run.db). The same command goes on with it.")
-    ] = None,
+    store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
     repeats: Annotated[int | None, typer.Option(min=1)] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
     limit_cases: Annotated[int | None, typer.Option(min=1, help="So many of each benchmark, evenly by group.")] = None,
@@ -103,7 +101,7 @@ async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
     paid = tally.bought
     cost = "" if not paid.calls else f"; {paid.calls} calls bought now, {dollars(paid.dollars)}"
     print(f"decisor: {tally.done} of {tally.total} cases in {time.monotonic() - began:.1f} s{cost}. "
-          f"Store: {wanted.store}", file=sys.stderr)  # fmt: skip
+          f"Store: {place(wanted.store)}", file=sys.stderr)  # fmt: skip
     if tally.done < tally.total:
         print("decisor: the same command goes on from here", file=sys.stderr)
     return codes[0]
@@ -158,3 +156,13 @@ def tell(store: Store, as_json: bool) -> None:
             print(to_json(outcome))
     else:
         print(table(store.each_outcome()))
+
+
+def place(store: str) -> str:
+    """Without user and password.
+
+    >>> place("postgresql://me:secret@host/db"), place("run.db")
+    ('postgresql://host/db', 'run.db')
+    """
+    scheme, mark, rest = store.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}" if mark else store

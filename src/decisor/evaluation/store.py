@@ -114,16 +114,19 @@ class Store(Protocol):
 
 
 def open_store(path: Path | str, create: bool = True) -> Store:
-    """A store in a file; made where there is none, unless not ``create``.
+    """A store in a file, or in a schema of PostgreSQL (``postgresql://USER@HOST/DATABASE?schema=NAME``). It is made
+    where there is none, unless not ``create``.
 
     Raises:
         SetupError: it cannot be opened, or is something else.
     """
     if str(path).startswith(("postgresql://", "postgres://")):
-        raise SetupError("A run store in PostgreSQL is not built yet; name a file: --store run.db")
-    from decisor.evaluation.store_sqlite import SqliteStore
+        from decisor.evaluation.store_postgres import open_postgres
 
-    return SqliteStore.open(Path(path), create)
+        return open_postgres(str(path), create)
+    from decisor.evaluation.store_sqlite import open_sqlite
+
+    return open_sqlite(Path(path), create)
 
 
 def outcome_of(text: str) -> Outcome:

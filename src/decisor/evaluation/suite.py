@@ -39,7 +39,7 @@ NO_LM = (
 class Wanted:
     """Each name with its settings, as in ``"iter_rag max_steps=20"``. The fields are the keys of a suite file."""
 
-    store: Path = Path("run.db")
+    store: str = "run.db"
     benches: tuple[str, ...] = ()
     techniques: tuple[str, ...] = ("plan_rag",)
     models: tuple[str, ...] = ()
@@ -64,8 +64,8 @@ def read_suite(path: Path) -> Wanted:
     for name in ("benches", "techniques", "models"):
         if name in found:
             found[name] = tuple(map(str, found[name]))
-    if "store" in found:
-        found["store"] = path.parent / found["store"]
+    if "store" in found and "://" not in found["store"]:
+        found["store"] = str(path.parent / found["store"])
     return Wanted(**found, limits=Limits(**limits))
 
 
