@@ -21,7 +21,8 @@ from typing import Any
 
 from decisor.errors import ToolError
 from decisor.tools.cypher import CypherTool
-from decisor.tools.graph_load import Edge, Node, load
+from decisor.tools.graph_load import load
+from decisor.tools.graph_write import Edge, Node
 
 PEOPLE = [
     Node("Person", {"name": "Ann", "age": 30, "city": "Oslo", "score": 1.5}),

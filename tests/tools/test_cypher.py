@@ -13,7 +13,8 @@ from data import DATA
 from decisor.errors import SetupError, ToolError
 from decisor.tools.cypher import CypherTool
 from decisor.tools.fence.engine import Caps
-from decisor.tools.graph_load import Edge, Node, load
+from decisor.tools.graph_load import load
+from decisor.tools.graph_write import Edge, Node
 
 PEOPLE = [
     Node("Person", {"name": "Ann", "age": 30, "score": 1.5}),

@@ -9,7 +9,8 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.tools.cypher import CypherTool
-from decisor.tools.graph_load import Edge, Node, load
+from decisor.tools.graph_load import load
+from decisor.tools.graph_write import Edge, Node
 
 
 async def test_values_keep_their_types_and_parallel_edges_stay_apart(tmp_path: Path) -> None:

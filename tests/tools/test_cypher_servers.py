@@ -11,7 +11,8 @@ import pytest_asyncio
 from decisor.errors import SetupError, ToolError
 from decisor.tools.cypher import CypherTool
 from decisor.tools.fence.engine import Caps
-from decisor.tools.graph_load import Edge, Node, load
+from decisor.tools.graph_load import load
+from decisor.tools.graph_write import Edge, Node
 from servers.arcadedb_server import arcadedb_server
 
 pytestmark = [

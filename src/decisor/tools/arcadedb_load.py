@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from decisor.errors import SetupError
-from decisor.tools.graph_load import Edge, Node, labels_of, write
+from decisor.tools.graph_write import Edge, Node, labels_of, write
 
 HEAP_MB = 1024
 

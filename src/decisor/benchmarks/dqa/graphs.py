@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from decisor.tools.graph_load import Edge, Node
+from decisor.tools.graph_write import Edge, Node
 from decisor.whatif.building import BuildingData
 from decisor.whatif.locating import LocatingData
 
