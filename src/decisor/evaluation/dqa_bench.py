@@ -20,6 +20,8 @@ from decisor.evaluation.dqa_worlds import SCENARIOS, Asked, read_cases
 from decisor.trace import Event
 from decisor.types import Decision, Environment, Tool
 
+UNLABELLED = {"unlabelled": True}
+
 
 @dataclass
 class Held:
@@ -38,8 +40,8 @@ class DqaBench:
     data: Path
     scenario: Literal["locating", "building", "both"] = "both"
     form: Literal["sql", "graph"] = "sql"
-    limit: int | None = None
-    db: str = ""
+    limit: int | None = field(default=None, metadata=UNLABELLED)
+    db: str = field(default="", metadata=UNLABELLED)
     tools: Literal["database", "whatif"] = "database"
     name: str = "dqa"
     held: Held = field(default_factory=Held, repr=False, compare=False)

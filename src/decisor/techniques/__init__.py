@@ -43,7 +43,6 @@ TECHNIQUES: dict[str, str] = {
 
 WITHOUT_LM = ("exact", "heuristic")
 """Those that ask no LM."""
-WHERE = ("data", "db", "limit")
 
 
 def kind_of(name: str) -> type:
@@ -89,15 +88,15 @@ def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
 
 
 def label(name: str, made: Any, settings: Mapping[str, str]) -> str:
-    """The name with those of ``settings`` that are not what they would be anyway. Where data lie and how many of them
-    are used is left out.
+    """The name with those of ``settings`` that are not what they would be anyway. ``data``, and fields whose metadata
+    say ``unlabelled``, are left out: they change which cases there are, or where they are, and nothing of a case.
 
     >>> label("plan_rag", technique("plan_rag", replan="no", max_steps="15"), {"max_steps": "15", "replan": "no"})
     'plan_rag replan=no'
     """
-    defaults = {field.name: field.default for field in fields(made)}
+    defaults = {one.name: one.default for one in fields(made) if not one.metadata.get("unlabelled")}
     told = [f"{key}={settings[key]}" for key in defaults
-            if key in settings and key not in WHERE and getattr(made, key) != defaults[key]]  # fmt: skip
+            if key in settings and key != "data" and getattr(made, key) != defaults[key]]  # fmt: skip
     return " ".join([name, *told])
 
 
