@@ -1,8 +1,9 @@
 """The page: the same bytes for the same run, whole figures without the script, and hostile text in every field."""
 
 import json
+import os
 import re
-import shutil
+import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
@@ -31,7 +32,8 @@ from servers.openai_server import serve_threaded
 
 KEPT = list(run(12))
 PAYLOADS = DATA / "security" / "web_attacks.jsonl"
-CANARY = 18999
+CANARY = "18999"
+"""The port that the payloads call; the test puts its own in its place."""
 COLUMNS = ("source", "total", "local", "tie_right", "margin", "replans", "retrievals")
 MORE = ("</script><script>alert(1)</script>", "<!--<script>", "]]><svg/onload=alert(1)>", '" onmouseover="alert(1)',
         "__proto__", "constructor", "hidden")  # fmt: skip
@@ -250,12 +252,13 @@ class Canary(BaseHTTPRequestHandler):
 
 @contextmanager
 def canary() -> Any:
-    """Listens where the payloads would call home."""
-    server = HTTPServer(("127.0.0.1", CANARY), Canary)
+    """Listens where the payloads would call home: its port, and what was asked of it."""
+    Canary.asked.clear()
+    server = HTTPServer(("127.0.0.1", 0), Canary)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield Canary.asked
+        yield server.server_port, Canary.asked
     finally:
         server.shutdown()
         server.server_close()
@@ -263,17 +266,31 @@ def canary() -> Any:
 
 
 needs_browser = pytest.mark.skipif(
-    not FOUND or not shutil.which("chromedriver"), reason="no chromium with chromedriver"
+    not FOUND and not os.environ.get("DECISOR_REQUIRE_SERVERS"), reason="no chromium with chromedriver"
 )
 
 
 @needs_browser
+def test_the_test_of_hostile_text_would_notice(tmp_path: Path) -> None:
+    """A page that trusts the same text opens a dialog and calls home."""
+    file = tmp_path / "open.html"
+    with canary() as (port, asked), browser() as one:
+        file.write_text(f"<!doctype html><img src=http://127.0.0.1:{port}/x><script>setTimeout(alert, 50)</script>")
+        one.open(file.as_uri())
+        until = time.monotonic() + 10
+        while one.dialog() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        assert one.dialog() is not None and asked == ["/x"]
+        one.call("POST", "/alert/dismiss", {})
+
+
+@needs_browser
 def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path: Path) -> None:
-    bad = [poison(KEPT[at % 4], payload, at) for at, payload in enumerate(payloads())]
-    bad += [poison(KEPT[0], text, 900 + at) for at, text in enumerate(MORE)]
     file = tmp_path / "bad.html"
-    file.write_text(page(bad, bad[:3]), "utf-8")
-    with canary() as asked, browser() as one:
+    with canary() as (port, asked), browser() as one:
+        texts = [text.replace(CANARY, str(port)) for text in (*payloads(), *MORE)]
+        bad = [poison(KEPT[at % 4], text, at) for at, text in enumerate(texts)]
+        file.write_text(page(bad, bad[:3]), "utf-8")
         one.open(file.as_uri())
         assert one.run("return document.documentElement.dataset.ready") == "yes"
         one.run("for (const row of document.querySelectorAll('.row')) row.click()")
