@@ -16,6 +16,7 @@ import math
 import re
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -128,9 +129,13 @@ async def reached(index: Index, plans: Sequence[GoldPlan], texts: dict[str, str]
     async with serve(policy) as url:
         lm = OpenAICompatible("perfect", url)
 
+        kinds: Counter[str] = Counter()
+
         async def ask(plan: GoldPlan) -> bool:
             run = Run(lm, Toolbox([PassagesTool(index)]))
             decision = await ReasoningDAG()(Question(plan.question), run)
+            counts = next(e.data["counts"] for e in run.trace.events if "counts" in e.data)
+            kinds.update({name: counts[name] for name in counts if name.startswith("nodes_")})
             return normal(decision.answer) == normal(plan.answer)
 
         right = await each(ask, plans, 8)
@@ -138,7 +143,7 @@ async def reached(index: Index, plans: Sequence[GoldPlan], texts: dict[str, str]
     beyond = [plan.id for plan, able, got in zip(plans, ceiling, right, strict=True) if got and not able]
     short = [plan.id for plan, able, got in zip(plans, ceiling, right, strict=True) if able and not got]
     print(f"\nMuSiQue, {len(plans)} questions over HTTP: ceiling {sum(ceiling)}, reached {sum(right)}; "
-          f"short of it {short}, beyond it {beyond}")  # fmt: skip
+          f"short of it {short}, beyond it {beyond}. Answered nodes: {dict(kinds)}")  # fmt: skip
 
 
 async def main(data: Path, count: int) -> None:

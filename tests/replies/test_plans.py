@@ -119,6 +119,13 @@ def test_a_plan_cut_off_anywhere_is_asked_for_again_and_its_whole_nodes_are_save
         assert saved.parts
 
 
+def test_a_list_of_pairs_that_is_cut_off_is_asked_for_again_before_its_whole_pairs_are_taken() -> None:
+    cut = '[("Q: q", "Q1.1: Who made it?"), ("Q1.1: Who made it?", "Q2.1: Where was <A1.1> born?"), ("Q2.1: Where'
+    with pytest.raises(ParseError):
+        parse_plan_graph(cut, 8)
+    assert [part.id for part in parse_plan_graph(cut, 8, mend=True).parts] == ["Q1.1", "Q2.1"]
+
+
 @needs_data
 def test_prose_is_never_a_plan() -> None:
     for question, _ in real()[::10]:
@@ -205,3 +212,25 @@ def test_a_long_reply_is_read_to_its_end_or_refused() -> None:
             parse_plan_graph(reply, 8, mend=True)
     for reply in ("1. a\n" * 30_000, "Q1.1 " * 30_000, "1. a" + " " * 150_000 + "b"):
         assert len(parse_plan_graph(reply, 8).parts) == 1
+
+
+@needs_data
+def test_a_spoilt_reply_is_a_plan_or_a_complaint_and_never_anything_else() -> None:
+    """Characters dropped, doubled and swapped in every form; what is read is a graph without circles."""
+    random.seed(11)
+    for question, plan in real()[::6]:
+        for whole in (as_json(plan), as_pairs(question, plan), as_lines(plan)):
+            spoilt = list(whole)
+            for _ in range(random.randrange(1, 12)):
+                at = random.randrange(len(spoilt))
+                spoilt[at] = random.choice(
+                    ["", spoilt[at] * 2, "<A1.1>", "#1", '"', "(", "}", "\\", "\n", "\u201c", "9"]
+                )
+            for mend in (False, True):
+                try:
+                    found = parse_plan_graph("".join(spoilt), 8, mend=mend)
+                except ParseError:
+                    continue
+                known = {part.id for part in found.parts}
+                assert all(set(part.parents) <= known for part in found.parts)
+                assert sum(len(level) for level in found.levels) == len(found.parts)

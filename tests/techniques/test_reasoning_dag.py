@@ -11,9 +11,10 @@ import pytest
 from decisor.budget import Budget, Limits
 from decisor.errors import LMError
 from decisor.lms.scripted import ScriptedLM
+from decisor.replies.figures import without_citations
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.techniques.dag_experts import criticise
+from decisor.techniques.dag_experts import criticise, read_answer
 from decisor.techniques.dag_roles import Experts, by
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
@@ -317,3 +318,9 @@ async def test_with_several_sources_a_node_that_names_none_is_asked_about() -> N
     await table.close()
     assert "Q1.1: name the source, one of sql, passages or none." in policy.of("planner")[1]
     assert decision.answer == "Denis Villeneuve"
+
+
+def test_a_reply_of_blanks_is_read_at_once() -> None:
+    """Quadratic readers took minutes for this, and the suite would time out."""
+    assert read_answer("Answer: a" + " " * 150_000 + "b").text == "a b"
+    assert without_citations("a" + " " * 150_000 + "b").startswith("a ")

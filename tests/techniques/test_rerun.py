@@ -11,6 +11,7 @@ import pytest
 from decisor.errors import SetupError
 from decisor.lms.http import OpenAICompatible
 from decisor.run import Run
+from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
@@ -228,3 +229,13 @@ async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> No
     found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
     assert server.roles() == ["relevance", "generator", "aggregator"]
+
+
+async def test_a_retrieval_that_no_lm_asked_for_takes_only_another_observation(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    await record(technique("rag"), "rag", Server(iter(["Final answer: Paris"])), [Passages()], path)
+    server = Server(iter(["Final answer: Lyon\nBecause: it says so [o1.r1]"]))
+    found, _ = await again(read_trace(path), [Edit("1", observation="Both were born in Lyon.")], server, [])
+    assert (found.after.answer, found.after.evidence.ids) == ("Lyon", ("o1.r1",))
+    with pytest.raises(SetupError, match="No LM asked for step 1"):
+        await again(read_trace(path), [Edit("1", action="other words")], server, [Passages()])

@@ -35,7 +35,7 @@ class Nodes:
         """What a line of the node begins with."""
         if not node:
             return Text()
-        return Text(f"{clean(node):>5} ", style=COLOURS[self.seen.index(node) % len(COLOURS)])
+        return Text.assemble((f"{clean(node):>5} ", COLOURS[self.seen.index(node) % len(COLOURS)]))
 
 
 def node_lines(event: Event, data: Mapping[str, Any]) -> Sequence[Text]:

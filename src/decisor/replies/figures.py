@@ -28,7 +28,7 @@ def without_citations(text: str) -> str:
     >>> without_citations("krakow [o2.r3].")
     'krakow.'
     """
-    return re.sub(r"\s*" + CITATION.pattern, "", text).strip()
+    return re.sub(r"(?<!\s)\s*" + CITATION.pattern, "", text).strip()
 
 
 def quoted(text: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,7 +30,9 @@ LINE = re.compile(
     re.M | re.I,
 )
 AFTER = re.compile(r"[(\[](?:needs|parents|after)[: ]+(?P<ids>[^()\[\]]*)[)\]]\s*$", re.I)
-PAIR = re.compile(r"\(\s*([\"'])(?P<parent>(?:\\.|(?!\1).)*)\1\s*,\s*([\"'])(?P<child>(?:\\.|(?!\3).)*)\3\s*\)", re.S)
+PAIR = re.compile(
+    r"\(\s*([\"'])(?P<parent>(?:\\.|(?!\1)[^\\])*)\1\s*,\s*([\"'])(?P<child>(?:\\.|(?!\3)[^\\])*)\3\s*\)", re.S
+)
 ANGLES = str.maketrans("⟨⟩〈〉‹›", "<><><>")
 CURLY = str.maketrans("“”„‟‘’‚", '""""\'\'\'')
 QUERY = ("ask", "query", "question", "text")
@@ -78,7 +81,7 @@ def read_drafts(text: str, repairs: list[str], salvage: bool) -> Drafts:
     except ParseError as error:
         found = None
         if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
-            found = of_tuples(text, repairs) or of_lines(text, repairs)
+            found = of_tuples(text, repairs, salvage) or of_lines(text, repairs)
         if found is None and salvage and error.reason != "limits":
             found = of_pieces(text, repairs)
         if found is None:
@@ -182,26 +185,30 @@ def canonical(query: str, numbered: bool) -> str:
     return shape.sub(lambda tag: f"<A{next(filter(None, tag.groups()))}{point}>", query.translate(ANGLES).strip())
 
 
-def of_tuples(text: str, repairs: list[str]) -> Drafts | None:
+def of_tuples(text: str, repairs: list[str], salvage: bool) -> Drafts | None:
     """The paper's form: a list of (parent, child), each the whole text of a node. None where it is not that."""
     start, end = text.find("["), text.rfind("]")
-    if not 0 <= start < end or "(" not in text[start:end]:
+    if start < 0 or "(" not in text[start:]:
         return None
     check_depth(text)
-    pairs: list[tuple[str, str]] = []
-    for listed in (text[start : end + 1], text[start : end + 1].translate(CURLY)):
-        try:
-            value = ast.literal_eval(listed)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        given = value if isinstance(value, list) else []
-        pairs = [pair for pair in given if isinstance(pair, tuple) and len(pair) == 2]
-        break
-    else:
+    listed = text[start : end + 1]
+    pairs = literal_pairs(listed) or literal_pairs(listed.translate(CURLY))
+    if not pairs and salvage:
         pairs = [(found["parent"], found["child"]) for found in PAIR.finditer(text.translate(CURLY))]
     if not pairs or not all(isinstance(side, str) for pair in pairs for side in pair):
         return None
     return of_pairs(pairs, repairs)
+
+
+def literal_pairs(text: str) -> list[tuple[str, str]]:
+    """Read as a Python literal, which holds texts and brackets and runs nothing."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
+    return [pair for pair in value if isinstance(pair, tuple) and len(pair) == 2] if isinstance(value, list) else []
 
 
 def of_pairs(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> Drafts:

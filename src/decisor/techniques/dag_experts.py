@@ -69,11 +69,11 @@ def read_answer(reply: str) -> Chunk:
         text = clean(reply)
         if len(text) > 300:
             raise ParseError("Write a short answer, as Answer: ... and then Quote: ...", "missing_field")
-    text = re.sub(r"\s*\[\d+\]", "", text).strip(' *_`"')
+    text = " ".join(re.sub(r"\[\d+\]", " ", text).split()).strip(' *_`"')
     if not text:
         raise ParseError("Your answer is empty. Write Answer: unknown where you do not know it.", "missing_field")
     text = text[:-1] if text.endswith(".") and not re.search(r"\b\w\.\w?\.?$", text) else text
-    quote = re.sub(r"\s*\[\d+\]\s*$", "", found.get("quote", "")).strip(' *_`"')
+    quote = re.sub(r"\[\d+\]$", "", found.get("quote", "")).strip(' *_`"')
     return Chunk("" if UNKNOWN.fullmatch(text) else text, "" if UNKNOWN.fullmatch(quote) else quote)
 
 

@@ -185,14 +185,16 @@ async def rerun_steps(past: Past, edits: Sequence[Edit], how: Technique, run: Ru
     if edit.answer is not None or edit.ask is not None or edit.context:
         raise SetupError("A step takes a thought, an action or an observation.")
     step = past.steps[number - 1]
-    text = past.replies[step.reply]
+    if step.reply < 0 and (edit.action is not None or edit.thought):
+        raise SetupError(f"No LM asked for step {number}: it takes an observation.")
+    text = past.replies[step.reply] if step.reply >= 0 else ""
     written = with_field(text, "input", as_input(edit.action)) if edit.action is not None else text
     if isinstance(edit.action, Action):
         written = with_field(written, "action", edit.action.tool)
     if edit.thought and edit.action is not None:
         written = with_field(written, "thought", edit.thought)
-    replies = list(zip(past.replies[: step.reply], past.finishes, strict=False))
-    if edit.action is not None or edit.observation is not None:
+    replies = list(zip(past.replies[: max(step.reply, 0)], past.finishes, strict=False))
+    if step.reply >= 0 and (edit.action is not None or edit.observation is not None):
         replies.append((written, "stop"))
     thought = edit.thought if edit.action is None else ""
     seen = [one for one in past.steps[: number - 1] if one.action.tool != THINK or THINK in run.env.tools()]
