@@ -12,6 +12,8 @@ from typing import Any
 
 from decisor.errors import SetupError
 
+ENCODE = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -30,7 +32,7 @@ class Passage:
         return "\n".join(part for part in (self.title, self.section, self.text) if part)
 
     def dump(self) -> bytes:
-        return json.dumps((self.id, self.text, self.title, self.section, self.position), ensure_ascii=False).encode()
+        return ENCODE([self.id, self.text, self.title, self.section, self.position]).encode()
 
     @classmethod
     def load(cls, data: bytes) -> Passage:

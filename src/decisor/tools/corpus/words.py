@@ -27,10 +27,12 @@ LANGUAGES = [
     "portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
 ]  # fmt: skip
 NO_STOP_WORDS = ("arabic", "greek", "romanian", "tamil", "turkish")
-ASKING = [
-    "who", "whom", "whose", "what", "which", "when", "where", "why", "how", "did", "do", "does", "done", "has", "have",
-    "had", "were", "from", "about", "between", "also", "same",
-]  # fmt: skip
+ENGLISH_STOP_WORDS = re.findall(
+    r"\w+",
+    "a about also an and are as at be between but by did do does done for from had has have how if in into is it no not "
+    "of on or same such that the their then there these they this to was were what when where which who whom whose why "
+    "will with",
+)
 UNSPACED = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
 
 
@@ -54,10 +56,10 @@ def analyzer(language: str = "english") -> tantivy.TextAnalyzer:
         raise SetupError(f"There is no language {language!r}; there is none, {', '.join(LANGUAGES)}.")
     built = t.TextAnalyzerBuilder(t.Tokenizer.simple()).filter(t.Filter.remove_long(LONGEST_TERM))
     built = built.filter(t.Filter.lowercase())
-    if language in LANGUAGES and language not in NO_STOP_WORDS:
-        built = built.filter(t.Filter.stopword(language))
     if language == "english":
-        built = built.filter(t.Filter.custom_stopword(ASKING))
+        built = built.filter(t.Filter.custom_stopword(ENGLISH_STOP_WORDS))
+    elif language in LANGUAGES and language not in NO_STOP_WORDS:
+        built = built.filter(t.Filter.stopword(language))
     if language in LANGUAGES:
         built = built.filter(t.Filter.stemmer(language))
     words: tantivy.TextAnalyzer = built.filter(t.Filter.ascii_fold()).build()
