@@ -29,9 +29,9 @@ LANGUAGES = [
 NO_STOP_WORDS = ("arabic", "greek", "romanian", "tamil", "turkish")
 ENGLISH_STOP_WORDS = re.findall(
     r"\w+",
-    "a about also an and are as at be between but by did do does done for from had has have how if in into is it no not "
-    "of on or same such that the their then there these they this to was were what when where which who whom whose why "
-    "will with",
+    "a about also an and are as at be between but by did do does done for from had has have how if in into is it no "
+    "not of on or same such that the their then there these they this to was were what when where which who whom whose "
+    "why will with",
 )
 UNSPACED = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
 
