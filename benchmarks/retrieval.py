@@ -217,11 +217,15 @@ def inside(index: Index, asked: Sequence[str]) -> str:
             times.append(1000 * (time.perf_counter() - began))
         return times
 
-    return percentiles(asyncio.run(each()))
+    before = time.process_time()
+    times = asyncio.run(each())
+    return f"{percentiles(times)}, {1000 * (time.process_time() - before) / len(times):.2f} ms CPU"
 
 
 def told(find: Callable[[str], object], asked: Sequence[str]) -> str:
-    return percentiles([1000 * timed(lambda text=text: find(text))[0] for text in asked])  # type: ignore[misc]
+    both = [timed(lambda text=text: find(text)) for text in asked]  # type: ignore[misc]
+    cpu = 1000 * statistics.fmean(cpu for _, cpu in both)
+    return f"{percentiles([1000 * wall for wall, _ in both])}, {cpu:.2f} ms CPU"
 
 
 def percentiles(times: list[float]) -> str:
