@@ -10,10 +10,16 @@ answers in the form that decisor's techniques ask for. Prints its port, and ends
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
 
-QUERY = "SELECT name, price FROM goods WHERE id = {}"
+NUMBERS = itertools.count(1)
+
+
+def query(turn: int) -> str:
+    """No two are the same, so no cache helps anybody."""
+    return f"SELECT name, price FROM goods WHERE id = {turn + 1} AND price < {1000000 + next(NUMBERS)}"
 
 
 def usage(text: str) -> dict[str, int]:
@@ -42,7 +48,7 @@ def answer(body: bytes, calls: int) -> bytes:
         cited = "[o1.r1]" if b"[o1.r1]" in body else ""
         said = f"Final answer: {'wood' if cited else 'none'}\nBecause: it is the cheapest {cited}"
         return completion({"content": said})
-    tool, text = ("sql", QUERY.format(turn + 1)) if b"### Tool: sql" in body else ("think", f"look at good {turn + 1}")
+    tool, text = ("sql", query(turn)) if b"### Tool: sql" in body else ("think", f"look at good {turn + 1}")
     return completion({"content": f"Thought: the next good may be cheaper.\nAction: {tool}\nAction input: {text}"})
 
 
@@ -56,7 +62,7 @@ def answer_with_tools(request: dict[str, object], calls: int) -> bytes:
             return tool_call("final_answer", {"answer": "wood"}, turn)
         return completion({"content": "wood"})
     name = "sql" if "sql" in offered else "note"
-    return tool_call(name, {"text": QUERY.format(turn + 1)}, turn)
+    return tool_call(name, {"text": query(turn)}, turn)
 
 
 async def main(seconds: float, calls: int) -> None:
