@@ -129,6 +129,17 @@ def test_a_reply_bought_twice_is_paid_twice_and_counts_once(place: str) -> None:
     store.close()
 
 
+def test_what_a_model_wrote_may_hold_any_character(place: str) -> None:
+    store = open_store(place)
+    odd = "nothing \x00, \\u0000, \\\x00, half \ud800"
+    reply = store.keep_reply("k", Completion((odd,), Usage(1, 10, 5, 0.25, 2.0)))
+    assert store.reply("k") == reply or store.reply("k") == Completion((odd.replace("\ud800", "?"),), reply.usage)
+    assert store.spent() == Usage(1, 10, 5, 0.25, 2.0)
+    store.finish(outcome("a", state="crashed", text=odd), [])
+    assert store.reopen(["crashed"]) == 1 and store.outcomes() == []
+    store.close()
+
+
 def test_cases_in_a_state_can_be_opened_again(place: str) -> None:
     store = open_store(place)
     for name, state in (("a", "crashed"), ("b", "right")):

@@ -43,10 +43,13 @@ def command(
     cases_at_once: Annotated[int | None, typer.Option(min=1, max=10_000)] = None,
     calls_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="At one provider, at most.")] = None,
     grace: Annotated[float | None, typer.Option(min=0.0, help="Seconds for what is under way when stopped.")] = None,
+    executor: Annotated[str, typer.Option(help="local, or ray: a Ray cluster, with a store in PostgreSQL.")] = "local",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes on the Ray cluster (one a core).")] = None,
     again: Annotated[Names, typer.Option(help="Run cases in this state again: crashed, unscored, over_budget.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The outcomes, one JSON object a line, not a table.")] = False,
 ) -> None:
     """Run techniques on benchmarks and keep everything in a run store. Stopped in any way, the same command goes on."""
+    from decisor.errors import SetupError
     from decisor.evaluation.store import open_store
     from decisor.evaluation.suite import Wanted, read_suite, suite_of
 
@@ -61,12 +64,14 @@ def command(
     wanted = replace(wanted, **{name: value for name, value in given.items() if value not in (None, ())})
     set_limits: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     wanted = replace(wanted, limits=replace(wanted.limits, **set_limits))
+    if executor not in ("local", "ray"):
+        raise SetupError(f"--executor is local or ray, not {executor!r}.")
     made = suite_of(wanted, os.environ)
     opened = open_store(wanted.store)
     try:
         if again:
             opened.reopen(checked(again))
-        code = asyncio.run(watched(made, opened, wanted))
+        code = asyncio.run(watched(made, opened, wanted)) if executor == "local" else on_ray(opened, wanted, workers)
         tell(opened, as_json)
     finally:
         opened.close()
@@ -104,6 +109,28 @@ async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
           f"Store: {place(wanted.store)}", file=sys.stderr)  # fmt: skip
     if tally.done < tally.total:
         print("decisor: the same command goes on from here", file=sys.stderr)
+    return codes[0]
+
+
+def on_ray(store: Store, wanted: Wanted, workers: int | None) -> int:
+    """As ``watched``, on a Ray cluster. Stopped, it ends the workers; what they had bought is kept."""
+    from decisor.evaluation.store_sql import SqlStore
+
+    assert isinstance(store, SqlStore)
+    from decisor.evaluation.ray_executor import evaluate_on_ray
+    from decisor.evaluation.runner import Stop
+
+    stop, codes = Stop(), [0]
+
+    def asked(number: int, frame: object) -> None:
+        codes[0] = 128 + number
+        stop.ask()
+
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, asked)
+    with bar() as hear:
+        tally = evaluate_on_ray(wanted, store, workers, stop, hear)
+    print(f"decisor: {tally.done} of {tally.total} cases. Store: {store.db.name}", file=sys.stderr)
     return codes[0]
 
 

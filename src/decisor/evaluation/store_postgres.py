@@ -31,7 +31,9 @@ class PostgresDatabase:
         self.name, self.connection, self.lock = name, connection, lock
 
     def field(self, column: str, *names: str) -> str:
-        return f"({column}::json #>> '{{{','.join(names)}}}')"
+        """PostgreSQL takes no JSON that holds the character 0, which a model may write; it is left out here."""
+        without = f"replace(replace({column}, '\\\\', ''), '\\u0000', '')"
+        return f"({without}::json #>> '{{{','.join(names)}}}')"
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         with clear(self.name):

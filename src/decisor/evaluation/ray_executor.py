@@ -1,0 +1,103 @@
+"""A suite on a Ray cluster: the same runner on each machine, all on one run store in PostgreSQL.
+
+The store does the work: it gives each case to one process, refuses late results, takes back the cases of a process that
+is gone, and keeps every bought reply. So Ray only starts the processes, and starts them anew when a machine is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from decisor.errors import SetupError
+from decisor.evaluation.runner import Stop, Tally
+from decisor.evaluation.store_sql import SqlStore
+from decisor.evaluation.suite import Wanted
+
+ENVIRONMENT = ("DECISOR_", "OPENAI_", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+LOOK_SECONDS = 1.0
+HEAR_SECONDS = 5.0
+RESTARTS = 20
+
+
+def share(wanted: Wanted, environment: Mapping[str, str]) -> int:
+    """One process's share of a suite, in this process; how many cases are finished in all. Runs on a worker."""
+    from decisor.evaluation.runner import evaluate
+    from decisor.evaluation.store import open_store
+    from decisor.evaluation.suite import suite_of
+
+    os.environ.update(environment)
+    store = open_store(wanted.store)
+    try:
+        return asyncio.run(evaluate(suite_of(wanted, os.environ), store)).done
+    finally:
+        store.close()
+
+
+def evaluate_on_ray(
+    wanted: Wanted, store: SqlStore, workers: int | None = None, stop: Stop | None = None,
+    hear: Callable[[Tally], None] = lambda tally: None, run: Callable[[Wanted, Mapping[str, str]], int] = share,
+) -> Tally:  # fmt: skip
+    """Run until every case is finished or ``stop`` says so. The cluster is the one of $RAY_ADDRESS, else this machine.
+
+    ``workers``: how many processes, by default one a core of the cluster; ``run`` is what each does.
+
+    Raises:
+        SetupError: Ray is missing or cannot be reached, the store is a file, or a worker says so.
+        LMError: an endpoint will not answer any case.
+    """
+    if "://" not in wanted.store:
+        raise SetupError("Many machines need a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
+    try:
+        import ray
+    except ImportError as error:
+        raise SetupError('--executor ray needs Ray: pip install "decisor[ray]"') from error
+    if not ray.is_initialized():
+        try:
+            ray.init(log_to_driver=False)
+        except (ConnectionError, OSError, ValueError) as error:
+            raise SetupError(f"The Ray cluster of $RAY_ADDRESS cannot be reached: {error}") from error
+    environment = {name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT)}
+    # A worker that is lost is started anew by us, not by Ray, so that --grace and a stop hold.
+    remote: Any = ray.remote(max_retries=0, num_cpus=1, max_calls=1)(run)
+    many = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+    return _watch(ray, lambda: remote.remote(wanted, environment), store, many, stop or Stop(), hear)
+
+
+def _watch(
+    ray: Any, start: Callable[[], Any], store: SqlStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
+) -> Tally:
+    running, lost, look = [start() for _ in range(workers)], 0, time.monotonic()
+    try:
+        while running:
+            done, running = ray.wait(running, num_returns=1, timeout=LOOK_SECONDS)
+            if time.monotonic() >= look:
+                hear(tally(store))
+                look = time.monotonic() + HEAR_SECONDS
+            for one in done:
+                try:
+                    ray.get(one)
+                except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
+                    lost += 1
+                    if lost > RESTARTS:
+                        raise SetupError(f"{lost} workers were lost; the same command goes on. ({error})") from error
+                    running.append(start())
+                except ray.exceptions.RayTaskError as error:
+                    cause = error.cause if isinstance(error.cause, Exception) else error
+                    raise cause from None
+            if stop.asked.is_set():
+                break
+    finally:
+        for one in running:
+            ray.cancel(one, force=True)
+    return tally(store)
+
+
+def tally(store: SqlStore) -> Tally:
+    """What the store holds, of every case that was ever planned in it."""
+    states: Counter[str] = Counter(outcome.state for outcome in store.each_outcome())
+    return Tally(int(store.db.rows("SELECT count(*) FROM cases")[0][0]), states, store.spent())
