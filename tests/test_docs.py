@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from decisor.cli import COMMANDS
 from decisor.techniques import TECHNIQUES, kind_of
 
 ROOT = Path(__file__).parent.parent
@@ -34,6 +35,13 @@ def test_every_technique_and_each_of_its_settings_is_in_the_docs() -> None:
 def test_every_tool_has_its_heading(tool: str) -> None:
     headings = [line for page in PAGES for line in page.read_text("utf-8").splitlines() if line.startswith("#")]
     assert any(re.search(rf"\b{tool}\b", heading) for heading in headings)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_its_place_in_the_docs(command: str) -> None:
+    text = (ROOT / "docs" / "command.md").read_text("utf-8")
+    assert f"\n## decisor {command}\n" in text
+    assert f"`{command}`" in text.partition("\n## ")[0] or f"`decisor {command}`" in text.partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("command", ["ask", "index", "trace", "doctor", "eval", "report"])

@@ -73,7 +73,7 @@ def test_a_model_file_decides_on_a_persons_own_data_and_nothing_steers_the_termi
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["ask", "Which?"], "--db URL"),
+        (["ask", "Which?"], "with --db, --graph"),
         (["ask", "--example", "moon"], "supply, trade"),
         (["ask", "Which?", "--db", "sqlite:////nowhere/x.db", "--lm", "none"], "nowhere"),
         (["ask", "--example", "trade", "-t", "exact", "-o", "speed=1"], "exact has no speed"),
@@ -92,6 +92,40 @@ def test_what_cannot_be_used_is_one_line_with_what_to_do(
     assert complaint in said
     assert said.count("\n") == 1
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("words", [
+    ["nosuch"], ["ask", "--nosuch"], ["ask", "x", "--calls", "many"], ["index", "here"], ["trace", "nosuch"],
+    ["report", "nosuch.db"], ["eval", "-b", "nosuch"], ["doctor", "--statements", "x.jsonl"], ["bench", "nosuch"],
+])  # fmt: skip
+def test_an_error_with_json_is_one_object_whatever_the_command(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(words) == 2
+    line = capsys.readouterr().err
+    assert line.startswith("decisor: ") and line.count("\n") == 1
+    assert run([*words, "--json"]) == 2
+    told, err = capsys.readouterr()
+    assert json.loads(told)["exit"] == 2 and not err
+
+
+def test_exact_without_a_decision_model_says_so_even_where_there_is_an_lm(
+    sites: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ask", "Which?", "--db", str(sites), "-t", "exact", "--lm", "toy@http://127.0.0.1:9/v1"]) == 2
+    said = capsys.readouterr().err
+    assert "There is no LM" not in said and "--model FILE.toml" in said
+
+
+def test_a_step_done_again_without_an_lm_says_how_to_name_one(
+    sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = tmp_path / "run.jsonl"
+    with serve_threaded(replies) as url:
+        run(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--trace", str(trace)])
+    assert run(["trace", str(trace), "--edit", "1", "--db", str(sites), "--lm", "none"]) == 2
+    assert "name one with --lm" in capsys.readouterr().err
 
 
 def test_data_without_a_decision_model_and_no_lm_say_how_to_name_one(

@@ -89,7 +89,7 @@ def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsy
     for words, complaint in (
         (["--answer", "x"], "--edit Q2.1"),
         (["--edit", "9", "--answer", "x", "--lm", "none"], "There is no node 9; there is Q1.1, Q2.1."),
-        (["--edit", "1.1", "--lm", "none"], "the LM failed"),
+        (["--edit", "1.1", "--lm", "none"], "name one with --lm"),
     ):
         assert run(["trace", trace, *words]) != 0
         assert complaint.lower() in capsys.readouterr().err.lower()

@@ -10,14 +10,14 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import typer
 
 # name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
 COMMANDS = {
-    "ask": ("decisor.cli.ask", "Answer a decision question from databases."),
+    "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
     "trace": ("decisor.cli.story", "Show a recorded run as a readable story."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
@@ -43,19 +43,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """The exit code of a command line. Errors that a person can mend are one line on standard error."""
+    """The exit code of a command line. Errors that a person can mend are one line on standard error, or with
+    --json one object on standard output."""
     from decisor.errors import Error
 
     try:
-        build(words)(args=list(words), prog_name="decisor")
-        sys.stdout.flush()
-        return 0
+        return called(words)
     except SystemExit as leaving:
         return int(leaving.code or 0)
     except Error as error:
         from decisor.cli.words import exit_of_error, say_error
 
-        say_error(error)
+        say_error(error, "--json" in words)
         return int(exit_of_error(error))
     except KeyboardInterrupt:
         print("decisor: interrupted", file=sys.stderr)
@@ -70,6 +69,29 @@ def run(words: Sequence[str]) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         print(f"decisor: cannot write: {error.strerror}", file=sys.stderr)
         return 1
+
+
+def called(words: Sequence[str]) -> int:
+    """The exit code of the command that ``words`` name.
+
+    Raises:
+        Error: what the command raises; a SetupError where the words themselves are wrong.
+    """
+    import typer
+
+    from decisor.errors import SetupError
+
+    wrong_usage: type[Any] = typer.BadParameter.__bases__[0]
+    try:
+        code = build(words)(args=list(words), prog_name="decisor", standalone_mode=False)
+    except wrong_usage as error:
+        if not error.format_message():  # a group without a command: its help
+            error.show()
+            return 2
+        where = error.ctx.command_path if error.ctx else "decisor"
+        raise SetupError(f"{error.format_message().rstrip('.')}. See: {where} --help") from error
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0
 
 
 def build(words: Sequence[str]) -> typer.Typer:

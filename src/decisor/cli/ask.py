@@ -14,8 +14,8 @@ import typer
 from decisor.budget import Limits
 from decisor.cli.asking import Asked, decide
 from decisor.cli.tool_specs import ToolSpecs
-from decisor.cli.words import error_line, exit_of, exit_of_error
-from decisor.errors import Error, SetupError
+from decisor.cli.words import exit_of
+from decisor.errors import SetupError
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -52,27 +52,21 @@ def command(
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Answer a decision question from databases."""
-    try:
-        chosen = example_of(example, question)
-        asked = Asked(
-            chosen.question if chosen else Question(question_text(question), read_rules(rules), goal),
-            database=db or (chosen.database_url if chosen and form == "sql" else ""),
-            graph=graph or (chosen.graph_url if chosen and form == "graph" else ""),
-            docs=docs, model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
-            limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace, example=chosen,
-            tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
-        )  # fmt: skip
-        if form not in ("sql", "graph"):
-            raise SetupError(f"--form is sql or graph, not {form!r}.")
-        if not (asked.database or asked.graph or asked.docs or asked.tools.specs):
-            raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try --example trade.")
-        raise typer.Exit(quiet(asked) if as_json else shown(asked))
-    except Error as error:
-        if not as_json:
-            raise
-        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
-        raise typer.Exit(int(exit_of_error(error))) from error
+    """Answer a decision question from databases, documents and tools."""
+    chosen = example_of(example, question)
+    asked = Asked(
+        chosen.question if chosen else Question(question_text(question), read_rules(rules), goal),
+        database=db or (chosen.database_url if chosen and form == "sql" else ""),
+        graph=graph or (chosen.graph_url if chosen and form == "graph" else ""),
+        docs=docs, model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
+        limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace, example=chosen,
+        tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
+    )  # fmt: skip
+    if form not in ("sql", "graph"):
+        raise SetupError(f"--form is sql or graph, not {form!r}.")
+    if not (asked.database or asked.graph or asked.docs or asked.tools.specs):
+        raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try --example trade.")
+    raise typer.Exit(quiet(asked) if as_json else shown(asked))
 
 
 def quiet(asked: Asked) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from decisor.budget import Budget, Limits
 from decisor.cli.tool_specs import ToolSpecs, open_tools
-from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.errors import BudgetExceeded, ModelMistake, SetupError
 from decisor.run import Run
 from decisor.trace import Event, Trace
 from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Tool, Usage, WhatIf
@@ -28,6 +28,10 @@ NO_LM = f"No LM planned this: the decision model computed every candidate. To ha
 NOTHING_DECIDES = (
     f"There is no LM to plan this, and no decision model for these data: {NAME_ONE}, "
     "or give a decision model with --model FILE.toml."
+)
+NOTHING_TO_COMPUTE = (
+    "exact computes from a decision model, and there is none for these data: give one with --model FILE.toml, "
+    "or take another technique."
 )
 
 
@@ -68,7 +72,7 @@ class NoLM:
     name: str = ""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        raise LMError(f"There is no LM: {NAME_ONE}.", "none", permanent=True)
+        raise SetupError(f"There is no LM: {NAME_ONE}.")
 
 
 async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
@@ -89,7 +93,7 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
     async with opened(asked, exact=name in (*WITHOUT_LM, AUTO)) as tools:
         if name in WITHOUT_LM and "whatif" not in [tool.name for tool in tools]:
-            raise SetupError(NOTHING_DECIDES)
+            raise SetupError(NOTHING_TO_COMPUTE if asked.technique in WITHOUT_LM else NOTHING_DECIDES)
         from decisor.tools.toolbox import Toolbox
 
         with tracing(asked.trace_file, listen) as trace:

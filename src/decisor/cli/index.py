@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decisor.cli.words import Exit, error_line, exit_of_error, one_line
-from decisor.errors import Error, SetupError, ToolError
+from decisor.cli.words import Exit, one_line
+from decisor.errors import SetupError
 
 if TYPE_CHECKING:
     from decisor.tools.corpus.building import Changes, Document, Progress
@@ -41,23 +41,17 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Index documents, so that decisor ask --docs can find passages in them."""
-    try:
-        from decisor.tools.corpus.building import update
-        from decisor.tools.corpus.rows import RowForm
-        from decisor.tools.corpus.store import About
-        from decisor.tools.corpus.words import analyzer
+    from decisor.tools.corpus.building import update
+    from decisor.tools.corpus.rows import RowForm
+    from decisor.tools.corpus.store import About
+    from decisor.tools.corpus.words import analyzer
 
-        analyzer(language)
-        embedder = chosen(dense, embed)
-        form = RowForm(text, title, id, words)
-        wanted = About(language=language, words=words)
-        with read(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
-            changes = update(documents, out, wanted, embedder, fresh, progress)
-    except (Error, ToolError) as error:
-        if not as_json:
-            raise
-        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
-        raise typer.Exit(int(exit_of_error(error))) from error
+    analyzer(language)
+    embedder = chosen(dense, embed)
+    form = RowForm(text, title, id, words)
+    wanted = About(language=language, words=words)
+    with read(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
+        changes = update(documents, out, wanted, embedder, fresh, progress)
     told: dict[str, Any] = {**asdict(changes), "index": str(out), "bytes": size_of(out)}
     if reading is not None:
         told |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
@@ -164,6 +158,8 @@ def say(changes: Changes, told: dict[str, Any]) -> None:
             print(f"  and {changes.unread - SHOWN:,} more (--json names the first {len(changes.skipped):,})")
     if kinds := told.get("other_kinds"):
         print("Left out: " + ", ".join(f"{count:,} {one_line(kind, 20)}" for kind, count in sorted(kinds.items())))
+    if not changes.passages:
+        print("Nothing here could be read as text: name a folder with documents, or a database with rows.")
     if outside := told.get("outside"):
         print(f"Links that lead outside, not followed: {', '.join(one_line(name, 60) for name in outside[:SHOWN])}")
 

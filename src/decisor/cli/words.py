@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import unicodedata
 from enum import IntEnum
@@ -40,8 +41,12 @@ def error_line(error: Exception) -> str:
     return line
 
 
-def say_error(error: Exception) -> None:
-    print(f"decisor: {error_line(error)}", file=sys.stderr)
+def say_error(error: Exception, as_json: bool = False) -> None:
+    """One line on standard error, or one object on standard output."""
+    if as_json:
+        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
+    else:
+        print(f"decisor: {error_line(error)}", file=sys.stderr)
 
 
 def clean(text: str) -> str:

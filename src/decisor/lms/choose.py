@@ -95,7 +95,7 @@ def named(spec: str, environ: Mapping[str, str]) -> LM:
         if model in server.models or f"{model}:latest" in server.models:
             return OpenAICompatible(model, server.url, price=price or free(server, model))
     raise SetupError(f"There is no endpoint for the LM {model!r}. Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or name its "
-                     f"address: --lm {model}@http://localhost:8000/v1")  # fmt: skip
+                     f"address: --lm {model.rstrip('@')}@http://localhost:8000/v1")  # fmt: skip
 
 
 def parse_spec(spec: str) -> tuple[str, str]:
