@@ -140,7 +140,7 @@ async def test_a_choice_is_read_out_of_the_answer(tmp_path: Path) -> None:
 async def test_a_set_without_passages_asks_for_a_corpus(tmp_path: Path) -> None:
     row = {"id": "1", "question": "How many times is Everest as high as Snowdon?", "answer": "8.2", "branch": 2}
     data = write(tmp_path / "parallelqa.jsonl.gz", [row])
-    with pytest.raises(SetupError, match="Give it a corpus"):
+    with pytest.raises(SetupError, match="Give it documents"):
         await scored(ParallelQABench(data), [])
     hills = write(tmp_path / "hills.jsonl", [{"id": "h", "title": "Snowdon", "text": "It is 1,085 m high."}])
     score = await scored(ParallelQABench(data, str(hills)), ["Final answer: about 8.15\nBecause: [o1.r1]"])

@@ -1,8 +1,11 @@
 """``auto`` takes what fits, and says so."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +57,30 @@ async def test_where_success_can_be_checked_it_stops_at_the_first_and_judges_not
     prompts = [event.data["messages"][-1].content for event in run.trace.events if event.kind == "lm"]
     assert not any("# Attempt B" in prompt for prompt in prompts)
     assert run.trace.events[0].data["technique"] == "radagent"
+
+
+def test_a_run_of_auto_says_what_it_took_and_can_be_gone_on_from(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    trace, site = str(tmp_path / "run.jsonl"), tmp_path / "site.db"
+    with closing(sqlite3.connect(site)) as database, database:
+        database.executescript("CREATE TABLE site (name TEXT); INSERT INTO site VALUES ('oak'), ('elm')")
+
+    def reply(request: dict[str, Any]) -> str:
+        if "[o1.r1]" in request["messages"][-1]["content"]:
+            return "Final answer: oak\nBecause: it is there [o1.r1]"
+        return "Plan: [Step 1: look]\nThought: x\nAction: sql\nAction input: SELECT name FROM site"
+
+    with serve_threaded(reply) as url:
+        words = ["ask", "Which?", "--db", str(site), "-t", "auto", "--lm", f"m@{url}"]
+        assert main([*words, "--trace", trace]) == 0
+        assert "auto takes plan_rag. There is a database" in capsys.readouterr().out
+        assert main(["trace", trace]) == 0
+        assert "auto takes plan_rag. There is a database" in capsys.readouterr().out
+        assert main([*words, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["chosen"] == "plan_rag"
+        assert main(["trace", trace, "--edit", "1", "--db", str(site), "--lm", f"m@{url}", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["after"]["answer"] == "oak"
 
 
 def test_a_question_with_a_decision_model_asks_no_lm_even_where_there_is_one(

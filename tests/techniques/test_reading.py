@@ -174,7 +174,7 @@ async def test_a_reply_that_cannot_be_read_ends_without_an_answer(name: str) -> 
 
 @pytest.mark.parametrize("name", READERS)
 async def test_without_a_corpus_the_person_is_told(name: str) -> None:
-    with pytest.raises(SetupError, match="Give it a corpus"):
+    with pytest.raises(SetupError, match="Give it documents"):
         await ask(technique(name), ["Follow up: x\nAction: search\nAction input: x"], box=Toolbox([]))
 
 

@@ -55,7 +55,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Told:
-    """What came of it. ``records`` are the cited ones, as they were shown; ``lm`` is '' where none was asked."""
+    """What came of it. ``records`` are the cited ones, as they were shown; ``lm`` is '' where none was asked,
+    ``chosen`` the technique that ``auto`` took."""
 
     asked: Asked
     technique: str
@@ -63,6 +64,7 @@ class Told:
     decision: Decision
     usage: Usage
     records: tuple[Record, ...]
+    chosen: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,9 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
             if trace.events[-1].kind != "decision":
                 trace.add("decision", decision=decision)
             trace.add("note", text="usage", usage=run.budget.spent)
-    return Told(asked, name, run.lm.name, decision, run.budget.spent, cited(decision, trace))
+    notes = [event.data for event in trace.events if event.kind == "note"]
+    chosen = next((str(note["technique"]) for note in notes if note.get("name") == AUTO), "")
+    return Told(asked, name, run.lm.name, decision, run.budget.spent, cited(decision, trace), chosen)
 
 
 def choose_lm(asked: Asked) -> LM | None:

@@ -86,7 +86,17 @@ def lines_of(event: Event) -> Sequence[Text]:
         return [observed(data["observation"], data.get("seconds", 0.0))]
     if event.kind == "note" and data.get("problem"):
         return [Text(f"    asked again: {one_line(data.get('text', ''), 200)}", style="dim yellow")]
-    return node_lines(event, data)
+    return choice_lines(event, data) or node_lines(event, data)
+
+
+def choice_lines(event: Event, data: Mapping[str, Any]) -> Sequence[Text]:
+    """Which technique ``auto`` took, and which of several queries a scorer took."""
+    if event.kind == "note" and data.get("name") == "auto":
+        return [Text(f"auto takes {clean(data['technique'])}. {clean(data['text'])}", style="dim")]
+    if event.kind == "note" and data.get("name") == "scores" and data["scores"]:
+        score, query = max(zip(data["scores"], data["queries"], strict=True), key=lambda pair: float(pair[0]))
+        return [Text(f"    taken of {len(data['scores'])}: {one_line(query, 200)} (score {score:.2f})", style="dim")]
+    return []
 
 
 def plan_lines(plan: Sequence[str]) -> list[Text]:

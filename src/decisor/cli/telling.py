@@ -34,7 +34,7 @@ def tell(told: Told, console: Console) -> None:
     decision = told.decision
     show_decision(decision, told.records, console)
     console.print()
-    console.print(Text(usage_line(told.usage, told.technique, told.lm), style="dim"))
+    console.print(Text(usage_line(told.usage, told.chosen or told.technique, told.lm), style="dim"))
     if not told.lm:
         console.print(Text(NO_LM, style="dim"))
     if told.asked.trace_file:
@@ -109,7 +109,7 @@ def record_line(record: Record, width: int) -> str:
 
 def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
-    asked = f"{usage.calls} LM calls to {clean(lm)}, {usage.tokens:,} tokens, {cost}" if lm else "no LM calls"
+    asked = f"{usage.calls} LM call{'s' * (usage.calls != 1)} to {clean(lm)}, {usage.tokens:,} tokens, {cost}" if lm else "no LM calls"
     actions = f"{usage.actions} action" + ("s" if usage.actions != 1 else "")
     return f"{technique}: {actions}, {asked}"
 
@@ -121,6 +121,7 @@ def as_object(told: Told) -> dict[str, Any]:
         {
             "question": told.asked.question,
             "technique": told.technique,
+            "chosen": told.chosen or None,
             "settings": dict(told.asked.settings),
             "lm": told.lm or None,
             "answer": decision.answer,

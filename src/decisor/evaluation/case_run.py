@@ -92,8 +92,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
             decision = await decide(case, attempt, Run(lm, env, budget, trace))
             score = await attempt.bench.score(case, decision, trace.events)
             snapshots = await held_at(case, attempt.bench, trace.events)
-    except SetupError:
-        raise
+    except SetupError as error:
+        raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
         crash = told(error)
     if lm.halt is not None:

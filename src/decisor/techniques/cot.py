@@ -36,7 +36,8 @@ class CoT:
                 await tree.sequence(tree.root, differ=False)
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The answer of most of {len(tree.sequences)} chains.")
+        told = f"The answer of most of {len(tree.sequences)} chains." if self.chains > 1 else "The answer of one chain."
+        return tree.decide(tree.best(), told)
 
 
 def most_common(tree: Tree) -> Node | None:

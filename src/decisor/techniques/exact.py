@@ -14,8 +14,8 @@ from decisor.run import Run
 from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
 
 NO_MODEL = (
-    "exact needs a decision model for this database, and there is none: give one with --model FILE.toml, "
-    "or name an LM (--lm MODEL) and a technique that asks it, such as plan_rag."
+    "exact needs a decision model, and there is none here: give one (decisor ask --model FILE.toml), "
+    "or take a technique that asks an LM, such as plan_rag."
 )
 NO_LM = "No LM planned this: every candidate was computed on the decision model."
 

@@ -5,11 +5,12 @@ The one place here that knows how a trace holds them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from decisor.errors import SetupError
 from decisor.replies.plans import Part, PlanGraph
+from decisor.techniques import kind_of
 from decisor.techniques.dag_parts import Answered, answered_of
 from decisor.trace import Event, decision_of, observation_of, plain
 from decisor.types import Action, Decision, Observation, Question
@@ -82,6 +83,8 @@ def past_of(events: Sequence[Event]) -> Past:
             labelled = dict(setting.split("=", 1) for setting in settings if "=" in setting)
             head = {"question": Question(**plain(data["question"])), "technique": name,
                     "settings": {**labelled, **plain(data.get("settings", {}))}}  # fmt: skip
+        elif event.kind == "note" and data.get("name") == "auto":
+            head |= chosen_by_auto(data["technique"], head.get("settings", {}))
         elif event.kind == "lm":
             replies.append((data["texts"][0], data["finish"]))
         elif event.kind == "action":
@@ -100,6 +103,12 @@ def past_of(events: Sequence[Event]) -> Past:
         **head, replies=tuple(text for text, _ in replies), finishes=tuple(finish for _, finish in replies),
         steps=tuple(steps), answers=answers, nested=any(event.kind == "span" for event in events),
     )  # fmt: skip
+
+
+def chosen_by_auto(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    """The technique that ran in the place of ``auto``, with those of its settings that are the technique's too."""
+    known = {field.name for field in fields(kind_of(name))}
+    return {"technique": name, "settings": {key: value for key, value in settings.items() if key in known}}
 
 
 def plan_of(data: Mapping[str, Any]) -> PlanGraph:

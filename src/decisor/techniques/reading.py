@@ -16,6 +16,7 @@ from decisor.techniques.showing import show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped
 
 PASSAGES = "passages"
+NO_PASSAGES = ("sql", "cypher", "whatif", "calculator")
 MAX_QUERY = 2_000
 ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
 
@@ -27,9 +28,9 @@ def passages_tool(env: Environment) -> str:
         SetupError: there is none.
     """
     tools = env.tools()
-    if PASSAGES not in tools and len(tools) != 1:
+    if PASSAGES not in tools and (len(tools) != 1 or tools[0] in NO_PASSAGES):
         there = ", ".join(tools) or "none"
-        raise SetupError(f"This technique reads passages, and the tools are: {there}. Give it a corpus.")
+        raise SetupError(f"This technique reads passages, and the tools are: {there}. Give it documents, with --docs.")
     return PASSAGES if PASSAGES in tools else tools[0]
 
 
