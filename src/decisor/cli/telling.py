@@ -109,7 +109,11 @@ def record_line(record: Record, width: int) -> str:
 
 def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
-    asked = f"{usage.calls} LM call{'s' * (usage.calls != 1)} to {clean(lm)}, {usage.tokens:,} tokens, {cost}" if lm else "no LM calls"
+    asked = (
+        f"{usage.calls} LM call{'s' * (usage.calls != 1)} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"
+        if lm
+        else "no LM calls"
+    )
     actions = f"{usage.actions} action" + ("s" if usage.actions != 1 else "")
     return f"{technique}: {actions}, {asked}"
 
