@@ -84,7 +84,8 @@ def kind_of(name: str) -> type:
 
 
 def bench(name: str, **settings: str) -> Bench:
-    """From the command line: ``-b "dqa data=DIR form=graph"``. ``data`` is ``$DECISOR_DATA/NAME`` where not given.
+    """From the command line: ``-b "dqa data=DIR form=graph"``. ``data`` is ``$DECISOR_DATA/NAME`` where not given, or
+    ``$DECISOR_DATA`` itself where that has no such folder.
 
     Raises:
         SetupError: there is no such benchmark or setting, or the value does not fit it.
@@ -92,8 +93,9 @@ def bench(name: str, **settings: str) -> Bench:
     kind = kind_of(name)
     if "data" not in settings and "data" in {field.name for field in fields(kind)}:
         shared = os.environ.get("DECISOR_DATA")
-        if not shared or not (Path(shared) / name).exists():
+        if not shared:
             raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')
-        settings["data"] = str(Path(shared) / name)
+        own = Path(shared) / name
+        settings["data"] = str(own if own.exists() else shared)
     made: Bench = build(kind, name, settings)
     return made
