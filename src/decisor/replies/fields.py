@@ -147,16 +147,25 @@ def written_call(fields: dict[str, str], tools: Sequence[str], repairs: list[str
     return Call(tool, texts.query(read_input(texts.unfenced(fields["input"]), repairs)))
 
 
+QUERY_NAMES = ("query", "sql", "cypher", "statement", "input", "action_input", "expression", "text")
+
+
 def read_input(text: str, repairs: list[str]) -> str:
-    """A query, also where it came as ``{"query": "..."}``."""
+    """A query, also where it came as ``{"query": "..."}``; other objects are a tool's own arguments.
+
+    >>> read_input('{"sql": "SELECT 1"}', []), read_input('{"city": "Rome"}', [])
+    ('SELECT 1', '{"city": "Rome"}')
+    """
     if text.startswith("{") and text.endswith("}") and len(text) < texts.MAX_CHARS:
         try:
             value = json.loads(text, strict=False)
         except (ValueError, RecursionError):
             return text
-        if isinstance(value, dict) and len(value) == 1 and isinstance(inside := next(iter(value.values())), str):
-            repairs.append("json_input")
-            return inside.strip()
+        if isinstance(value, dict) and len(value) == 1:
+            name, inside = next(iter(value.items()))
+            if name.casefold() in QUERY_NAMES and isinstance(inside, str):
+                repairs.append("json_input")
+                return inside.strip()
     return text
 
 

@@ -106,12 +106,18 @@ def ask_last(prompt: Sequence[Message]) -> list[Message]:
 
 
 async def conclude(prompt: Sequence[Message], story: Story, run: Run, error: Error | None = None) -> Decision:
-    """The last call, from what the budget keeps back: the best supported answer, or the best known one."""
+    """The last call, from what the budget keeps back: the best supported answer, or the best known one.
+
+    Raises:
+        LMError: the endpoint will not answer at all (key, quota, model).
+    """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
     why = str(error) if error else f"The limit of {len(story.steps)} steps is reached."
     try:
         decision = await run.ask(prompt, lambda reply: parse_final(reply, story, lenient=True), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
+        if isinstance(failure, LMError) and failure.permanent:
+            raise
         ranking = story.ranking()
         best = ranking.options[0].name if ranking and ranking.options else ""
         decision = replace(story.decision(best), reasons=(f"No last answer was given: {failure}",))
