@@ -275,7 +275,7 @@ def test_the_test_of_hostile_text_would_notice(tmp_path: Path) -> None:
     """A page that trusts the same text opens a dialog and calls home."""
     file = tmp_path / "open.html"
     with canary() as (port, asked), browser() as one:
-        file.write_text(f"<!doctype html><img src=http://127.0.0.1:{port}/x><script>setTimeout(alert, 50)</script>")
+        file.write_text(f"<!doctype html><img src=http://127.0.0.1:{port}/x onload=alert(1) onerror=alert(1)>")
         one.open(file.as_uri())
         until = time.monotonic() + 10
         while one.dialog() is None and time.monotonic() < until:

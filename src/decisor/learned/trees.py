@@ -88,7 +88,9 @@ def grow(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int = 30
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor
     except ImportError as error:
-        raise SetupError("Training needs scikit-learn: pip install 'decisor[learned]'.") from error
+        missing = isinstance(error, ModuleNotFoundError)
+        how = "pip install 'decisor[learned]'" if missing else f"it cannot be loaded beside what is ({error})"
+        raise SetupError(f"Training needs scikit-learn: {how}.") from error
     model = HistGradientBoostingRegressor(
         max_iter=trees, learning_rate=0.06, max_leaf_nodes=31, min_samples_leaf=40, l2_regularization=1.0,
         early_stopping=False, random_state=seed,

@@ -48,9 +48,9 @@ def bag(text: str) -> frozenset[str]:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Runs of capitalised words, without a capital that only begins the sentence.
+    """Runs of capitalised words, short words between them included; not a stop word that only begins the sentence.
 
-    >>> names("Who directed The Hideout in New York?")
+    >>> names("Who directed The Hideout, and was it in New York?")
     ('The Hideout', 'New York')
     """
     found = [match.group() for match in NAME.finditer(text)]
