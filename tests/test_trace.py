@@ -1,5 +1,7 @@
 """A trace file that a crash cut off, at any byte."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,10 @@ def test_a_broken_line_that_is_not_the_last_is_told(tmp_path: Path) -> None:
     path.write_bytes(b'{"id": 1, "pare\n{}\n')
     with pytest.raises(SetupError, match="line 1"):
         read_trace(path)
+
+
+def test_a_run_store_in_the_place_of_a_trace_is_told_apart(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "run.db")) as database, database:
+        database.execute("CREATE TABLE outcome (id)")
+    with pytest.raises(SetupError, match="decisor report"):
+        read_trace(tmp_path / "run.db")

@@ -146,6 +146,8 @@ def read_trace(path: Path) -> list[Event]:
         for event in events_of(rows()):
             events.append(event)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
+        if lines[0].startswith(b"SQLite format 3"):
+            raise SetupError(f"{path} is a database, not a trace. Is it a run store? decisor report {path}") from error
         if number < len(lines):  # without a newline it was torn by a crash while it was written
             raise SetupError(f"{path}, line {number}, is not a trace event. Is this a file of --trace?") from error
     return events

@@ -55,6 +55,11 @@ def test_groups_follow_the_row_of_all() -> None:
     assert [row.group for row in summarise(part)] == [""]
 
 
+def test_a_few_cases_that_all_came_out_the_same_in_every_repeat_have_a_wide_interval() -> None:
+    (row,) = summarise([*outcomes("t", "ww"), *outcomes("t", "ww", 1), *outcomes("t", "ww", 2)])
+    assert row.interval == wilson(0, 2)
+
+
 def test_repeats_give_a_mean_a_deviation_and_pass_at_k() -> None:
     """case-0 right in both tries, case-1 in one, case-2 in none: pass@1 = (1 + 1/2 + 0)/3, pass@2 = 2/3."""
     part = outcomes("t", "rrw", 0) + outcomes("t", "rww", 1)

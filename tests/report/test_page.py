@@ -173,6 +173,10 @@ def test_the_command_writes_every_form(tmp_path: Path, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as left:
         main(["report", str(paths[0]), "--html", str(out), "--against", str(paths[1])])
     assert left.value.code == 0 and "Against the earlier run" in out.read_text("utf-8")
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["report", str(paths[0]), "--html", str(out), "--json"])
+    assert json.loads(capsys.readouterr().out)["outcomes"]
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".html"] == ["page.html"]
     with pytest.raises(SystemExit) as left:
         main(["report", str(tmp_path / "none.db")])

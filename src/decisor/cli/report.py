@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TextIO, TypeVar
 
 import typer
 
@@ -54,7 +54,8 @@ def command(
         said = opinion(store, judge, judge_cases) if judge else None
         report = make(outcomes, store.about(), before, said, ranked(store, ranks, judge_cases) if ranks else ())
         if html:
-            write_html(report, store, html, None if before is None else {one.key: one.state for one in before})
+            states: dict[Key, str] | None = None if before is None else {one.key: one.state for one in before}
+            write_html(report, store, html, states, sys.stderr if markdown or csv or as_json else sys.stdout)
     finally:
         store.close()
     if markdown or csv or as_json:
@@ -115,8 +116,8 @@ def text_of(report: Report, markdown: bool, csv: bool) -> str:
     return json.dumps(as_json(report), ensure_ascii=False) + "\n"
 
 
-def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] | None) -> None:
-    """Beside the file first, so that a reader never sees half a page."""
+def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] | None, told: TextIO) -> None:
+    """Beside the file first, so that a reader never sees half a page. ``told``: where a line says what was written."""
     from decisor.report.page import write_page
 
     half = path.with_name(f".{path.name}.{os.getpid()}")
@@ -128,7 +129,7 @@ def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] 
         raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
     finally:
         half.unlink(missing_ok=True)
-    print(f"{path}: {len(report.outcomes):,} outcomes, {path.stat().st_size / 1e6:.1f} MB")
+    print(f"{path}: {len(report.outcomes):,} outcomes, {path.stat().st_size / 1e6:.1f} MB", file=told)
 
 
 def show(report: Report) -> None:

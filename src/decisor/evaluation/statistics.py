@@ -28,7 +28,7 @@ class Interval:
     high: float
 
 
-def wilson(right: int, asked: int) -> Interval:
+def wilson(right: float, asked: int) -> Interval:
     """Wilson's score interval of a share (Wilson 1927), which also holds near 0 and 1 and for few cases.
 
     >>> found = wilson(81, 263)  # Newcombe 1998, table I: 0.2553 to 0.3662

@@ -121,7 +121,10 @@ def interval_of(counted: Sequence[Outcome]) -> Interval | None:
         return None
     if len({one.repeat for one in counted}) == 1:
         return wilson(sum(one.state == "right" for one in counted), len(counted))
-    return bootstrap(list(by_case(counted, lambda one: one.state == "right").values()))
+    shares = list(by_case(counted, lambda one: one.state == "right").values())
+    if len(set(shares)) == 1:  # a bootstrap of equal values would have no width, however few they are
+        return wilson(shares[0] * len(shares), len(shares))
+    return bootstrap(shares)
 
 
 def metrics_of(part: Sequence[Outcome]) -> dict[str, tuple[float, Interval]]:
