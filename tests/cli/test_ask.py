@@ -75,6 +75,7 @@ def test_a_model_file_decides_on_a_persons_own_data_and_nothing_steers_the_termi
     [
         (["ask", "Which?"], "with --db, --graph"),
         (["ask", "--example", "moon"], "supply, trade"),
+        (["ask", "x", "--docs", "sqlite:///x.db", "--lm", "toy@http://127.0.0.1:9/v1"], "decisor index"),
         (["ask", "Which?", "--db", "sqlite:////nowhere/x.db", "--lm", "none"], "nowhere"),
         (["ask", "--example", "trade", "-t", "exact", "-o", "speed=1"], "exact has no speed"),
         (["ask", "--example", "trade", "-t", "plan_rag", "--lm", "none"], "asks an LM"),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from decisor.tools.passages import PassagesTool
 
 MOST_BYTES = 50_000_000
+DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
 
 
 async def open_documents(place: str, limit: int = 10) -> PassagesTool:
@@ -29,6 +30,9 @@ async def open_documents(place: str, limit: int = 10) -> PassagesTool:
     from decisor.tools.passages import PassagesTool
 
     path = Path(place)
+    if "://" in place or path.suffix.lower() in DATABASES:
+        raise SetupError(f"{place} is a database: name it with --db, or index its rows (decisor index {place} --out INDEX)"
+                         " and name INDEX.")  # fmt: skip
     if not is_index(path):
         return PassagesTool(await asyncio.to_thread(in_memory, path), limit, about=path.name)
     about = read_about(path / str(current(path)))

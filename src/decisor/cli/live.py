@@ -93,7 +93,7 @@ def choice_lines(event: Event, data: Mapping[str, Any]) -> Sequence[Text]:
     """Which technique ``auto`` took, and which of several queries a scorer took."""
     if event.kind == "note" and data.get("name") == "auto":
         return [Text(f"auto takes {clean(data['technique'])}. {clean(data['text'])}", style="dim")]
-    if event.kind == "note" and data.get("name") == "scores" and data["scores"]:
+    if event.kind == "note" and data.get("name") == "scores" and len(data["scores"]) > 1:
         score, query = max(zip(data["scores"], data["queries"], strict=True), key=lambda pair: float(pair[0]))
         return [Text(f"    taken of {len(data['scores'])}: {one_line(query, 200)} (score {score:.2f})", style="dim")]
     return []

@@ -53,6 +53,8 @@ def read_passages(path: Path | str) -> Iterator[Passage]:
             for number, line in enumerate(lines, 1):  # noqa: B007
                 if line.strip():
                     yield passage_of(json.loads(line))
+    except FileNotFoundError as error:
+        raise SetupError(f"There is no file {path}: name JSON lines with id, text and title.") from error
     except (OSError, EOFError, ValueError) as error:
         raise SetupError(f"{path}, line {number}: {error}. A line is an object with id, text and title.") from error
 
