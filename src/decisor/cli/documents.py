@@ -31,8 +31,9 @@ async def open_documents(place: str, limit: int = 10) -> PassagesTool:
 
     path = Path(place)
     if "://" in place or path.suffix.lower() in DATABASES:
-        raise SetupError(f"{place} is a database: name it with --db, or index its rows (decisor index {place} --out INDEX)"
-                         " and name INDEX.")  # fmt: skip
+        raise SetupError(
+            f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"
+        )
     if not is_index(path):
         return PassagesTool(await asyncio.to_thread(in_memory, path), limit, about=path.name)
     about = read_about(path / str(current(path)))
