@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from decisor.cli import run
+from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.store import open_store
 from evaluation.small import model
 from servers.openai_server import serve_threaded
 
@@ -87,3 +89,14 @@ def test_benchmarks_are_listed_with_their_settings(capsys: pytest.CaptureFixture
     assert settings == {
         "data": "...", "scenario": "both", "form": "sql", "limit": None, "db": "", "tools": "database",
     }  # fmt: skip
+
+
+def test_a_report_of_crashed_cases_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = Outcome("b", "1", "rag", "m", 0, "crashed", reasons=("The endpoint cannot be reached.",))
+    store = open_store(tmp_path / "run.db")
+    store.begin({"suite": "s"})
+    store.finish(outcome, [])
+    store.close()
+    assert run(["report", str(tmp_path / "run.db")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "The endpoint cannot be reached." in told and "--again crashed" in told

@@ -210,6 +210,11 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
         if not row.group and row.failures:
             told = ", ".join(f"{name} {many}" for name, many in row.failures.items())
             lines.append(f"Failures of {report.label(Side(row.technique, row.model))}: {told}")
+    crashes = [found.reasons[-1] for found in report.outcomes
+               if found.state == "crashed" and found.benchmark == one.name and found.reasons]  # fmt: skip
+    if crashes:
+        why = max(crashes, key=crashes.count)
+        lines.append(f"Crashed {len(crashes)}, most of all: {why} (decisor eval --again crashed runs them again)")
     if one.published:
         lines.append(f"{len(one.published)} published figures beside these: --html, --markdown or --json.")
     return [one_line(line, 400) for line in lines]
