@@ -6,6 +6,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
 BIN := .venv/bin
 WORKERS ?= 2
+# The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
+ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
 # The rest of benchmarks/ needs arguments: see the head of each file.
 BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
@@ -17,7 +19,7 @@ demo: .venv/base
 	@$(BIN)/decisor ask --example trade
 
 test: .venv/dev
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

@@ -30,7 +30,8 @@ def engine() -> Any:
             import onnxruntime  # noqa: F401 (importing it after usearch 2.26 ends the process)
         import usearch.index
     except ImportError as error:
-        raise SetupError(f"Dense retrieval needs usearch: {INSTALL}.") from error
+        how = INSTALL if isinstance(error, ModuleNotFoundError) else f"it cannot be loaded beside what is ({error})"
+        raise SetupError(f"Dense retrieval needs usearch: {how}.") from error
     return usearch.index
 
 
