@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -107,22 +107,26 @@ async def evaluate(
     writer = Writer(store)
     lms = dict(zip(suite.models, gated(list(suite.models.values()), suite.calls_at_once), strict=True))
     work = Work(suite, cases, lms, writer, Journal(writer, suite.seed), stop or Stop(), hear, finished)
-    try:
+    async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
+        for lm in lms.values():
+            ends.push_async_callback(close, lm)
+        for bench in suite.benches.values():
+            ends.push_async_callback(bench.close)
+        ends.push_async_callback(writer.close)
+        ends.push_async_callback(released, writer)
         await writer.do(lambda store: store.begin(suite.about()))
         await writer.do(lambda store: store.plan(planned))
         work.tally.total = len(planned)
         work.tally.states = await writer.do(partial(states, keys={task.key for task in planned}))
         hear(work.tally)
         await work.all()
-        return work.tally
-    finally:
-        with suppress(StoreError):
-            await writer.do(lambda store: store.release())
-        await writer.close()
-        for bench in suite.benches.values():
-            await bench.close()
-        for lm in lms.values():
-            await close(lm)
+    return work.tally
+
+
+async def released(writer: Writer) -> None:
+    """What this process claimed is free for others."""
+    with suppress(StoreError):
+        await writer.do(lambda store: store.release())
 
 
 @dataclass
