@@ -19,7 +19,7 @@ from decisor.learned.examples import Example, states
 from decisor.learned.features import NAMES, Scene, features
 from decisor.learned.query_scorer import QueryScorer, Rule, load, save, scorer_of
 from decisor.learned.training import Measured, choose, fit, measure
-from decisor.learned.trees import Trees, grow
+from decisor.learned.trees import Trees, grow, grow_apart
 from decisor.learned.words import Rarity, bag, names, words
 from decisor.tools.corpus.index import index_of
 from decisor.tools.corpus.passage import Passage
@@ -60,7 +60,14 @@ def test_a_saved_scorer_scores_the_same_and_its_files_hold_no_objects(tmp_path: 
         assert all(held[name].dtype.kind in "iuf" for name in held.files)
 
 
+def test_a_process_of_its_own_grows_the_same_trees() -> None:
+    data = small()
+    apart = grow_apart(data.rows, data.ranks, 5, 0)
+    assert np.array_equal(apart.predict(data.rows), grow(data.rows, data.ranks, 5).predict(data.rows))
+
+
 def test_our_trees_predict_what_scikit_learn_predicts() -> None:
+    pytest.importorskip("sklearn.ensemble", reason="needs room for scikit-learn: make test", exc_type=ImportError)
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     rng = np.random.default_rng(0)

@@ -5,8 +5,13 @@ score(x) = base + sum over trees of value(leaf that x falls into)
 
 from __future__ import annotations
 
+import io
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
@@ -80,17 +85,52 @@ class Trees:
 def grow(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int = 300, seed: int = 0) -> Trees:
     """Fit to squared error. ``rows`` of shape (n, features), ``labels`` of shape (n,).
 
+    Where scikit-learn cannot be loaded beside the libraries that are loaded already (glibc keeps little room for their
+    thread-local data), a process of its own fits.
+
     Raises:
         SetupError: scikit-learn is not installed.
     """
+    try:
+        return fitted(rows, labels, trees, seed)
+    except ModuleNotFoundError as error:
+        raise SetupError("Training needs scikit-learn: pip install 'decisor[learned]'.") from error
+    except ImportError:
+        return grow_apart(rows, labels, trees, seed)
+
+
+def grow_apart(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
+    """The same in a process of its own: arrays in, arrays out. Raises SetupError where it fails."""
     import numpy as np
 
-    try:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-    except ImportError as error:
-        missing = isinstance(error, ModuleNotFoundError)
-        how = "pip install 'decisor[learned]'" if missing else f"it cannot be loaded beside what is ({error})"
-        raise SetupError(f"Training needs scikit-learn: {how}.") from error
+    given, made = io.BytesIO(), io.BytesIO()
+    np.savez(given, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
+    source = str(Path(__file__).resolve().parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, *filter(None, sys.path)])}
+    command = [sys.executable, "-P", "-m", "decisor.learned.trees"]
+    done = subprocess.run(command, input=given.getvalue(), env=environment, capture_output=True, check=False)
+    if done.returncode:
+        raise SetupError(f"Training failed in its process: {done.stderr.decode(errors='replace').strip()[-300:]}")
+    made.write(done.stdout)
+    made.seek(0)
+    with np.load(made, allow_pickle=False) as held:
+        return Trees.of({name: held[name] for name in held.files}, rows.shape[1])
+
+
+def main() -> None:
+    """The process of ``grow_apart``."""
+    import numpy as np
+
+    with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as held:
+        grown = fitted(held["rows"], held["labels"], int(held["trees"]), int(held["seed"]))
+    np.savez(sys.stdout.buffer, allow_pickle=False, **grown.arrays())
+
+
+def fitted(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
+    """Raises ImportError where scikit-learn cannot be loaded."""
+    import numpy as np
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     model = HistGradientBoostingRegressor(
         max_iter=trees, learning_rate=0.06, max_leaf_nodes=31, min_samples_leaf=40, l2_regularization=1.0,
         early_stopping=False, random_state=seed,
@@ -121,3 +161,7 @@ def below(values: NDArray[np.float64]) -> NDArray[np.float32]:
         near = values.astype(np.float32)
     lower: NDArray[np.float32] = np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
     return lower
+
+
+if __name__ == "__main__":
+    main()
