@@ -103,7 +103,8 @@ class RQRAG:
         path = chosen(finished, self.select)
         cited = " ".join(f"[{record.id}]" for record in path.passages)
         how = f"perplexity {path.perplexity:.2f}, confidence {path.confidence:.2f}"
-        why = f"Chosen of {len(finished)} trajectories by {self.select}: {how}."
+        many = "1 trajectory" if len(finished) == 1 else f"{len(finished)} trajectories"
+        why = f"Chosen of {many} by {self.select}: {how}."
         return replace(story.decision(path.said, cited, "answered" if path.said else "no_answer"), reasons=(why,))
 
 

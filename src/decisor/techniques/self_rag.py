@@ -78,7 +78,10 @@ class SelfRAG:
         best = self.best([said for _, said in written], scores)
         passage, said = written[best]
         decision = story.decision(plain(said.text), f"[{passage.id}]", "answered" if plain(said.text) else "no_answer")
-        return replace(decision, reasons=(f"Score {scores[best]:.3f}, the best of {len(scores)} passages.",))
+        return replace(
+            decision,
+            reasons=(f"Score {scores[best]:.3f}, the best of {len(scores)} passage{'s' * (len(scores) != 1)}.",),
+        )
 
     async def retrieves(self, prompt: str, run: Run) -> bool:
         if self.mode != "adaptive":
