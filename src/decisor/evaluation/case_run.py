@@ -12,6 +12,7 @@ from pathlib import PurePath
 from decisor.benchmarks.case import Case
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.evaluation.applying import DoesNotApply
 from decisor.evaluation.bench import Bench, Score
 from decisor.evaluation.marks import marks
 from decisor.evaluation.outcome import Outcome, State
@@ -77,7 +78,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
 
     Raises:
         LMError: the endpoint will not answer any case (key, quota, model).
-        SetupError: the technique cannot work in this environment, or the benchmark lacks something.
+        DoesNotApply: the technique cannot work in this environment, or with this LM.
+        SetupError: the benchmark lacks something.
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
     lm = Watched(attempt.lm)
@@ -92,6 +94,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
             decision = await decide(case, attempt, Run(lm, env, budget, trace))
             score = await attempt.bench.score(case, decision, trace.events)
             snapshots = await held_at(case, attempt.bench, trace.events)
+    except DoesNotApply:
+        raise
     except SetupError as error:
         raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
@@ -116,6 +120,8 @@ async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
     """The technique's decision; none where a limit or unreadable replies ended it."""
     try:
         return await attempt.loop(case.question, run)
+    except SetupError as error:
+        raise DoesNotApply(str(error)) from error
     except BudgetExceeded as error:
         decision = Decision("", reasons=(str(error),), stopped="budget")
     except ModelMistake as error:

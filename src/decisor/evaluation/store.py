@@ -69,6 +69,10 @@ class Store(Protocol):
         """How many of the planned cases are not finished, those that others work on too."""
         ...
 
+    def leave_out(self, benchmark: str, technique: str) -> int:
+        """Take what is not finished of these out of what this process planned; how many cases."""
+        ...
+
     def release(self) -> None:
         """Give back every case that this process holds."""
         ...

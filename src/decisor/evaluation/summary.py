@@ -38,7 +38,8 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``group`` is '' for all groups together. Means are over outcomes; ``dollars`` is None where a price is unknown.
+    """``group`` is '' for all groups together. ``states`` count outcomes; a case has one for each repeat. Means are
+    over outcomes; ``dollars`` is None where a price is unknown.
 
     ``interval`` is Wilson's; with several repeats, whose answers to one case resemble each other, it is a bootstrap
     over cases. ``tags_right``: how many of the outcomes with a tag were right (for a failure on the way: how many were
@@ -49,6 +50,7 @@ class Row:
     group: str
     technique: str
     model: str
+    cases: int
     states: Mapping[State, int]
     accuracy: float | None
     interval: Interval | None
@@ -98,7 +100,7 @@ def row(part: Sequence[Outcome], group: str = "") -> Row:
     for one in part:
         usage = usage + one.usage
     return Row(
-        first.benchmark, group, first.technique, first.model, states,
+        first.benchmark, group, first.technique, first.model, len({one.case for one in part}), states,
         states["right"] / len(counted) if counted else None, interval_of(counted),
         states["right"] / len(part), (states["right"] + open_) / len(part),
         metrics_of(part), counts_of(part), usage, mean(one.seconds for one in part),

@@ -17,7 +17,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.fields import Written, parse_written
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import CITED, find, found, parse_reading, read, show_passages
+from decisor.techniques.reading import CITED, find, found, parse_reading, passages_tool, read, show_passages
 from decisor.types import Decision, Question, Sampling
 
 SEARCH = "search"
@@ -31,6 +31,7 @@ class ReAct:
     k: int = 5
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        passages_tool(run.env)
         story = Story(question)
         try:
             while len(story.steps) < self.max_steps:

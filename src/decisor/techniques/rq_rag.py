@@ -30,7 +30,7 @@ from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import find
+from decisor.techniques.reading import find, passages_tool
 from decisor.techniques.tokens import LOGPROBS, Written, without, write_on
 from decisor.types import Decision, Question, Record, Sampling, Token
 
@@ -74,6 +74,8 @@ class RQRAG:
     select: Literal["ppl", "confidence", "ensemble"] = "ensemble"
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        if self.max_depth:
+            passages_tool(run.env)
         story, paths, finished = Story(question), [Path(prompt_of(question))], list[Path]()
         try:
             finished = [await answered(paths[0], run, final=True)]
