@@ -21,6 +21,7 @@ from decisor.evaluation.applying import DoesNotApply, fitting, misfits
 from decisor.evaluation.bench import Bench
 from decisor.evaluation.case_run import Attempt, NoLM, run_case
 from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.own_lms import own_lms
 from decisor.evaluation.store import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.writing import Writer
 from decisor.lms.gate import close, gated
@@ -109,8 +110,13 @@ async def evaluate(
              for label, bench in suite.benches.items()}  # fmt: skip
     planned = list(tasks(suite, cases))
     writer = Writer(store)
-    lms = dict(zip(suite.models, gated(list(suite.models.values()), suite.calls_at_once), strict=True))
-    work = Work(suite, cases, lms, writer, Journal(writer, suite.seed), stop or Stop(), hear, finished)
+    own = [one for bench in suite.benches.values() for one in own_lms(bench)]
+    every = gated([*suite.models.values(), *(one.open() for one in own)], suite.calls_at_once)
+    lms = dict(zip(suite.models, every, strict=False))
+    journal = Journal(writer, suite.seed)
+    for one, lm in zip(own, every[len(lms) :], strict=True):
+        one.use(lm, journal)
+    work = Work(suite, cases, lms, writer, journal, stop or Stop(), hear, finished)
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
         for lm in lms.values():
             ends.push_async_callback(close, lm)

@@ -145,6 +145,7 @@ def outcome_of(text: str) -> Outcome:
         name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in known
     }
     values["usage"] = Usage(**row["usage"])
+    values["beside"] = {name: Usage(**usage) for name, usage in row.get("beside", {}).items()}
     values["snapshots"] = {int(calls): right for calls, right in row["snapshots"].items()}
     return Outcome(**values)
 

@@ -43,7 +43,7 @@ class Row:
 
     ``interval`` is Wilson's; with several repeats, whose answers to one case resemble each other, it is a bootstrap
     over cases. ``tags_right``: how many of the outcomes with a tag were right (for a failure on the way: how many were
-    mended).
+    mended). ``usage`` is the techniques' own; ``beside``: what judges and simulators cost, by name.
     """
 
     benchmark: str
@@ -66,6 +66,7 @@ class Row:
     tags_right: Mapping[str, int] = field(default_factory=dict)
     stopped: Mapping[str, int] = field(default_factory=dict)
     repeats: Repeats | None = None
+    beside: Mapping[str, Usage] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> int:
@@ -106,8 +107,14 @@ def row(part: Sequence[Outcome], group: str = "") -> Row:
         metrics_of(part), counts_of(part), usage, mean(one.seconds for one in part),
         mean(one.critical for one in part),
         tally(one.failure for one in part), marked(part), marked(one for one in part if one.state == "right"),
-        tally(one.stopped for one in part), repeats_of(counted),
+        tally(one.stopped for one in part), repeats_of(counted), beside_of(part),
     )  # fmt: skip
+
+
+def beside_of(part: Sequence[Outcome]) -> dict[str, Usage]:
+    """What the benchmark's own LMs cost together, by who was asked."""
+    names = sorted({name for one in part for name in one.beside})
+    return {name: sum((one.beside[name] for one in part if name in one.beside), Usage()) for name in names}
 
 
 def by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[str, float]:
