@@ -35,7 +35,9 @@ class Budget:
     keep_share: float = 0.1
     parent: Budget | None = None
     spent: Usage = field(default_factory=Usage)
-    held: Usage = field(default_factory=Usage)
+    held_calls: int = 0
+    held_tokens: int = 0
+    held_actions: int = 0
     started: float = field(default_factory=time.monotonic)
 
     def child(self, limits: Limits = Limits(), keep_calls: int = 0) -> Budget:
@@ -58,32 +60,30 @@ class Budget:
         for budget in self.chain():
             budget._check(want, final)
         for budget in self.chain():
-            budget.held = budget.held + want
+            budget.held_calls += want.calls
+            budget.held_tokens += want.tokens
+            budget.held_actions += want.actions
 
     def charge(self, wanted: Usage, used: Usage) -> None:
         """Give back what was held and book what was really used."""
         for budget in self.chain():
-            held = budget.held
-            budget.held = Usage(
-                held.calls - wanted.calls,
-                held.prompt_tokens - wanted.prompt_tokens,
-                held.completion_tokens - wanted.completion_tokens,
-                actions=held.actions - wanted.actions,
-            )
+            budget.held_calls -= wanted.calls
+            budget.held_tokens -= wanted.tokens
+            budget.held_actions -= wanted.actions
             budget.spent = budget.spent + used
 
     def _check(self, want: Usage, final: bool) -> None:
-        limits, spent, held = self.limits, self.spent, self.held
+        limits, spent = self.limits, self.spent
         share = 1.0 if final else 1.0 - self.keep_share
         keep = 0 if final or limits.calls is None else min(self.keep_calls, limits.calls - 1)
-        if limits.calls is not None and spent.calls + held.calls + want.calls > limits.calls - keep:
+        if limits.calls is not None and spent.calls + self.held_calls + want.calls > limits.calls - keep:
             raise BudgetExceeded("calls", limits.calls)
-        if limits.actions is not None and spent.actions + held.actions + want.actions > limits.actions:
+        if limits.actions is not None and spent.actions + self.held_actions + want.actions > limits.actions:
             raise BudgetExceeded("actions", limits.actions)
         if (
             limits.tokens is not None
             and want.calls
-            and (spent.tokens + held.tokens + want.tokens > limits.tokens * share)
+            and (spent.tokens + self.held_tokens + want.tokens > limits.tokens * share)
         ):
             raise BudgetExceeded("tokens", limits.tokens)
         if limits.seconds is not None and time.monotonic() - self.started >= limits.seconds * share:

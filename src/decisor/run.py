@@ -97,7 +97,7 @@ class Run:
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
                 reply = await self.lm.complete(messages, sampling)
-            used = replace(reply.usage, seconds=reply.usage.seconds or time.monotonic() - began)
+            used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=time.monotonic() - began)
         except LMError as error:
             used = replace(used + error.used, seconds=time.monotonic() - began)
             self.trace.add("note", self.span_id, problem="lm", reason=error.kind, text=str(error), used=used)

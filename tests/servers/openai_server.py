@@ -11,6 +11,7 @@ command-line subprocess). Both yield a base URL that ends in ``/v1``.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -40,14 +41,14 @@ async def serve(reply: Reply, model: str = "test-model") -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def serve_app(app: web.Application) -> AsyncIterator[str]:
-    """Any aiohttp application on a free loopback port; yields its origin, ``http://127.0.0.1:PORT``."""
+async def serve_app(app: web.Application, secure: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """Any aiohttp application on a free loopback port; yields its origin, ``http://127.0.0.1:PORT``, or https."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=secure)
     await site.start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"http{'s' if secure else ''}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 

@@ -18,7 +18,7 @@ from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
 from decisor.techniques import build
 from decisor.trace import Event
-from decisor.types import Decision, Environment, Usage
+from decisor.types import Decision, Environment
 
 BENCHES: dict[str, str] = {
     "dqa": "decisor.evaluation.dqa_bench:DqaBench",
@@ -42,8 +42,7 @@ class Score:
 
     ``answer``: the answer as it was read. ``metrics``: every number of this case (em, f1, reward, recall@5), higher is
     better unless the name says otherwise. ``failure``: its class where it is not right. ``tags``: kinds to count by
-    (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth). ``judging``:
-    what an LM that judged has cost.
+    (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth).
     """
 
     right: bool | None
@@ -52,13 +51,10 @@ class Score:
     failure: str = ""
     tags: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
-    judging: Usage = field(default_factory=Usage)
 
 
 class Bench(Protocol):
-    """A benchmark that can be run. One that asks LMs of its own has them in ``own_lms``; what only the final answer is
-    to be judged by may stand in a method of its own, ``judged(score, case, decision) -> Score``.
-    """
+    """A benchmark that can be run."""
 
     @property
     def name(self) -> str: ...
@@ -71,9 +67,7 @@ class Bench(Protocol):
         """An environment of its own for one run of one case. Many are open at once."""
         ...
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        """Of the decision, and of each other answer that was held on the way."""
-        ...
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score: ...
 
     async def close(self) -> None:
         """Close what cases shared."""

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
-import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
-from uuid import uuid4
+from os import urandom
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, quote, urlsplit
 
 from decisor.errors import LMError, SetupError
+from decisor.lms.connection import Connections, Unreachable, Unsafe, authorization
 from decisor.lms.faults import fault, shortened
 from decisor.lms.prices import Price, priced
+from decisor.lms.response import Broken, TooLarge, Unreadable, unpacked
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret, redact
 from decisor.types import Completion, Usage
 
-if TYPE_CHECKING:
-    import aiohttp
-
 T = TypeVar("T")
-CONNECT_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Status, headers by names in any case, and the decoded body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 @dataclass
@@ -47,7 +36,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not is_place(parts):
             raise SetupError(f"{redact(self.url)!r} is no address of an endpoint; write http://HOST:PORT/v1")
         if parts.username is not None or parts.password is not None:
             raise SetupError(f"The address of {parts.hostname} holds a user or key. Put the key into the environment.")
@@ -55,8 +44,9 @@ class Endpoint:
             raise SetupError(f"The key for {parts.hostname} holds characters that no key has. Was it copied whole?")
         self.where = parts.hostname + (f":{parts.port}" if parts.port else "")
         self.secrets = [value for value in self.headers.values() if isinstance(value, Secret)]
-        self.proxy = None if is_loopback(parts.hostname) else proxy_for(parts.scheme, parts.hostname)
-        self._session: aiohttp.ClientSession | None = None
+        proxy = None if is_loopback(parts.hostname) else proxy_for(parts.scheme, parts.hostname)
+        self.connections = Connections(parts, proxy)
+        self.head = Secret(head_of(parts, proxy, {name: shown(value) for name, value in self.headers.items()}))
 
     async def post(self, body: Mapping[str, Any], read: Callable[[Any], T], ends: float, bill: list[Usage]) -> T:
         """Post until ``read`` accepts the reply; ``read`` raises LMError or Again where the reply is not usable.
@@ -68,7 +58,7 @@ class Endpoint:
             LMError: as sorted out by ``faults``; its text holds no key.
         """
         payload = json.dumps(body).encode()
-        headers = {"Idempotency-Key": uuid4().hex}
+        headers = f"Idempotency-Key: {urandom(16).hex()}\r\n"
 
         async def once() -> T:
             try:
@@ -84,23 +74,21 @@ class Endpoint:
         return await self.retries.call(once, ends)
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self.connections.close()
 
     def clean(self, error: LMError) -> LMError:
         """The same error with keys redacted, on one line of bounded length."""
         error.args = (shortened(redact(str(error), self.secrets)),)
         return error
 
-    async def _once(self, payload: bytes, headers: Mapping[str, str], read: Callable[[Any], T]) -> T:
-        answer = await self._exchange(payload, headers)
-        if not 200 <= answer.status < 300:
-            raise self.clean(fault(answer.status, answer.headers, answer.body, self.where))
+    async def _once(self, payload: bytes, headers: str, read: Callable[[Any], T]) -> T:
+        status, told, body = await self._exchange(payload, headers)
+        if not 200 <= status < 300:
+            raise self.clean(fault(status, told, body, self.where))
         try:
-            reply = json.loads(answer.body)
+            reply = json.loads(body)
         except (ValueError, RecursionError):
-            page = answer.body[:200].lstrip()[:1] == b"<"
+            page = body[:200].lstrip()[:1] == b"<"
             problem = Again(f"{self.where} sent {'a web page' if page else 'no valid JSON'} instead of a completion.",
                             used=Usage() if page else sent(payload))  # fmt: skip
         else:
@@ -110,66 +98,28 @@ class Endpoint:
                 raise self.clean(error) from None
         raise problem
 
-    async def _exchange(self, payload: bytes, headers: Mapping[str, str]) -> Answer:
-        """One request. aiohttp's errors hold the request with its key, so none is chained to ours."""
-        import aiohttp
-
+    async def _exchange(self, payload: bytes, headers: str) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers by names in lower case, and the decoded body."""
         problem: LMError
+        request = f"{self.head.reveal()}{headers}Content-Length: {len(payload)}\r\n\r\n".encode() + payload
         try:
-            async with self._opened().post(
-                self.url, data=payload, headers=headers, allow_redirects=False, proxy=self.proxy
-            ) as response:
-                return Answer(response.status, response.headers, await self._body(response))
-        except LMError as error:  # of its body
-            error.used = sent(payload)
-            problem = error
-        except aiohttp.ClientSSLError as error:
-            problem = LMError(f"{self.where}: no safe connection ({type(error).__name__}).", "connection", True)
-        except aiohttp.InvalidURL:
-            problem = LMError(f"{self.where} is no valid address.", "connection", True)
-        except aiohttp.ClientConnectorError as error:
-            problem = Again(
-                f"{self.where} cannot be reached ({error.os_error.strerror or 'no connection'}).", "connection"
-            )
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+            reply = await self.connections.exchange(request, self.max_bytes)
+            return reply.status, reply.headers, unpacked(reply.body, reply.headers, self.max_bytes)
+        except TooLarge:
+            problem = LMError(f"{self.where} sent more than {self.max_bytes} bytes; reading stopped.", "size",
+                              used=sent(payload))  # fmt: skip
+        except Unsafe as error:
+            problem = LMError(f"{self.where}: no safe connection ({error}).", "connection", True)
+        except Unreachable as error:
+            problem = Again(f"{self.where} cannot be reached ({error}).", "connection")
+        except Unreadable as error:
+            problem = Again(f"{self.where} sent {error}.", used=sent(payload))
+        except Broken as error:
+            problem = Again(f"{self.where} broke off: {error}.", "connection", used=sent(payload))
+        except OSError as error:
             lost = f"{self.where} broke off ({type(error).__name__})."
             problem = Again(lost, "connection", used=sent(payload))
         raise self.clean(problem)
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None or self._session.closed:
-            import aiohttp
-
-            plain = {name: shown(value) for name, value in self.headers.items()}
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=256, ttl_dns_cache=300),
-                headers={**plain, "Content-Type": "application/json", "Accept-Encoding": "identity"},
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-            )
-        return self._session
-
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        """Decoded while reading, so that neither a huge reply nor a gzip bomb is ever held in memory."""
-        encoding = response.headers.get("Content-Encoding", "identity").lower()
-        if encoding not in ("identity", "gzip", "deflate", ""):
-            raise Again(f"{self.where} sent its reply in an encoding that was not asked for.")
-        unpack = zlib.decompressobj(wbits=47) if encoding in ("gzip", "deflate") else None
-        parts, size, wire = [], 0, 0
-        async for chunk in response.content.iter_any():
-            try:
-                part = unpack.decompress(chunk, self.max_bytes + 1 - size) if unpack else chunk
-            except zlib.error:
-                raise Again(f"{self.where} sent a reply that does not unpack.") from None
-            size += len(part)
-            wire += len(chunk)
-            if max(size, wire) > self.max_bytes:
-                raise LMError(f"{self.where} sent more than {self.max_bytes} bytes; reading stopped.", "size")
-            parts.append(part)
-        if unpack and not unpack.eof:
-            raise Again(f"{self.where} broke off in the middle of its reply.")
-        return b"".join(parts)
 
 
 async def within(
@@ -204,6 +154,18 @@ def shown(value: Secret | str) -> str:
     return value.reveal() if isinstance(value, Secret) else value
 
 
+def is_place(parts: SplitResult) -> bool:
+    """Whether the host and the port can stand in a request.
+
+    >>> is_place(urlsplit("http://[::1]:80/v1")), is_place(urlsplit("http://a b/v1")), is_place(urlsplit("http://a:x/"))
+    (True, False, False)
+    """
+    try:
+        return parts.port != 0 and re.fullmatch(r"(?:.*@)?[A-Za-z0-9._\[\]:-]+", parts.netloc) is not None
+    except ValueError:
+        return False
+
+
 def is_loopback(host: str) -> bool:
     """
     >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("localhost.example.com")
@@ -217,8 +179,34 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def proxy_for(scheme: str, host: str) -> str | None:
-    """The proxy of the environment (HTTPS_PROXY, NO_PROXY, ...) for this host."""
+def proxy_for(scheme: str, host: str) -> SplitResult | None:
+    """The proxy of the environment (HTTPS_PROXY, NO_PROXY, ...) for this host.
+
+    Raises:
+        SetupError: it is of a kind that cannot be used.
+    """
     from urllib.request import getproxies, proxy_bypass
 
-    return None if proxy_bypass(host) else getproxies().get(scheme)
+    named = None if proxy_bypass(host) else getproxies().get(scheme)
+    if not named:
+        return None
+    parts = urlsplit(named if "://" in named else f"http://{named}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SetupError(f"The proxy {redact(named)!r} of the environment is no http:// or https:// proxy. Correct it, "
+                         f"or name {host} in NO_PROXY.")  # fmt: skip
+    return parts
+
+
+def head_of(url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str]) -> str:
+    """The head of every request but for what differs. Without TLS a proxy wants the whole address.
+
+    >>> head_of(urlsplit("http://h:8000/v1/a b?c=d"), None, {"X": "y"}).split("\\r\\n")[:3]
+    ['POST /v1/a%20b?c=d HTTP/1.1', 'Host: h:8000', 'X: y']
+    """
+    safe = "/%:@!$&'()*+,;=~-._?"
+    target = quote(url.path or "/", safe) + (f"?{quote(url.query, safe)}" if url.query else "")
+    plain = proxy if url.scheme == "http" else None
+    lines = [f"POST {f'http://{url.netloc}' if plain else ''}{target} HTTP/1.1", f"Host: {url.netloc}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines += [*(authorization(plain) if plain else []), "Content-Type: application/json", "Accept: */*"]
+    return "\r\n".join([*lines, "Accept-Encoding: identity", ""])

@@ -52,6 +52,9 @@ class Gate:
         self._admit()
 
     async def _enter(self) -> None:
+        if not self.waiting and self.running < int(self.limit):
+            self.running += 1
+            return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waiting.append(turn)
         self._admit()

@@ -82,7 +82,9 @@ class OpenAICompatible:
         async def ask(ends: float, bill: list[Usage]) -> Completion:
             reply = await self._ask(messages, sampling, ends, bill)
             missing = sampling.n - len(reply.texts)
-            if missing <= 0:
+            if missing == 0:
+                return reply
+            if missing < 0:
                 return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
             alone = [replace(sampling, n=1, seed=_next(sampling.seed, i + 1)) for i in range(missing)]
             more = await each(lambda one: self._ask(messages, one, ends, bill), alone)
@@ -111,8 +113,8 @@ class OpenAICompatible:
         parse = parse_raw if sampling.raw else parse_completion
         completion = parse(reply, messages, self.endpoint.where)
         texts = tuple(redact_known(cut(text, sampling.stop), self.endpoint.secrets) for text in completion.texts)
-        usage = priced(completion.usage, self.price)
-        return replace(completion, texts=texts, usage=usage, model=completion.model or self.name)
+        usage, model = priced(completion.usage, self.price), completion.model or self.name
+        return Completion(texts, usage, completion.finish, model, logprobs=completion.logprobs)
 
 
 def chat_url(base_url: str) -> str:

@@ -25,7 +25,8 @@ class Price:
 
 def priced(used: Usage, price: Price | None) -> Usage:
     """With its dollars, None where the price is not known."""
-    return replace(used, dollars=price.dollars(used.prompt_tokens, used.completion_tokens) if price else None)
+    dollars = price.dollars(used.prompt_tokens, used.completion_tokens) if price else None
+    return used if used.dollars == dollars else replace(used, dollars=dollars)
 
 
 def parse_price(text: str) -> Price:

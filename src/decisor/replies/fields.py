@@ -105,13 +105,14 @@ def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
     order: list[str] = []
     labels = list(LABEL.finditer(text))
     for number, label in enumerate(labels):
-        name = NAMES[re.sub(r"[ _]", " ", label["name"].casefold())]
+        written = label["name"]
+        name = NAMES[written.casefold().replace("_", " ")]
         if name == "observation":
             repairs.append("cut_at_observation")
             break
         end = labels[number + 1].start() if number + 1 < len(labels) else len(text)
         value = text[label.end() : end].strip()
-        if not label["name"][0].isupper() or label["name"].isupper() or label.group().endswith(" :"):
+        if not written[0].isupper() or written.isupper() or label.group().endswith(" :"):
             repairs.append("case")
         if label["heading"] or label["mark"]:
             repairs.append("markdown_labels")
@@ -190,6 +191,8 @@ def parse_plan(text: str) -> tuple[str, ...]:
     ('find', 'compare')
     """
     bare = texts.no_halves(text).strip().strip("[]").strip()
+    if not bare:
+        return ()
     parts = re.split(r"(?:^|[\s,;\[])(?:\*\*)?Step\s+\d+\s*[:.)](?:\*\*)?", bare, flags=re.I)
     if len(parts) == 1:
         parts = re.split(r"(?:^|\n)\s*(?:\d{1,3}[.)]|[-*])\s+", bare)
@@ -203,6 +206,8 @@ def parse_replan(text: str) -> tuple[bool | None, str]:
     >>> parse_replan("Y, the goods have no suppliers")
     (True, 'the goods have no suppliers')
     """
+    if not text:
+        return None, ""
     said = re.match(r"\W*(yes|no|y|n)\b[\s,.:;\u2013\u2014-]*", text, re.I)
     if not said:
         return None, text.strip()

@@ -85,6 +85,8 @@ def tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
     Traceback (most recent call last):
     decisor.errors.ParseError: There is no tool 'sq'; there is sql, think. Did you mean sql?
     """
+    if name in tools:
+        return name
     if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", name):
         raise ParseError("The name of the tool holds a control character.", "control")
     seen = name.translate(INVISIBLE)

@@ -96,13 +96,13 @@ class Tree:
     @property
     def used(self) -> int:
         """Calls made or under way."""
-        return self.run.budget.spent.calls + self.run.budget.held.calls
+        return self.run.budget.spent.calls + self.run.budget.held_calls
 
     def need(self, calls: int) -> None:
         """Raises BudgetExceeded where fewer calls than this are left, beside those promised to comparisons."""
         for budget in self.run.budget.chain():
             allowed = budget.limits.calls
-            if allowed is not None and budget.spent.calls + budget.held.calls + self.promised + calls > allowed:
+            if allowed is not None and budget.spent.calls + budget.held_calls + self.promised + calls > allowed:
                 raise BudgetExceeded("calls", allowed)
 
     def answered(self) -> list[Node]:
@@ -191,19 +191,12 @@ class Tree:
         ]  # fmt: skip
         self.run.trace.add("note", self.run.span_id, name="tree", nodes=nodes, chosen=chosen.id if chosen else None)
         if chosen is None or chosen.ended != "answered":
-            why = f"None of {counted(len(self.sequences), 'sequence')} ended with an answer."
-            return tell(Decision("", reasons=(why,), stopped="no_answer"), self.run)
+            tried = len(self.sequences)
+            return tell(Decision("", reasons=(f"None of {tried} sequences ended with an answer.",),
+                                 stopped="no_answer"), self.run)  # fmt: skip
         steps = tuple(node.step for node in chosen.path() if node.step)
         decision = Story(self.question, steps).decision(chosen.answer, chosen.because)
         return tell(replace(decision, reasons=(*decision.reasons, why)), self.run)
-
-
-def counted(number: int, what: str) -> str:
-    """
-    >>> counted(1, "sequence"), counted(0, "sequence")
-    ('1 sequence', '0 sequences')
-    """
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def tried_line(node: Node) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
@@ -48,6 +49,11 @@ class CypherTool:
         return cls(worker, schema, name)
 
     def describe(self) -> str:
+        return self.described
+
+    @cached_property
+    def described(self) -> str:
+        """Written once: a loop shows it with every call."""
         return render(self.schema)
 
     async def call(self, text: str) -> Observation:

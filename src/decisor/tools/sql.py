@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from decisor.errors import ToolError
@@ -47,6 +48,11 @@ class SqlTool:
         return cls(worker, DIALECTS[engine], tables, name)
 
     def describe(self) -> str:
+        return self.described
+
+    @cached_property
+    def described(self) -> str:
+        """Written once: a loop shows it with every call."""
         return render(self.dialect, self.tables)
 
     async def call(self, text: str) -> Observation:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from decisor.errors import ToolError
-from decisor.types import Action, Observation, Tool
+from decisor.types import Action, Observation, Record, Tool
 
 
 @dataclass
@@ -30,7 +30,10 @@ class Toolbox:
             if tool.name == action.tool:
                 number = next(self.counter)
                 observation = await tool.call(action.input)
-                records = tuple(replace(record, id=f"o{number}.{record.id}") for record in observation.records)
+                records = tuple(
+                    Record(f"o{number}.{one.id}", one.fields, one.text, one.source, one.score)
+                    for one in observation.records
+                )
                 return replace(observation, records=records)
         near = difflib.get_close_matches(action.tool, self.tools(), 1)
         hint = f" Did you mean {near[0]}?" if near else ""

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ParseError
-from decisor.evaluation.own_lms import THIS_CASE
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
@@ -35,7 +34,7 @@ async def verdict(run: Run, prompt: Sequence[Message], parse: Callable[[str], T]
     except (ParseError, BudgetExceeded) as error:
         run.trace.add("note", run.span_id, problem="unscored", text=str(error))
     except LMError as error:
-        if error.permanent and error.kind not in THIS_CASE:
+        if error.permanent:
             raise
         run.trace.add("note", run.span_id, problem="unscored", text=str(error))
     return None

@@ -11,7 +11,6 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import arc
 from decisor.evaluation.bench import Score
-from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.qa_metrics import choice
 from decisor.evaluation.qa_score import same, score
 from decisor.evaluation.qa_shelf import Mode, Shelf
@@ -41,10 +40,6 @@ class ArcBench:
     def shelf(self) -> Shelf:
         return Shelf(self)
 
-    @property
-    def own_lms(self) -> tuple[OwnLM, ...]:
-        return self.shelf.own_lms
-
     def cases(self) -> Sequence[Case]:
         return arc.cases(self.data)
 
@@ -52,10 +47,9 @@ class ArcBench:
         return self.shelf.lent()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        return score(case, decision, events, same, read_choice(decision.answer, case))
-
-    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
-        return await self.shelf.judged(score, case, decision)
+        return await self.shelf.judged(
+            score(case, decision, events, same, read_choice(decision.answer, case)), case, decision
+        )
 
     async def close(self) -> None:
         await self.shelf.close()

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from decisor.errors import ToolError
 from decisor.tools.fence.wire import HEAD
@@ -50,6 +50,7 @@ class Child(asyncio.SubprocessProtocol):
         self.buffer = bytearray()
         self.tick: asyncio.TimerHandle | None = None
         self.ended = False
+        self.soon = False
 
     @property
     def pid(self) -> int:
@@ -67,7 +68,9 @@ class Child(asyncio.SubprocessProtocol):
             raise Elsewhere
         asked = Asked(frame, seconds, memory_mb, self.loop.create_future())
         self.waiting.append(asked)
-        self._send()
+        if not self.soon:  # what is asked meanwhile goes out with it, in one write
+            self.soon = True
+            self.loop.call_soon(self._send)
         try:
             return await asked.reply
         except asyncio.CancelledError:
@@ -87,21 +90,20 @@ class Child(asyncio.SubprocessProtocol):
         await asyncio.shield(self.gone)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self.process = transport
+        self.process = cast(asyncio.SubprocessTransport, transport)  # other event loops have classes of their own
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.buffer += data
         while len(self.buffer) >= HEAD.size:
             ends = HEAD.size + HEAD.unpack_from(self.buffer)[0]
             if len(self.buffer) < ends:
-                return
+                break
             body = bytes(self.buffer[HEAD.size : ends])
             del self.buffer[:ends]
             asked = self.sent.popleft()
             if not asked.reply.done():
                 asked.reply.set_result(json.loads(body))
-            self._send()
+        self._send()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
@@ -116,11 +118,15 @@ class Child(asyncio.SubprocessProtocol):
 
     def _send(self) -> None:
         """Write what may go ahead, and start the clock of the first."""
-        pipe = self.process.get_pipe_transport(0)
-        assert isinstance(pipe, asyncio.WriteTransport)
-        while self.waiting and len(self.sent) < AHEAD:
-            self.sent.append(self.waiting.popleft())
-            pipe.write(self.sent[-1].frame)
+        self.soon = False
+        if self.ended:
+            return
+        pipe = cast(asyncio.WriteTransport, self.process.get_pipe_transport(0))
+        ahead = min(AHEAD - len(self.sent), len(self.waiting))
+        if ahead > 0:
+            now = [self.waiting.popleft() for _ in range(ahead)]
+            self.sent.extend(now)
+            pipe.write(b"".join(asked.frame for asked in now))
         if self.sent and not self.sent[0].began:
             self.sent[0].began = self.loop.time()
             if self.tick is None:
