@@ -296,10 +296,9 @@ async def test_the_bench_judges_the_answer_and_counts_what_went_wrong(
             await run.act(Action("weather_now", "{}"))
             decision = await CoT(calls=4)(case.question, run)
         score = await bench.score(case, decision, trace.events)
-        again = await bench.score(case, decision, trace.events)
         await bench.close()
-    assert score == again and decision.answer == "Rain in Ghent"
-    assert len(asked) == 2 * (1 if right else 2), "the same answer is judged once"
+    assert decision.answer == "Rain in Ghent"
+    assert len(asked) == score.judging.calls == 2 * (1 if right else 2)
     assert (score.right, score.failure, score.metrics["valid"]) == (right, failure, 1)
     assert score.metrics["solved"] == float(right) and score.counts == {"api_calls": 2, "judged": 2}
     assert set(score.tags) == {"hallucinated_tool", "by:recorded", *(["fixed:hallucinated_tool"] if right else [])}

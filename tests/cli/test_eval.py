@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from decisor.cli import run
-from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.outcome import Outcome, State
 from decisor.evaluation.store import open_store
+from decisor.evaluation.table import table
+from decisor.types import Usage
 from evaluation.small import model
 from servers.openai_server import serve_threaded
 
@@ -24,9 +26,9 @@ def test_flags_run_and_the_same_command_has_nothing_left_to_do(
         assert run(words) == 0
         assert capsys.readouterr().out == first.out and len(asked) == calls
     lines = first.out.splitlines()
-    assert [line.split()[:6] for line in lines[1:]] == [
-        ["small", "plan_rag", "m", "4", "2", "0"],
-        ["small", "plan_rag", "replan=no", "m", "4", "2"],
+    assert [line.split()[:7] for line in lines[1:]] == [
+        ["small", "plan_rag", "m", "3", "4", "2", "0"],
+        ["small", "plan_rag", "replan=no", "m", "3", "4", "2"],
     ]
     assert "12 of 12 cases" in first.err
 
@@ -100,3 +102,28 @@ def test_a_report_of_crashed_cases_says_why(tmp_path: Path, capsys: pytest.Captu
     assert run(["report", str(tmp_path / "run.db")]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "The endpoint cannot be reached." in told and "--again crashed" in told
+
+
+def test_the_table_and_the_report_say_the_same_of_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three tries at each of 20 cases are no 60 cases: the interval is over cases in both."""
+    path = str(tmp_path / "new" / "folder" / "run.db")
+    store = open_store(path)
+    for case in range(20):
+        for repeat in range(3):
+            state: State = "right" if case < 8 or (case < 12 and repeat) else "wrong"
+            store.finish(Outcome("b", f"c{case:02}", "rag", "m", repeat, state, usage=Usage(calls=2)), [])
+    told = table(store.outcomes()).splitlines()[1].split()
+    store.close()
+    assert run(["report", path, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["benchmarks"][0]["rows"]
+    within = row["interval"]
+    assert told[3:6] == ["20", "32", "28"] and row["cases"] == 20
+    assert told[9] == f"{100 * row['accuracy']:.1f}" == "53.3"
+    assert told[10] == f"{100 * within['low']:.1f}-{100 * within['high']:.1f}"
+    assert within["high"] - within["low"] > 0.38, "60 independent answers would give 0.25"
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(["eval", "-b", "small", "-t", "exact", "--store", str(tmp_path / "file" / "run.db")]) == 2
+    assert "The folder of the run store" in capsys.readouterr().err

@@ -89,7 +89,8 @@ def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsy
     for words, complaint in (
         (["--answer", "x"], "--edit Q2.1"),
         (["--edit", "9", "--answer", "x", "--lm", "none"], "There is no node 9; there is Q1.1, Q2.1."),
-        (["--edit", "1.1", "--lm", "none"], "name one with --lm"),
+        (["--edit", "1.1", "--db", str(recorded[0]), "--lm", "none"], "name one with --lm"),
+        (["--edit", "1.1"], "the tool sql is needed: name its data again, with --db."),
     ):
         assert run(["trace", trace, *words]) != 0
         assert complaint.lower() in capsys.readouterr().err.lower()
@@ -123,3 +124,32 @@ def test_documents_and_a_database_serve_one_plan_from_the_command_and_again_afte
     told = json.loads(capsys.readouterr().out)
     assert (told["before"]["answer"], told["after"]["answer"]) == ("700.5", "400.5")
     assert len([role for role, _ in policy.prompts if role == "planner"]) == 1
+
+
+def test_where_nothing_changes_neither_data_nor_an_lm_are_needed(
+    recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["trace", str(recorded[1]), "--edit", "Q1.1", "--answer", "Elm.", "--lm", "none"]) == 0
+    assert "0 LM calls, 0 actions" in capsys.readouterr().out
+
+
+def test_an_expert_has_an_lm_of_its_own_and_has_it_again_when_a_node_is_edited(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, trace = recorded
+    main, small = (Policy(PLAN, {"query writer": write, "generator": say}) for _ in range(2))
+    ask = ["ask", "What does the cheapest site cost?", "--db", str(database), "-t", "reasoning_dag"]
+    with serve_threaded(play(main)) as url, serve_threaded(play(small)) as other:
+        parts = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}", "-o", "rounds=2"]
+        assert run([*ask, *parts, "--lm", f"m@{url}", "--trace", str(trace)]) == 0
+        assert [role for role, _ in small.prompts] == ["query writer", "query writer", "aggregator"]
+        assert [role for role, _ in main.prompts] == ["planner", "generator", "generator"]
+        capsys.readouterr()
+        edit = ["--edit", "1.1", "--answer", "oak", "--db", str(database), "--lm", f"m@{url}"]
+        assert run(["trace", str(trace), *edit]) == 0
+        assert [role for role, _ in small.prompts[3:]] == ["query writer", "aggregator"]
+    assert "3 LM calls, 1 action" in capsys.readouterr().out
+    for wrong, complaint in (("writer_lm=none", "writer_lm takes MODEL or MODEL@URL"), ("judge_lm=x", "no judge_lm")):
+        assert run([*ask, "-o", wrong, "--lm", "m@http://127.0.0.1:9/v1"]) == 2
+        assert complaint in capsys.readouterr().err

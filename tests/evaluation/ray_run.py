@@ -9,13 +9,14 @@ import time
 from collections.abc import Mapping
 
 from decisor.evaluation.ray_executor import evaluate_on_ray, share
+from decisor.evaluation.runner import Tally
 from decisor.evaluation.store_postgres import open_postgres
 from decisor.evaluation.suite import Wanted
 
 AT_ONCE = 2
 
 
-def share_small(wanted: Wanted, environment: Mapping[str, str]) -> int:
+def share_small(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
     """On a worker: the same, with the small benchmark known there."""
     import evaluation.small  # noqa: F401
 

@@ -3,8 +3,9 @@
 import pytest
 
 from decisor.evaluation.bench import bench
+from decisor.evaluation.published_tables import TABLES
 from decisor.evaluation.suite import read_entry
-from decisor.techniques import label
+from decisor.techniques import TECHNIQUES, label, technique
 
 
 @pytest.mark.parametrize(("text", "named"), [
@@ -16,3 +17,12 @@ from decisor.techniques import label
 def test_a_label_holds_what_changes_a_case(text: str, named: str) -> None:
     name, settings = read_entry(text)
     assert label(name, bench(name, **settings), settings) == named
+
+
+@pytest.mark.parametrize("text", sorted({one.technique for one in TABLES}))
+def test_a_published_figure_of_a_technique_that_is_here_has_the_label_that_a_run_of_it_would_have(text: str) -> None:
+    named = text.partition(" (")[0]  # whose model it was
+    if named.split()[0] not in TECHNIQUES or "," in named:
+        return
+    name, settings = read_entry(named)
+    assert label(name, technique(name, **settings), settings) == named

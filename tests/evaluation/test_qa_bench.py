@@ -1,6 +1,7 @@
 """Benchmarks over documents: environments on a real index, and scores of whole runs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.tools.corpus.minilm import model_folder
-from decisor.types import Action, Decision, Question
+from decisor.types import Action, Decision, Question, Usage
 from servers.openai_server import serve
 
 EMMA = {"id": "p1", "title": "Emma", "text": "A novel by Jane Austen."}
@@ -184,11 +185,14 @@ async def test_a_judge_adds_its_verdict_and_changes_nothing_else(musique: Path) 
         bench = MuSiQueBench(musique, judge=f"judge@{url}")
         long, odd = Decision("the village of Steventon"), Decision("Bath")
         case = bench.cases()[0]
-        first, again = [await bench.score(case, long, []) for _ in range(2)]
-        unread = await bench.score(case, odd, [])
+        score = await bench.score(case, long, [])
+        first = await bench.judged(score, case, long)
+        unread = await bench.judged(await bench.score(case, odd, []), case, odd)
         await bench.close()
     assert (first.right, first.metrics["em"], first.metrics["llm_eval"]) == (False, 0, 1)
-    assert again == first and sum("village of" in text for text in asked) == 1
+    assert replace(first, metrics=score.metrics, judging=Usage()) == score and score.judging.calls == 0
+    assert first.judging.calls == 1 and unread.judging.calls == 3, "an unread verdict is paid for too"
+    assert sum("village of" in text for text in asked) == 1
     assert "llm_eval" not in unread.metrics  # unscored is no zero
 
 

@@ -65,7 +65,7 @@ async def test_right_wrong_unscored_crashed_and_over_budget_are_never_merged(sto
     assert crashed.reasons[-1].startswith("ZeroDivisionError: integer division or modulo by zero (test_runner.py")
     assert tally.accuracy == 2 / 4 and tally.done == 6
     head, line = table(store.each_outcome()).splitlines()
-    assert line.split()[3:9] == ["2", "1", "1", "1", "1", "50.0"] and "over budget" in head
+    assert line.split()[3:10] == ["6", "2", "1", "1", "1", "1", "50.0"] and "over budget" in head
 
 
 async def test_a_limit_that_a_technique_does_not_catch_is_over_budget_and_a_reply_that_cannot_be_read_is_not(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from decisor.budget import Budget, Limits
-from decisor.errors import ParseError
+from decisor.errors import ParseError, SetupError
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.deciding import Story
@@ -85,6 +85,33 @@ async def test_the_best_scored_query_becomes_evidence_and_all_scores_are_in_the_
     assert scores["queries"] == ["the", "Jane Austen Steventon born"]
     assert scores["scores"][1] > scores["scores"][0]
     assert "was born in Steventon" in lm.prompts[1]
+
+
+async def test_a_candidate_that_lost_is_not_searched_for_again() -> None:
+    lost, then = "Query: planted\n", "Query: Steventon village"
+    decision, lm, run = await ask(SHORT, f"{lost}Query: Jane Austen Steventon born", f"{lost}{then}", DONE)
+    assert decision.answer == "Hampshire"
+    assert [event.data["input"] for event in run.trace.events if event.kind == "action"] == [
+        WHERE.text, "planted", "Jane Austen Steventon born", "Steventon village",
+    ]  # fmt: skip
+    scores = [event.data["queries"] for event in run.trace.events if event.data.get("name") == "scores"]
+    assert scores[1] == ["planted", "Steventon village"], "it is scored again: the evidence is another"
+    assert [len(kept(prompt)) for prompt in lm.prompts] == [1, 2, 3]
+
+
+async def test_a_candidate_that_lost_may_win_later_and_becomes_evidence_then() -> None:
+    both = "Query: Steventon village\nQuery: Jane Austen Steventon born"
+    _, lm, run = await ask(SHORT, both, both, DONE)
+    assert len([event for event in run.trace.events if event.kind == "action"]) == 3
+    assert len(kept(lm.prompts[2])) == 3
+
+
+async def test_a_scorer_that_is_not_there_is_noticed_before_anything_is_asked() -> None:
+    lm = Sampled([])
+    run = Run(lm, shelf(), Budget())
+    with pytest.raises(SetupError, match="no query scorer in nosuch"):
+        await FuRePA(scorer="nosuch")(WHERE, run)
+    assert not run.trace.events
 
 
 async def test_the_first_query_runs_where_no_scorer_is_asked() -> None:

@@ -13,7 +13,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.asking import Asked, decide
-from decisor.cli.tool_specs import ToolSpecs
+from decisor.cli.tool_specs import AUTH, METHODS, ToolSpecs, split
 from decisor.cli.words import exit_of
 from decisor.errors import SetupError
 from decisor.types import Question
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
 
 TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
-METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
-AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -117,14 +115,6 @@ def read_rules(path: Path | None) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"Cannot read the rules in {path}: {getattr(error, 'strerror', '') or error}.") from error
-
-
-def split(text: str) -> list[str]:
-    """
-    >>> split("post, put")
-    ['post', 'put']
-    """
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def read_settings(given: list[str]) -> dict[str, str]:

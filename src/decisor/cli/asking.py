@@ -15,7 +15,7 @@ from decisor.cli.tool_specs import ToolSpecs, open_tools
 from decisor.errors import BudgetExceeded, ModelMistake, SetupError
 from decisor.run import Run
 from decisor.trace import Event, Trace
-from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Tool, Usage, WhatIf
+from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Technique, Tool, Usage, WhatIf
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
@@ -84,13 +84,11 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
         SetupError: something typed cannot be used, or there is nothing that could decide.
         LMError: the endpoint failed for good.
     """
-    from decisor.techniques import technique
-
     lm = choose_lm(asked)
     name = asked.technique or ("exact" if lm is None else "plan_rag")
     if name == AUTO and lm is None:
         name = "exact"
-    loop = technique(name, **asked.settings)
+    loop, others = technique_of(name, asked.settings)
     if lm is None and name not in WITHOUT_LM:
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
     async with opened(asked, exact=name in (*WITHOUT_LM, AUTO)) as tools:
@@ -100,7 +98,8 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
 
         with tracing(asked.trace_file, listen) as trace:
             run = Run(lm or NoLM(), Toolbox(tools), Budget(asked.limits), trace)
-            trace.add("run", question=asked.question, technique=name, settings=dict(asked.settings), lm=run.lm.name)
+            trace.add("run", question=asked.question, technique=name, settings=dict(asked.settings), lm=run.lm.name,
+                      tools=run.env.tools())  # fmt: skip
             try:
                 decision = await loop(asked.question, run)
             except BudgetExceeded as error:
@@ -108,7 +107,8 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
             except ModelMistake as error:
                 decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
             finally:
-                await close(lm)
+                for one in (lm, *others):
+                    await close(one)
             if trace.events[-1].kind != "decision":
                 trace.add("decision", decision=decision)
             trace.add("note", text="usage", usage=run.budget.spent)
@@ -123,6 +123,28 @@ def choose_lm(asked: Asked) -> LM | None:
     from decisor.lms.choose import lm
 
     return lm(asked.lm, os.environ)
+
+
+def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, list[LM]]:
+    """The technique, and the LMs that parts of it have of their own (critic_lm=MODEL@URL).
+
+    Raises:
+        SetupError: there is no such technique, setting or LM, or a value does not fit.
+    """
+    from decisor.lms.choose import lm
+    from decisor.techniques import kind_of, technique
+    from decisor.techniques.own_lms import parts_of, with_lms
+
+    parts = {f"{part}_lm": part for part in parts_of(kind_of(name))}
+    made = technique(name, **{key: text for key, text in settings.items() if key not in parts})
+    lms: dict[str, LM] = {}
+    for key, text in settings.items():
+        if key in parts:
+            found = lm(text, os.environ) if text else None
+            if found is None:
+                raise SetupError(f"{key} takes MODEL or MODEL@URL, not {text!r}.")
+            lms[parts[key]] = found
+    return (with_lms(made, lms) if lms else made), list(lms.values())
 
 
 async def close(lm: LM | None) -> None:

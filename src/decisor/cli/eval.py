@@ -146,8 +146,12 @@ class bar:  # noqa: N801 (used as a verb, like contextlib's)
         self.progress = Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True)
         self.progress.__enter__()
         task = self.progress.add_task("", total=None)
+        told: set[tuple[str, str]] = set()
 
         def hear(tally: Tally) -> None:
+            for pair in tally.left_out.keys() - told:
+                told.add(pair)
+                console.print(left_out(*pair, tally.left_out[pair]), markup=False, highlight=False, soft_wrap=True)
             self.progress.update(task, total=tally.total, completed=tally.done, description=standing(tally))
 
         return hear
@@ -167,6 +171,16 @@ def standing(tally: Tally) -> str:
     told = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
     told += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
     return ", ".join([*told, dollars(tally.bought.dollars)])
+
+
+def left_out(benchmark: str, technique: str, why: str) -> str:
+    """
+    >>> left_out("game24", "rag", "It reads passages.")
+    'decisor: rag on game24 is left out: It reads passages.'
+    """
+    from decisor.cli.words import one_line
+
+    return one_line(f"decisor: {technique} on {benchmark} is left out: {why}", 400)
 
 
 def dollars(amount: float | None) -> str:

@@ -85,8 +85,13 @@ def lines_of(event: Event) -> Sequence[Text]:
     if event.kind == "observation":
         return [observed(data["observation"], data.get("seconds", 0.0))]
     if event.kind == "note" and data.get("problem"):
-        return [Text(f"    asked again: {one_line(data.get('text', ''), 200)}", style="dim yellow")]
+        told = PROBLEMS.get(data["problem"], str(data["problem"]).replace("_", " "))
+        return [Text(f"    {clean(told)}: {one_line(data.get('text', ''), 200)}", style="dim yellow")]
     return choice_lines(event, data) or node_lines(event, data)
+
+
+PROBLEMS = {"reply": "asked again", "lm": "the LM failed"}
+"""What a story calls a problem; one that has no name here is called what the trace calls it."""
 
 
 def choice_lines(event: Event, data: Mapping[str, Any]) -> Sequence[Text]:

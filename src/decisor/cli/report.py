@@ -195,6 +195,7 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
     from decisor.cli.words import one_line
     from decisor.evaluation.compare import Side
+    from decisor.report.text import asides
     from decisor.report.words import points, probability
 
     lines = []
@@ -206,6 +207,7 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
                          f"{found.pairs} pairs.")  # fmt: skip
     if one.comparisons and not lines:
         lines.append("No two techniques differ clearly (p < 0.05 after Holm).")
+    lines += asides([row for row in one.rows if not row.group], report)
     for row in one.rows:
         if not row.group and row.failures:
             told = ", ".join(f"{name} {many}" for name, many in row.failures.items())

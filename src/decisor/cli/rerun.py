@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 from decisor.budget import Budget
-from decisor.cli.asking import Asked, NoLM, close, opened, tracing
+from decisor.cli.asking import Asked, NoLM, close, opened, technique_of, tracing
 from decisor.cli.words import clean, exit_of, one_line
 from decisor.errors import SetupError
 from decisor.run import Run
@@ -38,7 +40,8 @@ def go_on(
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
     edit = Edit(at, **{name: value for name, value in changes.items() if value})
-    found, spent = asyncio.run(run_again(events, edit, asked))
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
+        found, spent = asyncio.run(run_again(events, edit, asked))
     if as_json:
         told = {"changes": found.changes, "before": found.before, "after": found.after, "usage": spent}
         print(json.dumps(plain(told), ensure_ascii=False))
@@ -49,9 +52,12 @@ def go_on(
 
 async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
     from decisor.lms.choose import lm
+    from decisor.techniques.past import read_past
     from decisor.techniques.rerun import rerun
     from decisor.tools.toolbox import Toolbox
 
+    past = read_past(events)
+    how, others = technique_of(past.technique, past.settings) if past.technique else (None, [])
     model = lm(asked.lm, os.environ)
     head = next((event.data for event in events if event.kind == "run"), None)
     async with opened(asked, exact=False) as tools:
@@ -60,9 +66,10 @@ async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[
             if head is not None:
                 trace.add("run", **{**head, "lm": run.lm.name, "edited": edit})
             try:
-                found = await rerun(events, [edit], run)
+                found = await rerun(events, [edit], run, how)
             finally:
-                await close(model)
+                for one in (model, *others):
+                    await close(one)
             trace.add("note", text="usage", usage=run.budget.spent)
     return found, run.budget.spent
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decisor.cli.tool_specs import AUTH, METHODS, ToolSpecs, split
 from decisor.errors import SetupError
 from decisor.trace import Event, decision_of, plain, read_trace
 from decisor.types import Question, Record
@@ -32,6 +33,11 @@ def command(
     db: Annotated[str, typer.Option("--db", metavar="URL", help="With --edit: the database again.")] = "",
     graph: Annotated[str, typer.Option("--graph", metavar="URL", help="With --edit: the graph again.")] = "",
     docs: Annotated[str, typer.Option("--docs", metavar="INDEX|FOLDER", help="With --edit: the documents again.")] = "",
+    model: Annotated[Path | None, typer.Option("--model", help="With --edit: the decision model again.")] = None,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="With --edit: your tools.")] = None,
+    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
+    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
+    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
     out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
 ) -> None:
     """Show a recorded run as a readable story, or go on from it with one thing changed."""
@@ -44,7 +50,10 @@ def command(
         from decisor.cli.asking import Asked
         from decisor.cli.rerun import go_on
 
-        again = Asked(Question(""), database=db, graph=graph, docs=docs, lm=lm, trace_file=out)
+        again = Asked(
+            Question(""), database=db, graph=graph, docs=docs, model_file=model, lm=lm, trace_file=out,
+            tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
+        )  # fmt: skip
         raise typer.Exit(go_on(events, edit, changes, again, as_json))
     if as_json:
         print(json.dumps([plain(event) for event in events], ensure_ascii=False))

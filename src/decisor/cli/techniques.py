@@ -6,8 +6,7 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -35,18 +34,17 @@ def table() -> dict[str, type]:
 
 
 def row_of(name: str, kind: type) -> dict[str, Any]:
-    """``about`` is the first sentence of the module."""
+    """``about`` is the first sentence of the module. What only Python can set is left out."""
+    from decisor.techniques import sayable
+    from decisor.techniques.own_lms import parts_of
+
     module = inspect.getmodule(kind)
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
-    settings = [{"name": f.name, "default": shown(f), "type": str(f.type)} for f in fields(kind) if settable(f)]
+    hints = get_type_hints(kind)
+    told = [f for f in fields(kind) if f.repr and f.name != "name" and sayable(hints[f.name])]
+    settings = [{"name": f.name, "default": shown(f), "type": str(f.type)} for f in told]
+    settings += [{"name": f"{part}_lm", "default": None, "type": "LM"} for part in parts_of(kind)]
     return {"name": name, "about": about, "settings": settings}
-
-
-def settable(setting: Field[Any]) -> bool:
-    """What a text can say; the rest is set in Python only."""
-    needed = setting.default is MISSING and setting.default_factory is MISSING
-    said = needed or isinstance(setting.default, str | int | float | Path | None)
-    return said and setting.repr and setting.name != "name"
 
 
 def shown(setting: Field[Any]) -> Any:

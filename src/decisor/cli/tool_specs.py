@@ -13,6 +13,9 @@ from decisor.types import Tool
 
 FORM = "--tools takes module:function, or a file with an OpenAPI document (FILE, or FILE#NAME for some operations)"
 
+METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
+AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
+
 
 @dataclass(frozen=True)
 class ToolSpecs:
@@ -56,6 +59,14 @@ def open_one(spec: str, given: ToolSpecs) -> Sequence[Tool]:
     document = read_document(Path(file), ("get", *given.methods), given.base_url)
     client = Client(document, keys_from(given.auth, os.environ))
     return tools_of(client, [name for name in names.split(",") if name])
+
+
+def split(text: str) -> list[str]:
+    """
+    >>> split("post, put")
+    ['post', 'put']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def left_out(tools: Sequence[Tool]) -> list[str]:

@@ -28,8 +28,9 @@ def draw(events: Iterable[Event], tree: Event) -> Tree:
     drawn: dict[int, Tree] = {}
     for row in rows:
         if row["of"] is None:
-            count = sum(bool(other["ended"]) for other in rows)
-            drawn[row["id"]] = Tree(Text(f"Search tree: {len(rows) - 1} nodes, {count} sequences", style="bold"))
+            grown, ended = len(rows) - 1, sum(bool(other["ended"]) for other in rows)
+            told_of = f"Search tree: {grown} node{'s' * (grown != 1)}, {ended} sequence{'s' * (ended != 1)}"
+            drawn[row["id"]] = Tree(Text(told_of, style="bold"))
         else:
             drawn[row["id"]] = drawn[row["of"]].add(line(row, told.get(row["id"], {}), row["id"] in way))
     return drawn[rows[0]["id"]]

@@ -18,7 +18,7 @@ from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
 from decisor.techniques import build
 from decisor.trace import Event
-from decisor.types import Decision, Environment
+from decisor.types import Decision, Environment, Usage
 
 BENCHES: dict[str, str] = {
     "dqa": "decisor.evaluation.dqa_bench:DqaBench",
@@ -42,7 +42,8 @@ class Score:
 
     ``answer``: the answer as it was read. ``metrics``: every number of this case (em, f1, reward, recall@5), higher is
     better unless the name says otherwise. ``failure``: its class where it is not right. ``tags``: kinds to count by
-    (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth).
+    (SR, MR, hallucinated_tool). ``counts``: whole numbers to add up or plot (replans, retrievals, depth). ``judging``:
+    what an LM that judged has cost.
     """
 
     right: bool | None
@@ -51,10 +52,13 @@ class Score:
     failure: str = ""
     tags: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    judging: Usage = field(default_factory=Usage)
 
 
 class Bench(Protocol):
-    """A benchmark that can be run."""
+    """A benchmark that can be run. One that asks LMs of its own has them in ``own_lms``; what only the final answer is
+    to be judged by may stand in a method of its own, ``judged(score, case, decision) -> Score``.
+    """
 
     @property
     def name(self) -> str: ...
@@ -67,7 +71,9 @@ class Bench(Protocol):
         """An environment of its own for one run of one case. Many are open at once."""
         ...
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score: ...
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+        """Of the decision, and of each other answer that was held on the way."""
+        ...
 
     async def close(self) -> None:
         """Close what cases shared."""

@@ -5,23 +5,22 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from decisor.benchmarks.case import Case
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.evaluation.applying import DoesNotApply
 from decisor.evaluation.bench import Bench, Score
 from decisor.evaluation.marks import marks
 from decisor.evaluation.outcome import Outcome, State
+from decisor.evaluation.own_lms import THIS_CASE, beside, own_lms, spent_by
 from decisor.evaluation.timing import critical
 from decisor.run import Run
 from decisor.trace import Event, Trace
-from decisor.types import LM, Completion, Decision, Message, Sampling, Technique
-
-THIS_CASE = ("context",)
-"""Kinds of LMError that say nothing about other cases, whatever else they say."""
+from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
 
     Raises:
         LMError: the endpoint will not answer any case (key, quota, model).
-        SetupError: the technique cannot work in this environment, or the benchmark lacks something.
+        DoesNotApply: the technique cannot work in this environment, or with this LM.
+        SetupError: the benchmark lacks something.
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
     lm = Watched(attempt.lm)
@@ -85,19 +85,27 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
               lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
     crash = ""
     score: Score | None = None
-    snapshots: dict[int, bool] = {}
+    held = Held()
+    simulated = Usage()
     decision = Decision("", stopped="failed")
     try:
         async with attempt.bench.environment(case) as env:
-            decision = await decide(case, attempt, Run(lm, env, budget, trace))
+            try:
+                decision = await decide(case, attempt, Run(lm, env, budget, trace))
+            finally:
+                simulated = spent_by(env)
             score = await attempt.bench.score(case, decision, trace.events)
-            snapshots = await held_at(case, attempt.bench, trace.events)
+            held = await held_at(case, attempt.bench, decision, score, trace.events)
+            score = await judged(attempt.bench, score, case, decision)
+    except DoesNotApply:
+        raise
     except SetupError as error:
         raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
         crash = told(error)
-    if lm.halt is not None:
-        raise lm.halt
+    for halt in (lm.halt, *(one.halt for one in own_lms(attempt.bench))):
+        if halt is not None:
+            raise halt
     if lm.failed is not None and not decision.answer:
         crash = crash or str(lm.failed)
     trace.add("note", text="usage", usage=budget.spent)
@@ -108,7 +116,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         case.group, score.answer, decision.answer, case.gold, decision.stopped,
         (*decision.reasons, crash) if crash else decision.reasons, score.failure,
         (*score.tags, *marks(trace.events)), score.metrics, score.counts,
-        budget.spent, round(max(time.monotonic() - began, path), 6), round(path, 6), snapshots,
+        budget.spent, round(max(time.monotonic() - began, path), 6), round(path, 6), held.right,
+        beside(score.judging + held.judging, simulated),
     ), trace.events  # fmt: skip
 
 
@@ -116,6 +125,8 @@ async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
     """The technique's decision; none where a limit or unreadable replies ended it."""
     try:
         return await attempt.loop(case.question, run)
+    except SetupError as error:
+        raise DoesNotApply(str(error)) from error
     except BudgetExceeded as error:
         decision = Decision("", reasons=(str(error),), stopped="budget")
     except ModelMistake as error:
@@ -133,15 +144,33 @@ def state(decision: Decision, score: Score, crash: str) -> State:
     return "unscored" if score.right is None else "right" if score.right else "wrong"
 
 
-async def held_at(case: Case, bench: Bench, events: Sequence[Event]) -> dict[int, bool]:
-    """Calls -> whether the answer that was held then is right; where no judge can say, it is left out."""
-    found: dict[int, bool] = {}
+async def judged(bench: Bench, score: Score, case: Case, decision: Decision) -> Score:
+    """The score with what an LM judge adds, where the benchmark has one for final answers."""
+    judge: Callable[..., Awaitable[Score]] | None = getattr(bench, "judged", None)
+    return score if judge is None else await judge(score, case, decision)
+
+
+@dataclass
+class Held:
+    """Calls -> whether the answer that was held then is right; ``judging``: what it cost to say so."""
+
+    right: dict[int, bool] = field(default_factory=dict)
+    judging: Usage = field(default_factory=Usage)
+
+
+async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Event]) -> Held:
+    """Of the answers held on the way. The same answer is scored once; where no judge can say, it is left out."""
+    held, known = Held(), {decision.answer: score.right}
     for at, event in enumerate(events, 1):
         if event.kind == "note" and event.data.get("name") == "snapshot":
-            score = await bench.score(case, Decision(str(event.data["answer"])), events[:at])
-            if score.right is not None:
-                found[int(event.data["calls"])] = score.right
-    return found
+            answer = str(event.data["answer"])
+            if answer not in known:
+                other = await bench.score(case, Decision(answer), events[:at])
+                known[answer], held.judging = other.right, held.judging + other.judging
+            right = known[answer]
+            if right is not None:
+                held.right[int(event.data["calls"])] = right
+    return held
 
 
 def told(error: BaseException) -> str:

@@ -17,7 +17,8 @@ class Outcome:
 
     ``state`` keeps apart what must never be merged: a wrong answer, an answer no judge could read, a run that crashed
     and one that ran over its budget. ``critical``: seconds along the longest chain of calls that waited for each other.
-    ``snapshots``: calls -> whether the answer held at that many calls was right.
+    ``snapshots``: calls -> whether the answer held at that many calls was right. ``usage`` is the technique's own;
+    ``beside``: what LMs cost that the benchmark asked itself, by who was asked (judge, simulator).
     """
 
     benchmark: str
@@ -40,6 +41,7 @@ class Outcome:
     seconds: float = 0.0
     critical: float = 0.0
     snapshots: Mapping[int, bool] = field(default_factory=dict)
+    beside: Mapping[str, Usage] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:

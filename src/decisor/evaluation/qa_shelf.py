@@ -7,16 +7,17 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
 from decisor.evaluation.bench import Score
 from decisor.evaluation.judges.asking import judging
 from decisor.evaluation.judges.llm_eval import llm_eval
-from decisor.lms import choose
+from decisor.evaluation.own_lms import OwnLM
 from decisor.tools.corpus.building import build_index
 from decisor.tools.corpus.index import open_index
 from decisor.tools.corpus.minilm import MiniLM
@@ -24,7 +25,7 @@ from decisor.tools.corpus.passage import Passage, read_passages
 from decisor.tools.corpus.store import is_index
 from decisor.tools.passages import PassagesTool
 from decisor.tools.toolbox import Toolbox
-from decisor.types import LM, Decision, Environment, Tool
+from decisor.types import Decision, Environment, Tool
 
 Mode = Literal["bm25", "dense", "hybrid"]
 
@@ -51,11 +52,6 @@ class Settings(Protocol):
     def judge(self) -> str: ...
 
 
-@runtime_checkable
-class Closing(Protocol):
-    async def close(self) -> None: ...
-
-
 class Own(Protocol):
     """A loader that has passages of its own: where they are, and all of them."""
 
@@ -66,14 +62,16 @@ class Own(Protocol):
 
 @dataclass
 class Shelf:
-    """The one tool that all cases share, opened when the first needs it; without passages there is no tool. Verdicts of
-    the judge are kept, so that the same answer to the same case is judged once."""
+    """The one tool that all cases share, opened when the first needs it; without passages there is no tool."""
 
     settings: Settings
     own: Own | None = None
     tools: list[Tool] | None = None
-    lm: LM | None = None
-    verdicts: dict[tuple[str, str], bool | None] = field(default_factory=dict)
+
+    @cached_property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        """The judge, where one is named."""
+        return (OwnLM(self.settings.judge),) if self.settings.judge else ()
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[Environment]:
@@ -92,23 +90,19 @@ class Shelf:
         Raises:
             SetupError: the judge that is named cannot be used.
         """
-        if not self.settings.judge:
-            return score
-        if self.lm is None:
-            self.lm = choose.lm(self.settings.judge, os.environ)
-        key = case.id, decision.answer
-        if self.lm is not None and key not in self.verdicts:
-            self.verdicts[key] = await llm_eval(case.question.text, case.gold, decision.answer, judging(self.lm))
-        said = self.verdicts.get(key)
-        return score if said is None else replace(score, metrics={**score.metrics, "llm_eval": float(said)})
+        for judge in self.own_lms:
+            lm = judge.lent()
+            said = await llm_eval(case.question.text, case.gold, decision.answer, judging(lm))
+            metrics = {} if said is None else {"llm_eval": float(said)}
+            score = replace(score, metrics={**score.metrics, **metrics}, judging=lm.spent)
+        return score
 
     async def close(self) -> None:
         for tool in self.tools or ():
             await tool.close()
         self.tools = None
-        if isinstance(self.lm, Closing):
-            await self.lm.close()
-        self.lm = None
+        for judge in self.own_lms:
+            await judge.close()
 
 
 def opened(settings: Settings, own: Own | None) -> Iterator[Tool]:

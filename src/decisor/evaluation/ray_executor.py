@@ -24,8 +24,8 @@ HEAR_SECONDS = 5.0
 RESTARTS = 20
 
 
-def share(wanted: Wanted, environment: Mapping[str, str]) -> int:
-    """One process's share of a suite, in this process; how many cases are finished in all. Runs on a worker."""
+def share(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
+    """One process's share of a suite, in this process; where the run then stands. Runs on a worker."""
     from decisor.evaluation.runner import evaluate
     from decisor.evaluation.store import open_store
     from decisor.evaluation.suite import suite_of
@@ -33,14 +33,14 @@ def share(wanted: Wanted, environment: Mapping[str, str]) -> int:
     os.environ.update(environment)
     store = open_store(wanted.store)
     try:
-        return asyncio.run(evaluate(suite_of(wanted, os.environ), store)).done
+        return asyncio.run(evaluate(suite_of(wanted, os.environ), store))
     finally:
         store.close()
 
 
 def evaluate_on_ray(
     wanted: Wanted, store: SqlStore, workers: int | None = None, stop: Stop | None = None,
-    hear: Callable[[Tally], None] = lambda tally: None, run: Callable[[Wanted, Mapping[str, str]], int] = share,
+    hear: Callable[[Tally], None] = lambda tally: None, run: Callable[[Wanted, Mapping[str, str]], Tally] = share,
 ) -> Tally:  # fmt: skip
     """Run until every case is finished or ``stop`` says so. The cluster is the one of $RAY_ADDRESS, else this machine.
 
@@ -72,15 +72,16 @@ def _watch(
     ray: Any, start: Callable[[], Any], store: SqlStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
 ) -> Tally:
     running, lost, look = [start() for _ in range(workers)], 0, time.monotonic()
+    left_out: dict[tuple[str, str], str] = {}
     try:
         while running:
             done, running = ray.wait(running, num_returns=1, timeout=LOOK_SECONDS)
             if time.monotonic() >= look:
-                hear(tally(store))
+                hear(tally(store, left_out))
                 look = time.monotonic() + HEAR_SECONDS
             for one in done:
                 try:
-                    ray.get(one)
+                    left_out |= ray.get(one).left_out
                 except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
                     lost += 1
                     if lost > RESTARTS:
@@ -94,10 +95,14 @@ def _watch(
     finally:
         for one in running:
             ray.cancel(one, force=True)
-    return tally(store)
+    ended = tally(store, left_out)
+    hear(ended)
+    return ended
 
 
-def tally(store: SqlStore) -> Tally:
-    """What the store holds, of every case that was ever planned in it."""
+def tally(store: SqlStore, left_out: dict[tuple[str, str], str]) -> Tally:
+    """What the store holds, of every case that was ever planned in it and not left out."""
     states: Counter[str] = Counter(outcome.state for outcome in store.each_outcome())
-    return Tally(int(store.db.rows("SELECT count(*) FROM cases")[0][0]), states, store.spent())
+    open_ = store.db.rows("SELECT benchmark, technique, count(*) FROM cases WHERE outcome IS NULL GROUP BY 1, 2")
+    left = sum(many for benchmark, technique, many in open_ if (benchmark, technique) not in left_out)
+    return Tally(states.total() + left, states, store.spent(), left_out)

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any
 
 from decisor.benchmarks.case import Case
 from decisor.budget import Limits
+from decisor.errors import SetupError
+from decisor.evaluation.applying import DoesNotApply, fitting, misfits
 from decisor.evaluation.bench import Bench
 from decisor.evaluation.case_run import Attempt, NoLM, run_case
 from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.own_lms import own_lms
 from decisor.evaluation.store import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.writing import Writer
 from decisor.lms.gate import close, gated
@@ -54,11 +56,13 @@ class Suite:
 
 @dataclass
 class Tally:
-    """Where a run stands. ``bought``: what this process paid."""
+    """Where a run stands. ``bought``: what this process paid. ``left_out``: why a technique that cannot work on a
+    benchmark is not run there, by their labels; its cases are not in ``total``."""
 
     total: int = 0
     states: Counter[str] = field(default_factory=Counter)
     bought: Usage = field(default_factory=Usage)
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
@@ -99,14 +103,20 @@ async def evaluate(
     Raises:
         LMError: an endpoint will not answer any case (key, quota, model).
         StoreError: the store cannot be written. Both lose nothing that is finished or paid for.
-        SetupError: a benchmark or technique cannot be used, or the store was begun with other settings.
+        SetupError: a benchmark cannot be used, no technique can work on any of them, or the store was begun with other
+            settings.
     """
     cases = {label: {case.id: case for case in chosen(bench.cases(), suite.limit_cases)}
              for label, bench in suite.benches.items()}  # fmt: skip
     planned = list(tasks(suite, cases))
     writer = Writer(store)
-    lms = dict(zip(suite.models, gated(list(suite.models.values()), suite.calls_at_once), strict=True))
-    work = Work(suite, cases, lms, writer, Journal(writer, suite.seed), stop or Stop(), hear, finished)
+    own = [one for bench in suite.benches.values() for one in own_lms(bench)]
+    every = gated([*suite.models.values(), *(one.open() for one in own)], suite.calls_at_once)
+    lms = dict(zip(suite.models, every, strict=False))
+    journal = Journal(writer, suite.seed)
+    for one, lm in zip(own, every[len(lms) :], strict=True):
+        one.use(lm, journal)
+    work = Work(suite, cases, lms, writer, journal, stop or Stop(), hear, finished)
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
         for lm in lms.values():
             ends.push_async_callback(close, lm)
@@ -115,12 +125,30 @@ async def evaluate(
         ends.push_async_callback(writer.close)
         ends.push_async_callback(released, writer)
         await writer.do(lambda store: store.begin(suite.about()))
+        known = await writer.do(partial(states, keys={task.key for task in planned}))
+        if known.total() < len(planned):
+            work.tally.left_out = await unfit(suite, cases)
+            planned = [task for task in planned if (task.key[0], task.key[2]) not in work.tally.left_out]
         await writer.do(lambda store: store.plan(planned))
         work.tally.total = len(planned)
         work.tally.states = await writer.do(partial(states, keys={task.key for task in planned}))
         hear(work.tally)
         await work.all()
+    if not work.tally.total:
+        for (benchmark, technique), why in work.tally.left_out.items():
+            raise SetupError(f"{technique} on {benchmark}: {why}")
     return work.tally
+
+
+async def unfit(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> dict[tuple[str, str], str]:
+    """Benchmark and technique -> why the one cannot work on the other. Raises SetupError where a benchmark lacks
+    something."""
+    found = {}
+    for label, some in cases.items():
+        for first in list(some.values())[:1]:
+            for technique, why in (await misfits(suite.benches[label], first, suite.techniques)).items():
+                found[label, technique] = why
+    return found
 
 
 async def released(writer: Writer) -> None:
@@ -180,12 +208,23 @@ class Work:
             claim = await self.writer.do(lambda store: store.claim())
             if claim is None:
                 return
-            outcome, events = await self.run(claim)
+            try:
+                outcome, events = await self.run(claim)
+            except DoesNotApply as why:
+                await self.leave_out(claim, str(why))
+                continue
             if await self.writer.do(partial(finish, outcome=outcome, events=events, fence=claim.fence)):
                 self.tally.states[outcome.state] += 1
                 self.finished(outcome, events)
             self.tally.bought = self.journal.bought
             self.hear(self.tally)
+
+    async def leave_out(self, claim: Claim, why: str) -> None:
+        """What was noticed only on the way: the technique is not run on this benchmark any more."""
+        benchmark, _, technique, _, _ = claim.key
+        self.tally.total -= await self.writer.do(lambda store: store.leave_out(benchmark, technique))
+        self.tally.left_out[benchmark, technique] = why
+        self.hear(self.tally)
 
     async def run(self, claim: Claim) -> tuple[Outcome, list[Event]]:
         benchmark, case, technique, model, repeat = claim.key
@@ -194,12 +233,6 @@ class Work:
         attempt = Attempt(benchmark, fitting(bench, technique), technique, self.suite.techniques[technique], model, lm,
                           self.suite.limits, repeat)  # fmt: skip
         return await run_case(self.cases[benchmark][case], attempt)
-
-
-def fitting(bench: Bench, technique: str) -> Bench:
-    """The benchmark with the tools that ``exact`` needs, for ``exact``; it is the same benchmark to everything else."""
-    made: Any = getattr(bench, "for_exact", None)
-    return made() if made is not None and technique.split()[0] == "exact" else bench
 
 
 def finish(store: Store, outcome: Outcome, events: Sequence[Event], fence: int) -> bool:

@@ -69,6 +69,10 @@ class Store(Protocol):
         """How many of the planned cases are not finished, those that others work on too."""
         ...
 
+    def leave_out(self, benchmark: str, technique: str) -> int:
+        """Take what is not finished of these out of what this process planned; how many cases."""
+        ...
+
     def release(self) -> None:
         """Give back every case that this process holds."""
         ...
@@ -141,6 +145,7 @@ def outcome_of(text: str) -> Outcome:
         name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in known
     }
     values["usage"] = Usage(**row["usage"])
+    values["beside"] = {name: Usage(**usage) for name, usage in row.get("beside", {}).items()}
     values["snapshots"] = {int(calls): right for calls, right in row["snapshots"].items()}
     return Outcome(**values)
 

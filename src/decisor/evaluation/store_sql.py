@@ -126,6 +126,10 @@ class SqlStore:
     def left(self) -> int:
         return int(self.db.rows("SELECT count(*) FROM wanted JOIN cases USING (seq) WHERE outcome IS NULL")[0][0])
 
+    def leave_out(self, benchmark: str, technique: str) -> int:
+        with self.transaction():
+            return len(self.db.rows(LEAVE_OUT, (benchmark, technique)))
+
     def release(self) -> None:
         if self.owner is not None:
             with self.transaction():
@@ -189,6 +193,10 @@ class SqlStore:
 
 
 FREE = "UPDATE cases SET owner = NULL WHERE outcome IS NULL AND owner = ?"
+LEAVE_OUT = """
+DELETE FROM wanted WHERE seq IN (SELECT seq FROM cases WHERE benchmark = ? AND technique = ? AND outcome IS NULL)
+RETURNING seq
+"""
 CLAIM = f"""
 UPDATE cases SET owner = ?, fence = fence + 1
 WHERE seq = (

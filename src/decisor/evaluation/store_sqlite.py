@@ -106,9 +106,13 @@ def prepare(db: SqliteDatabase) -> None:
 
 
 def begin_file(path: Path) -> None:
-    """An empty store, whole or not at all, though other processes do the same at once."""
+    """An empty store, whole or not at all, though other processes do the same at once. Its folder is made too."""
     import apsw
 
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"The folder of the run store {path} cannot be made: {error.strerror}.") from error
     made = path.with_name(f"{path.name}-new-{os.getpid()}")
     made.unlink(missing_ok=True)
     try:

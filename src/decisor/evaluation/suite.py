@@ -23,9 +23,8 @@ from typing import Any
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.evaluation.bench import bench
+from decisor.evaluation.own_lms import priced
 from decisor.evaluation.runner import Suite
-from decisor.lms.choose import lm
-from decisor.lms.prices import parse_price
 from decisor.techniques import WITHOUT_LM, label, technique
 from decisor.types import LM
 
@@ -115,12 +114,9 @@ def models_of(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]
     """By name; "MODEL@URL price=0.4,1.6" gives a model a price of its own."""
     models: dict[str, LM] = {}
     for text in specs or [""]:
-        spec, _, price = text.partition(" price=")
-        made: Any = lm(spec or None, environ)
+        made = priced(text, environ)
         if made is None:
             continue
-        if price:
-            made.price = parse_price(price)
         if made.name in models:
             raise SetupError(f"There are two models named {made.name}. One store holds one of them.")
         models[made.name] = made

@@ -38,17 +38,19 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``group`` is '' for all groups together. Means are over outcomes; ``dollars`` is None where a price is unknown.
+    """``group`` is '' for all groups together. ``states`` count outcomes; a case has one for each repeat. Means are
+    over outcomes; ``dollars`` is None where a price is unknown.
 
     ``interval`` is Wilson's; with several repeats, whose answers to one case resemble each other, it is a bootstrap
     over cases. ``tags_right``: how many of the outcomes with a tag were right (for a failure on the way: how many were
-    mended).
+    mended). ``usage`` is the techniques' own; ``beside``: what judges and simulators cost, by name.
     """
 
     benchmark: str
     group: str
     technique: str
     model: str
+    cases: int
     states: Mapping[State, int]
     accuracy: float | None
     interval: Interval | None
@@ -64,6 +66,7 @@ class Row:
     tags_right: Mapping[str, int] = field(default_factory=dict)
     stopped: Mapping[str, int] = field(default_factory=dict)
     repeats: Repeats | None = None
+    beside: Mapping[str, Usage] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> int:
@@ -98,14 +101,20 @@ def row(part: Sequence[Outcome], group: str = "") -> Row:
     for one in part:
         usage = usage + one.usage
     return Row(
-        first.benchmark, group, first.technique, first.model, states,
+        first.benchmark, group, first.technique, first.model, len({one.case for one in part}), states,
         states["right"] / len(counted) if counted else None, interval_of(counted),
         states["right"] / len(part), (states["right"] + open_) / len(part),
         metrics_of(part), counts_of(part), usage, mean(one.seconds for one in part),
         mean(one.critical for one in part),
         tally(one.failure for one in part), marked(part), marked(one for one in part if one.state == "right"),
-        tally(one.stopped for one in part), repeats_of(counted),
+        tally(one.stopped for one in part), repeats_of(counted), beside_of(part),
     )  # fmt: skip
+
+
+def beside_of(part: Sequence[Outcome]) -> dict[str, Usage]:
+    """What the benchmark's own LMs cost together, by who was asked."""
+    names = sorted({name for one in part for name in one.beside})
+    return {name: sum((one.beside[name] for one in part if name in one.beside), Usage()) for name in names}
 
 
 def by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[str, float]:

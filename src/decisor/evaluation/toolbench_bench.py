@@ -2,7 +2,7 @@
 
 ``right`` is what the LM that ``judge`` names says. Without one a run is unscored, unless no answer was given, which
 fails in any case; ``valid`` (an answer was given) is RaD-Agent's own proxy. The same answer to the same task is judged
-once. Who answers the calls: what was recorded, then ``live``, then ``simulate`` where they are named.
+once in a run. Who answers the calls: what was recorded, then ``live``, then ``simulate`` where they are named.
 """
 
 from __future__ import annotations
@@ -13,23 +13,21 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.toolbench.answers import Answers, InOrder, Live, Recorded, Simulated
 from decisor.benchmarks.toolbench.environment import ToolServer, described
 from decisor.benchmarks.toolbench.functions import schema
 from decisor.benchmarks.toolbench.load import Task, load_calls, load_tasks
-from decisor.errors import SetupError
 from decisor.evaluation.bench import Score
 from decisor.evaluation.judges.asking import judging
 from decisor.evaluation.judges.passing import Attempt, Passed, PassJudge, solvable_pass_rate
+from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.searching import ratings
 from decisor.evaluation.toolbench_failures import Called, calls, failure, tags
-from decisor.lms.choose import lm
 from decisor.secrets import Secret
 from decisor.trace import Event
-from decisor.types import LM, Decision, Environment, Question
+from decisor.types import LM, Decision, Environment, Question, Usage
 
 RULES = (
     "Use the functions to do what the user asks for. What they return is all you know: make nothing up. When you know "
@@ -58,25 +56,32 @@ class ToolBenchBench:
         return {task.id: task for task in load_tasks(self.data, self.split)}
 
     @cached_property
-    def judging_lm(self) -> LM | None:
-        return named(self.judge) if self.judge else None
+    def judging_lm(self) -> OwnLM | None:
+        return OwnLM(self.judge) if self.judge else None
 
     @cached_property
-    def simulating_lm(self) -> LM | None:
-        return named(self.simulate) if self.simulate else None
+    def simulating_lm(self) -> OwnLM | None:
+        return OwnLM(self.simulate) if self.simulate else None
+
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return tuple(one for one in (self.judging_lm, self.simulating_lm) if one is not None)
 
     @cached_property
-    def judged(self) -> dict[tuple[str, str], Passed]:
-        return {}
+    def recorded(self) -> Recorded:
+        return Recorded(load_calls(self.data))
 
     @cached_property
+    def answering(self) -> Live | None:
+        return Live(self.live, Secret(os.environ.get(self.key_env, ""))) if self.live else None
+
     def answers(self) -> InOrder:
-        recorded = Recorded(load_calls(self.data))
-        held: list[Answers] = [recorded]
-        if self.live:
-            held.append(Live(self.live, Secret(os.environ.get(self.key_env, ""))))
+        """For one run of a case: what its simulated answers cost is counted in it."""
+        held: list[Answers] = [self.recorded]
+        if self.answering is not None:
+            held.append(self.answering)
         if self.simulating_lm is not None:
-            held.append(Simulated(self.simulating_lm, recorded))
+            held.append(Simulated(self.simulating_lm.lent(), self.recorded))
         return InOrder(held)
 
     def cases(self) -> Sequence[Case]:
@@ -87,13 +92,13 @@ class ToolBenchBench:
 
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
-        yield ToolServer(self.tasks[case.id], self.answers)
+        yield ToolServer(self.tasks[case.id], self.answers())
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
         made = calls(events)
         attempt = self.attempt(case, decision, made)
-        passed = self.judged.get((case.id, decision.answer)) or await self.passed(attempt)
-        self.judged[case.id, decision.answer] = passed
+        judge = self.judging_lm.lent() if self.judging_lm is not None else None
+        passed = await self.passed(attempt, judge)
         metrics = {"valid": float(attempt.given), **ratings(events)}
         if passed.right is not None:
             metrics["passed"] = float(passed.right)
@@ -101,33 +106,24 @@ class ToolBenchBench:
             metrics["solved"] = solvable_pass_rate([passed.statuses])[0]
         counts = {"api_calls": sum(one.status not in (3, 4) for one in made), "judged": len(passed.votes)}
         return Score(
-            passed.right, decision.answer, metrics, failure(made, passed.right), tags(made, passed.right), counts
-        )
+            passed.right, decision.answer, metrics, failure(made, passed.right), tags(made, passed.right), counts,
+            Usage() if judge is None else judge.spent,
+        )  # fmt: skip
 
     def attempt(self, case: Case, decision: Decision, made: Sequence[Called]) -> Attempt:
         functions = "\n\n".join(described(schema(api)) for api in self.tasks[case.id].apis)
         steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in made)
         return Attempt(case.question.text, functions, decision.answer, steps, finished=bool(decision.answer.strip()))
 
-    async def passed(self, attempt: Attempt) -> Passed:
+    async def passed(self, attempt: Attempt, judge: LM | None) -> Passed:
         if not attempt.given:
             return Passed(False)
-        if self.judging_lm is None:
+        if judge is None:
             return Passed(None)
-        return await PassJudge(self.evaluations)(attempt, judging(self.judging_lm))
+        return await PassJudge(self.evaluations)(attempt, judging(judge))
 
     async def close(self) -> None:
-        if "answers" in vars(self):
-            await self.answers.close()
-        for name in ("judging_lm", "simulating_lm"):
-            end: Any = getattr(vars(self).get(name), "close", None)
-            if end is not None:
-                await end()
-
-
-def named(spec: str) -> LM:
-    """Raises SetupError where it names no LM."""
-    found = lm(spec, os.environ)
-    if found is None:
-        raise SetupError(f"{spec!r} names no LM: give judge=MODEL@URL or simulate=MODEL@URL.")
-    return found
+        if self.answering is not None:
+            await self.answering.close()
+        for one in self.own_lms:
+            await one.close()

@@ -196,7 +196,8 @@ def told(outcome: Outcome, events: Sequence[Event], most: int) -> str:
         {
             "text": cut(outcome.text, 2000), "stopped": outcome.stopped, "critical": outcome.critical,
             "reasons": [cut(reason, 1000) for reason in outcome.reasons], "tags": list(outcome.tags),
-            "metrics": dict(outcome.metrics), "counts": dict(outcome.counts),
+            "metrics": dict(outcome.metrics),
+            "counts": {**outcome.counts, **{f"{name}_calls": used.calls for name, used in outcome.beside.items()}},
         },
         ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from decisor.report import svg
 from decisor.report.document import Benchmark, Report
 from decisor.report.markup import Html, join, table, tag
 from decisor.report.palette import Palette
-from decisor.report.words import counted, money, percent, short, spoken
+from decisor.report.words import beside, counted, money, percent, short, spoken
 
 MAIN_METRICS = 3
 ACCURACIES = ("accuracy", "acc")
@@ -53,6 +53,8 @@ def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -
     calls, tokens = short(row.usage.calls / row.outcomes), short(row.usage.tokens / row.outcomes)
     cost = f"{money(dollars)}, {row.seconds:.3g} s" if dollars is not None else f"{row.seconds:.3g} s"
     spent = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
+    if row.beside:
+        spent = join(spent, " ", tag("span", f"beside it: {beside(row)}"))
     return tag(
         "tr", tag("th", svg.swatch(number), " ", name, scope="row"), tag("td", plot, cls="plotcell"),
         tag("td", figure, cls="n"), tag("td", stack, tag("span", words, cls="stackwords"), cls="states"),

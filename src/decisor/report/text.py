@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 from decisor.evaluation.compare import Comparison, Side
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.summary import STATES, Row
+from decisor.report import words
 from decisor.report.document import Report
 from decisor.report.words import SPACE, agreed, money, percent, points, probability, short, spoken
+from decisor.types import Usage
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
 FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
@@ -25,7 +27,9 @@ def markdown(report: Report) -> str:
     """Tables of results, published figures and comparisons."""
     parts = [f"# {plain(report.title)}"]
     for one in report.benchmarks:
-        parts += [f"## {plain(one.name)}", results([row for row in one.rows if not row.group], report)]
+        overall = [row for row in one.rows if not row.group]
+        parts += [f"## {plain(one.name)}", results(overall, report)]
+        parts += [plain(line) for line in asides(overall, report)]
         if grouped := [row for row in one.rows if row.group]:
             parts += ["### By group", results(grouped, report, groups=True)]
         if one.comparisons:
@@ -65,6 +69,12 @@ def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
             f"{row.seconds:.3g}",
         ])  # fmt: skip
     return grid(head, lines)
+
+
+def asides(rows: Sequence[Row], report: Report) -> list[str]:
+    """What LMs cost that the benchmark asked itself, a line for each technique."""
+    return [f"Beside {report.label(Side(row.technique, row.model))}, an outcome: {words.beside(row)}." for row in rows
+            if row.beside]  # fmt: skip
 
 
 def comparisons(found: Sequence[Comparison], report: Report) -> str:
@@ -111,16 +121,25 @@ def _figure(text: str) -> bool:
 
 
 def as_csv(report: Report) -> str:
-    """One line for each outcome; metrics and counts as columns of their own."""
+    """One line for each outcome; metrics, counts and what LMs beside the technique cost as columns of their own."""
     metrics = sorted({name for one in report.outcomes for name in one.metrics})
     counts = sorted({name for one in report.outcomes for name in one.counts})
+    beside = sorted({name for one in report.outcomes for name in one.beside})
+    spent = [f"{name}_{what}" for name in beside for what in ("calls", "tokens", "dollars")]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([*COLUMNS, *(cell(f"metric {name}") for name in metrics), *(cell(f"count {n}") for n in counts)])
+    writer.writerow([*COLUMNS, *(cell(f"metric {name}") for name in metrics), *(cell(f"count {n}") for n in counts),
+                     *map(cell, spent)])  # fmt: skip
     for one in report.outcomes:
         writer.writerow(cell(value) for value in (*fields(one), *(one.metrics.get(name, "") for name in metrics),
-                                                  *(one.counts.get(name, "") for name in counts)))  # fmt: skip
+                                                  *(one.counts.get(name, "") for name in counts),
+                                                  *aside_fields(one, beside)))  # fmt: skip
     return out.getvalue()
+
+
+def aside_fields(one: Outcome, names: Sequence[str]) -> list[float | None]:
+    held = [one.beside.get(name, Usage()) for name in names]
+    return [value for usage in held for value in (usage.calls, usage.tokens, usage.dollars)]
 
 
 def fields(one: Outcome) -> tuple[str | float | None, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from decisor.evaluation.second_opinion import Agreement
+    from decisor.evaluation.summary import Row
 
 SPACE = "\u202f"
 """A narrow space that does not break."""
@@ -73,6 +74,16 @@ def counted(many: int, what: str) -> str:
     ('1 case', '1,200 cases')
     """
     return f"{many:,} {what}" + ("" if many == 1 else "s")
+
+
+def beside(row: Row) -> str:
+    """What judge and simulator cost an outcome, in the mean; empty where there was none."""
+    told = []
+    for name, usage in row.beside.items():
+        many, dollars = row.outcomes, None if usage.dollars is None else usage.dollars / row.outcomes
+        calls = f"{short(usage.calls / many)} {'call' if usage.calls == many else 'calls'}"
+        told.append(f"{name} {calls}, {short(usage.tokens / many)} tokens, {money(dollars)}")
+    return "; ".join(told)
 
 
 def agreed(found: Agreement) -> str:

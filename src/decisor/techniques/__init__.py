@@ -77,9 +77,10 @@ def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
         SetupError: there is no such setting, one is missing, or a value does not fit it.
     """
     known = {field.name: field for field in fields(kind) if field.repr and field.name != "name"}
-    if unknown := settings.keys() - known.keys():
-        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(known) or 'no settings'}.")
     hints = get_type_hints(kind)
+    if unknown := settings.keys() - known.keys():
+        there = ", ".join(key for key in known if sayable(hints[key])) or "no settings"
+        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {there}.")
     values = {key: read(known[key], hints[key], text) for key, text in settings.items()}
     needed = [key for key, one in known.items() if one.default is MISSING and one.default_factory is MISSING]
     if missing := [key for key in needed if key not in values]:
@@ -106,10 +107,11 @@ def read(field: Field[Any], kind: Any, text: str) -> Any:
     Raises:
         SetupError: the text does not fit, or the setting is an object that only Python can give.
     """
-    if get_origin(kind) in (Union, UnionType):
-        if text.casefold() in ("", "none"):
-            return None
-        (kind,) = [one for one in get_args(kind) if one is not NoneType]
+    if not sayable(kind):
+        raise SetupError(f"{field.name} can only be set from Python.")
+    if get_origin(kind) in (Union, UnionType) and text.casefold() in ("", "none"):
+        return None
+    kind = without_none(kind)
     if kind is Path:
         return Path(text).expanduser()
     if get_origin(kind) is Literal:
@@ -128,9 +130,23 @@ def read(field: Field[Any], kind: Any, text: str) -> Any:
         if number < 0 and not field.metadata.get("below_zero"):
             raise SetupError(f"{field.name} cannot be below 0.")
         return number
-    if kind is not str:
-        raise SetupError(f"{field.name} can only be set from Python.")
     return text
+
+
+def sayable(kind: Any) -> bool:
+    """Whether a text can say a setting of this type; the rest is set in Python."""
+    kind = without_none(kind)
+    return kind in (str, int, float, bool, Path) or get_origin(kind) is Literal
+
+
+def without_none(kind: Any) -> Any:
+    """The other type of an optional one.
+
+    >>> without_none(int | None), without_none(str)
+    (<class 'int'>, <class 'str'>)
+    """
+    others = [one for one in get_args(kind) if one is not NoneType]
+    return others[0] if get_origin(kind) in (Union, UnionType) and len(others) == 1 else kind
 
 
 TRUTH = {"yes": True, "true": True, "1": True, "on": True, "no": False, "false": False, "0": False, "off": False}

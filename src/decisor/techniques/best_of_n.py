@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.tree import Node, Tree, counted
 from decisor.types import LM, Decision, Question
 
 
@@ -46,4 +46,4 @@ class BestOfN:
                     king = challenger
         except BudgetExceeded:
             pass
-        return tree.decide(king, f"It held its place among {len(tree.answered())} independent answers.")
+        return tree.decide(king, f"It held its place among {counted(len(tree.answered()), 'independent answer')}.")

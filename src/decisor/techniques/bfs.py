@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.tree import Node, Tree, counted
 from decisor.types import LM, Decision, Question
 
 
@@ -43,7 +43,7 @@ class BFS:
                 pool = await self.best(tree, [child for child in children if not child.ended], judge)
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The first of {len(tree.answered())} answers.")
+        return tree.decide(tree.best(), f"The first of {counted(len(tree.answered()), 'answer')}.")
 
     async def best(self, tree: Tree, nodes: list[Node], judge: Run) -> list[Node]:
         """``width`` rounds, each of which keeps the winner of a running comparison."""

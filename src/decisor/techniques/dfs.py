@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.tree import Node, Tree, counted
 from decisor.types import LM, Decision, Question
 
 
@@ -38,7 +38,7 @@ class DFS:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         with suppress(BudgetExceeded):
             await self.visit(tree, tree.root, tree.run.using(lm=self.judge))
-        return tree.decide(tree.best(), f"The first of {len(tree.answered())} answers.")
+        return tree.decide(tree.best(), f"The first of {counted(len(tree.answered()), 'answer')}.")
 
     async def visit(self, tree: Tree, node: Node, judge: Run) -> None:
         children = [await tree.grow(node) for _ in range(self.width)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.tree import Node, Tree, counted
 from decisor.types import Decision, Question
 
 
@@ -37,7 +37,7 @@ class DFSDT:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         with suppress(BudgetExceeded):
             await self.visit(tree, tree.root)
-        return tree.decide(tree.best(), f"The first of {len(tree.answered())} answers.")
+        return tree.decide(tree.best(), f"The first of {counted(len(tree.answered()), 'answer')}.")
 
     async def visit(self, tree: Tree, node: Node) -> int:
         """How many levels are left to go up."""

@@ -35,7 +35,7 @@ from decisor.replies.fields import read_fields
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import collected, find, parse_reading, read, show_passages
+from decisor.techniques.reading import CITED, collected, find, parse_reading, read, show_passages
 from decisor.types import Decision, Message, Question, Record, Sampling, Step
 
 TEMPERATURES = {"greedy": (0.2, 0.8), "sampled": (1.0, 0.5)}
@@ -66,7 +66,10 @@ class FuRePA:
     seed: int = 0
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        if self.choose == "scored":
+            scorer_of(self.scorer)  # one that is not there is noticed before the first call
         whole = await search(question.text, run) if self.first else None
+        looked: dict[str, Step] = {}
         story, raised = Story(question, (first_of(whole, self.first),) if whole else ()), 0
         try:
             for _ in range(self.max_rounds):
@@ -80,11 +83,11 @@ class FuRePA:
                     if not self.raises or raised > TIMES_RAISED:
                         break
                     continue
-                query, seen, score = await self.pick(fresh, story, whole, run)
+                query, score = await self.pick(fresh, looked, story, whole, run)
                 if self.below and score < self.below:
                     signal(run, "low_score", f"{query}: {score:.2f}")
                     break
-                before, story = story, self.add(said, query, seen, story)
+                before, story = story, self.add(said, query, looked[query], story)
                 raised = 0 if len(self.evidence(story)) > len(self.evidence(before)) else raised
             else:
                 signal(run, "many_rounds", f"No answer in {self.max_rounds} rounds.")
@@ -116,19 +119,25 @@ class FuRePA:
                 fresh.append(query)
         return fresh
 
-    async def pick(self, queries: Sequence[str], story: Story, whole: Step | None, run: Run) -> tuple[str, Step, float]:
-        """The query, what it finds, and its score (inf where no scorer is asked)."""
+    async def pick(
+        self, queries: Sequence[str], looked: dict[str, Step], story: Story, whole: Step | None, run: Run
+    ) -> tuple[str, float]:
+        """The query that is taken, and its score (inf where no scorer is asked). ``looked`` holds what each query
+        found so far, this one too; none is searched for twice."""
         if self.choose != "scored":
             draw = random.Random(f"{self.seed} {len(story.steps)} {story.question.text}")
             query = queries[0] if self.choose == "first" else draw.choice(queries)
-            return query, await search(query, run), math.inf
-        with run.span("assess") as inside:
-            looks = await each(lambda query: search(query, inside), queries)
+            looked[query] = await search(query, run)
+            return query, math.inf
+        if new := [query for query in queries if query not in looked]:
+            with run.span("assess") as inside:
+                found = await each(lambda query: search(query, inside), new)
+            looked.update(zip(new, found, strict=True))
         scene = Scene(story.question.text, self.evidence(story), whole.observation.records if whole else ())
-        scores = scorer_of(self.scorer).score(scene, queries, [look.observation.records for look in looks])
+        scores = scorer_of(self.scorer).score(scene, queries, [looked[query].observation.records for query in queries])
         run.trace.add("note", run.span_id, name="scores", queries=list(queries), scores=[round(s, 4) for s in scores])
         best = max(range(len(queries)), key=scores.__getitem__)
-        return queries[best], looks[best], scores[best]
+        return queries[best], scores[best]
 
     def add(self, said: Sequence[Proposal], query: str, seen: Step, story: Story) -> Story:
         """The story with the chosen query's step: its first ``k`` passages that are not evidence yet."""
@@ -240,7 +249,8 @@ $question
 $before# Form of your reply
 $form""")
 
-FORM = Template("""\
+FORM = Template(
+    """\
 Where something is missing:
 Thought: what the evidence establishes, and the next thing that must be known
 Query: what to look for, one fact at a time, with the full names that the evidence gives
@@ -249,12 +259,8 @@ Query: the same fact in other words, or another that would help
 
 Where the evidence is enough:
 Thought: what decides
-Final answer: as few words as possible, and nothing else
-Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
-""")
-
-LAST = """\
-Nothing more can be looked for. Write what is best supported:
-Final answer: as few words as possible, and nothing else
-Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
 """
+    + CITED
+)
+
+LAST = f"Nothing more can be looked for. Write what is best supported:\n{CITED}"

@@ -21,7 +21,7 @@ from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.techniques.judging import rating
 from decisor.techniques.reflexion import reflect
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.tree import Node, Tree, counted
 from decisor.types import LM, Decision, Question
 
 
@@ -60,7 +60,7 @@ class LATS:
                     tree.lessons += [lesson for lesson in [await reflect(tree, leaf)] if lesson]
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The highest value among {len(tree.answered())} answers.")
+        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answered()), 'answer')}.")
 
     def select(self, node: Node) -> Node | None:
         """The open leaf that UCT leads to; a node all of whose children are done is done too."""

@@ -40,11 +40,12 @@ class Past:
     answers: Mapping[str, Answered] = field(default_factory=dict)
     decision: Decision | None = None
     nested: bool = False
+    at_hand: tuple[str, ...] = ()
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """Those that were used."""
-        return tuple(dict.fromkeys(step.action.tool for step in self.steps))
+        """Those that were at hand, as far as the trace says it, and those that were used."""
+        return tuple(dict.fromkeys([*self.at_hand, *(step.action.tool for step in self.steps)]))
 
     @property
     def observations(self) -> int:
@@ -82,7 +83,8 @@ def past_of(events: Sequence[Event]) -> Past:
             name, *settings = str(data["technique"]).split()
             labelled = dict(setting.split("=", 1) for setting in settings if "=" in setting)
             head = {"question": Question(**plain(data["question"])), "technique": name,
-                    "settings": {**labelled, **plain(data.get("settings", {}))}}  # fmt: skip
+                    "settings": {**labelled, **plain(data.get("settings", {}))},
+                    "at_hand": tuple(map(str, plain(data.get("tools", ()))))}  # fmt: skip
         elif event.kind == "note" and data.get("name") == "auto":
             head |= chosen_by_auto(data["technique"], head.get("settings", {}))
         elif event.kind == "lm":

@@ -26,7 +26,7 @@ from decisor.errors import BudgetExceeded, SetupError
 from decisor.run import Run
 from decisor.techniques.elo import Anneal, Backup, annealed, backed_up, rated, softmax
 from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.tree import Node, Tree, counted
 from decisor.types import LM, Decision, Question
 
 Opponent = Literal["random", "best", "nearest"]
@@ -70,8 +70,9 @@ class RadAgent:
         await search.explore()
         await search.play_off()
         chosen = search.chosen()
-        played = f"{search.played} comparisons" if search.played else "no comparison"
-        return search.tree.decide(chosen, f"Chosen by Elo among {len(search.tree.sequences)} sequences after {played}.")
+        played = counted(search.played, "comparison") if search.played else "no comparison"
+        among = counted(len(search.tree.sequences), "sequence")
+        return search.tree.decide(chosen, f"Chosen by Elo among {among} after {played}.")
 
     def settled(self) -> Rules:
         """The settings of the search. Raises SetupError where one cannot be."""

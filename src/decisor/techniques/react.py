@@ -17,7 +17,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.fields import Written, parse_written
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import find, found, parse_reading, read, show_passages
+from decisor.techniques.reading import CITED, find, found, parse_reading, passages_tool, read, show_passages
 from decisor.types import Decision, Question, Sampling
 
 SEARCH = "search"
@@ -31,6 +31,7 @@ class ReAct:
     k: int = 5
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        passages_tool(run.env)
         story = Story(question)
         try:
             while len(story.steps) < self.max_steps:
@@ -78,19 +79,16 @@ $steps
 # Form of your reply
 $next""")
 
-NEXT = Template("""\
+NEXT = Template(
+    """\
 To search (you have $left left):
 Thought: what you know now and what you need next
 Action: search
 Action input: what to look for
 Then stop: the observation is given to you. When you know the answer, instead:
 Thought: what decides
-Final answer: as few words as possible, and nothing else
-Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
-""")
-
-LAST = """\
-No more searches can be made. Write what is best supported:
-Final answer: as few words as possible, and nothing else
-Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
 """
+    + CITED
+)
+
+LAST = f"No more searches can be made. Write what is best supported:\n{CITED}"

@@ -129,8 +129,7 @@ class ReasoningDAG:
 
     async def answer(self, part: Part, parents: Sequence[Answered], asked: str, context: str, run: Run) -> Answered:
         """Algorithm 2, by what serves the node."""
-        tools = run.env.tools()
-        source = part.source or (PASSAGES if PASSAGES in tools else tools[0] if len(tools) == 1 else NONE)
+        source = source_of(part, run.env.tools())
         documents: tuple[Record, ...] = ()
         retrievals = 0
         if source == NONE:
@@ -230,6 +229,11 @@ class ReasoningDAG:
         how, document = attribution_of(decision.answer, plan, answers)
         run.trace.add("note", run.span_id, counts=counts_of(plan, answers), attribution=how, document=document)
         return tell(decision, run)
+
+
+def source_of(part: Part, tools: Sequence[str]) -> str:
+    """The tool that serves a node, or none: what the plan says, else the documents, else the only one there is."""
+    return part.source or (PASSAGES if PASSAGES in tools else tools[0] if len(tools) == 1 else NONE)
 
 
 def once(records: Sequence[Record]) -> list[Record]:

@@ -17,7 +17,7 @@ from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.run import Run
-from decisor.techniques.tree import Node, Tree, show_sequence
+from decisor.techniques.tree import Node, Tree, counted, show_sequence
 from decisor.types import Decision, Message, Question
 
 
@@ -43,7 +43,8 @@ class Reflexion:
                 learned.append(lesson)
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The last of {len(tree.sequences)} trials, with {len(learned)} lessons.")
+        trials, lessons = counted(len(tree.sequences), "trial"), counted(len(learned), "lesson")
+        return tree.decide(tree.best(), f"The last of {trials}, with {lessons}.")
 
 
 async def reflect(tree: Tree, node: Node) -> str:

@@ -10,6 +10,9 @@ from decisor.techniques.deciding import THINK
 from decisor.techniques.past import Past, PastStep, number_of
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Record, Sampling, Usage
 
+FLAGS = {"sql": "--db", "cypher": "--graph", "passages": "--docs", "whatif": "--model"}
+OWN = "--tools"
+
 
 @dataclass
 class Replaying:
@@ -53,10 +56,21 @@ class Later:
 
     def tools(self) -> tuple[str, ...]:
         """With those that were there: a run is not to take another way because a tool is not named again."""
-        return tuple(dict.fromkeys([*self.held.tools(), *(tool for tool in self.past.tools if tool != THINK)]))
+        return (*self.held.tools(), *self.missing())
+
+    def missing(self) -> tuple[str, ...]:
+        """Those that were there and are not now."""
+        there = (*self.held.tools(), THINK)
+        return tuple(tool for tool in self.past.tools if tool not in there)
 
     def describe(self) -> str:
-        return self.held.describe()
+        gone = [f"### Tool: {tool}\nNot at hand now: it cannot be used." for tool in self.missing()]
+        return "\n\n".join([text for text in (self.held.describe(), *gone) if text])
+
+    def need(self, tool: str) -> None:
+        """Raises SetupError where the tool was there in the past and is not now."""
+        if tool in self.missing():
+            raise SetupError(f"To go on, the tool {tool} is needed: name its data again, with {FLAGS.get(tool, OWN)}.")
 
     async def step(self, action: Action) -> Observation:
         """Raises SetupError where the tool was there in the past and is not now."""
@@ -64,8 +78,7 @@ class Later:
             self.played += 1
             return self.seen[self.played - 1].observation
         self.seen = ()
-        if action.tool not in self.held.tools() and action.tool in self.past.tools:
-            raise SetupError(f"To go on, the tool {action.tool} is needed: name its data again.")
+        self.need(action.tool)
         found = await self.held.step(action)
         return replace(found, records=tuple(shifted(record, self.shift) for record in found.records))
 

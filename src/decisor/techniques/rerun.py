@@ -22,7 +22,7 @@ from decisor.techniques.dag_parts import Answered, note, show_graph
 from decisor.techniques.dag_result import reason_of
 from decisor.techniques.deciding import THINK, tell
 from decisor.techniques.past import Past, PastStep, read_past
-from decisor.techniques.reasoning_dag import ReasoningDAG
+from decisor.techniques.reasoning_dag import ReasoningDAG, source_of
 from decisor.techniques.replaying import Later, Replaying
 from decisor.techniques.showing import show_observation
 from decisor.trace import Event
@@ -101,7 +101,8 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
     parts = {part.id: part for part in plan.parts}
     question, old = past.question, past.answers
     went: dict[str, str] = {}
-    later = run.using(env=Later(run.env, past))
+    env = Later(run.env, past)
+    later = run.using(env=env)
     later.trace.add("plan", later.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
                     simple=plan.simple, why="")  # fmt: skip
 
@@ -114,6 +115,8 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
             return kept(part, Answered(id, asked, edit.answer, attribution="given"), later)
         if went[id] == "reused":
             return kept(part, old[id], later)
+        if not any(done[parent].missing for parent in part.parents):
+            env.need(source_of(part, env.tools()))
         return await how.node(part, done, question, later, edit.context if edit else "")
 
     needs = {part.id: part.parents for part in plan.parts}

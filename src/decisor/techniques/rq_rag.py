@@ -30,7 +30,7 @@ from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import find
+from decisor.techniques.reading import find, passages_tool
 from decisor.techniques.tokens import LOGPROBS, Written, without, write_on
 from decisor.types import Decision, Question, Record, Sampling, Token
 
@@ -74,6 +74,8 @@ class RQRAG:
     select: Literal["ppl", "confidence", "ensemble"] = "ensemble"
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        if self.max_depth:
+            passages_tool(run.env)
         story, paths, finished = Story(question), [Path(prompt_of(question))], list[Path]()
         try:
             finished = [await answered(paths[0], run, final=True)]
@@ -103,7 +105,8 @@ class RQRAG:
         path = chosen(finished, self.select)
         cited = " ".join(f"[{record.id}]" for record in path.passages)
         how = f"perplexity {path.perplexity:.2f}, confidence {path.confidence:.2f}"
-        why = f"Chosen of {len(finished)} trajectories by {self.select}: {how}."
+        many = "1 trajectory" if len(finished) == 1 else f"{len(finished)} trajectories"
+        why = f"Chosen of {many} by {self.select}: {how}."
         return replace(story.decision(path.said, cited, "answered" if path.said else "no_answer"), reasons=(why,))
 
 

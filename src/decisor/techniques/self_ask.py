@@ -19,7 +19,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import CITED, find, found, parse_reading, read, show_passages
+from decisor.techniques.reading import CITED, find, found, parse_reading, passages_tool, read, show_passages
 from decisor.types import Decision, Question, Sampling
 
 Asked = tuple[str, str]
@@ -34,6 +34,7 @@ class SelfAsk:
     k: int = 5
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        passages_tool(run.env)
         story, asked = Story(question), list[Asked]()
         try:
             while len(asked) < self.max_steps:

@@ -25,7 +25,7 @@ from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import find
+from decisor.techniques.reading import find, passages_tool
 from decisor.techniques.tokens import LOGPROBS, Written, chances, first_of, without, write_on
 from decisor.types import Decision, Question, Record, Sampling
 
@@ -51,6 +51,8 @@ class SelfRAG:
     w_use: float = 0.5
 
     async def __call__(self, question: Question, run: Run) -> Decision:
+        if self.mode != "never":
+            passages_tool(run.env)
         story, prompt = Story(question), prompt_of(question)
         written: list[tuple[Record, Written]] = []
         try:
@@ -78,7 +80,10 @@ class SelfRAG:
         best = self.best([said for _, said in written], scores)
         passage, said = written[best]
         decision = story.decision(plain(said.text), f"[{passage.id}]", "answered" if plain(said.text) else "no_answer")
-        return replace(decision, reasons=(f"Score {scores[best]:.3f}, the best of {len(scores)} passages.",))
+        return replace(
+            decision,
+            reasons=(f"Score {scores[best]:.3f}, the best of {len(scores)} passage{'s' * (len(scores) != 1)}.",),
+        )
 
     async def retrieves(self, prompt: str, run: Run) -> bool:
         if self.mode != "adaptive":

@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from decisor.errors import SetupError
+from decisor.errors import LMError, SetupError
 from decisor.run import Run
 from decisor.types import Message, Sampling, Token
 
 LOGPROBS = 20  # as many as vLLM tells by default
+API = "behind the older completions API (POST /v1/completions, not chat) with log-probabilities"
+SERVE = "Serve those weights with vLLM and name them: --lm MODEL@http://HOST:PORT/v1"
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,16 @@ async def write_on(prompt: str, run: Run, sampling: Sampling, needs: str, final:
 
     Raises:
         SetupError: the endpoint gives no log-probabilities; ``needs`` says what weights are wanted.
+        LMError: the endpoint failed for good; where it refuses the request, also which API it must have.
     """
-    reply = await run.complete([Message("user", prompt)], sampling, final)
+    try:
+        reply = await run.complete([Message("user", prompt)], sampling, final)
+    except LMError as error:
+        if error.kind != "request":
+            raise
+        raise LMError(f"{needs}, {API}. {error}", error.kind, error.permanent, error.used) from error
     if reply.text and not reply.logprobs:
-        raise SetupError(f"{needs}; {run.lm.name} gave no log-probabilities for a raw completion. Serve those weights "
-                         "with vLLM and name them: --lm MODEL@http://HOST:PORT/v1")  # fmt: skip
+        raise SetupError(f"{needs}, {API}; {run.lm.name} gave no log-probabilities. {SERVE}")
     return Written(reply.text, reply.logprobs[0] if reply.logprobs else ())
 
 

@@ -23,7 +23,7 @@ from decisor.replies.moves import Move
 from decisor.run import Run
 from decisor.techniques.judging import chance
 from decisor.techniques.showing import show_observation
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.tree import Node, Tree, counted
 from decisor.types import LM, Action, Decision, Message, Question
 
 
@@ -45,7 +45,7 @@ class ToT:
         tree.best = lambda: max(tree.answered(), key=lambda node: node.value, default=None)
         with suppress(BudgetExceeded):
             await self.search(tree, tree.run.using(lm=self.judge))
-        return tree.decide(tree.best(), f"The highest value among {len(tree.answered())} answers.")
+        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answered()), 'answer')}.")
 
     async def search(self, tree: Tree, judge: Run) -> None:
         pool = [tree.root]

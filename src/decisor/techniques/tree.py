@@ -191,12 +191,19 @@ class Tree:
         ]  # fmt: skip
         self.run.trace.add("note", self.run.span_id, name="tree", nodes=nodes, chosen=chosen.id if chosen else None)
         if chosen is None or chosen.ended != "answered":
-            tried = len(self.sequences)
-            return tell(Decision("", reasons=(f"None of {tried} sequences ended with an answer.",),
-                                 stopped="no_answer"), self.run)  # fmt: skip
+            why = f"None of {counted(len(self.sequences), 'sequence')} ended with an answer."
+            return tell(Decision("", reasons=(why,), stopped="no_answer"), self.run)
         steps = tuple(node.step for node in chosen.path() if node.step)
         decision = Story(self.question, steps).decision(chosen.answer, chosen.because)
         return tell(replace(decision, reasons=(*decision.reasons, why)), self.run)
+
+
+def counted(number: int, what: str) -> str:
+    """
+    >>> counted(1, "sequence"), counted(0, "sequence")
+    ('1 sequence', '0 sequences')
+    """
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def tried_line(node: Node) -> str:

@@ -18,7 +18,7 @@ from decisor.benchmarks.toolbench.load import Call
 from decisor.benchmarks.toolbench.statuses import FAILED, NOT_RECORDED, reply_of
 from decisor.errors import LMError
 from decisor.secrets import Secret, redact_known
-from decisor.types import LM, Message, Sampling
+from decisor.types import LM, Message, Sampling, Usage
 
 if TYPE_CHECKING:
     import aiohttp
@@ -38,6 +38,11 @@ class Reply:
 
 
 class Answers(Protocol):
+    @property
+    def lm_usage(self) -> Usage:
+        """What an LM has cost to answer."""
+        ...
+
     async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
         """None where it has nothing to say."""
         ...
@@ -50,6 +55,7 @@ class Recorded:
     """Answers exactly the calls that were recorded: the same API with the same arguments, 5 and "5" being the same."""
 
     calls: Sequence[Call]
+    lm_usage: Usage = field(default_factory=Usage)
 
     @cached_property
     def held(self) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -85,6 +91,7 @@ class Live:
     key: Secret = field(default_factory=lambda: Secret(""))
     seconds: float = 15.0
     session: aiohttp.ClientSession | None = None
+    lm_usage: Usage = field(default_factory=Usage)
 
     async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
         import aiohttp
@@ -119,15 +126,17 @@ class Live:
             await self.session.close()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Simulated:
     """An LM makes an answer up from the API's document and recorded examples. Marked as simulated wherever it is shown.
 
-    ``recorded`` gives the examples. The calls are the environment's: the technique's budget does not count them.
+    ``recorded`` gives the examples. The calls are the environment's: the technique's budget does not count them, they
+    are counted here.
     """
 
     lm: LM
     recorded: Recorded
+    lm_usage: Usage = field(default_factory=Usage)
 
     async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
         known = list(self.recorded.of(api).items())[:EXAMPLES]
@@ -141,7 +150,9 @@ class Simulated:
         except LMError as error:
             if error.permanent:
                 raise
+            self.lm_usage = self.lm_usage + error.used
             return Reply(f"{FAILED}: the simulating model did not answer", "", "simulated")
+        self.lm_usage = self.lm_usage + reply.usage
         text = reply.text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
         return Reply(*reply_of(text), "simulated")
 
@@ -154,6 +165,10 @@ class InOrder:
     """The first that has something to say; of a live server only what is an answer, if somebody follows it."""
 
     held: Sequence[Answers]
+
+    @property
+    def lm_usage(self) -> Usage:
+        return sum((one.lm_usage for one in self.held), Usage())
 
     async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
         last: Reply | None = None

@@ -19,7 +19,7 @@ from decisor.benchmarks.toolbench.functions import ANSWER, FINISH, GIVE_UP, Api,
 from decisor.benchmarks.toolbench.load import Task
 from decisor.benchmarks.toolbench.statuses import BAD_INPUT, NO_FUNCTION
 from decisor.tools.arguments import Arguments
-from decisor.types import Action, Observation, Record, Value
+from decisor.types import Action, Observation, Record, Usage, Value
 
 LONGEST = 1024
 
@@ -36,6 +36,11 @@ class ToolServer:
     @cached_property
     def functions(self) -> dict[str, Api]:
         return distinct(self.task.apis)
+
+    @property
+    def lm_usage(self) -> Usage:
+        """What a simulating LM has cost, in all forks together; no part of the technique's budget."""
+        return self.answers.lm_usage
 
     def tools(self) -> tuple[str, ...]:
         return (*self.functions, FINISH)

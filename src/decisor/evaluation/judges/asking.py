@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ParseError
+from decisor.evaluation.own_lms import THIS_CASE
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
@@ -34,7 +35,7 @@ async def verdict(run: Run, prompt: Sequence[Message], parse: Callable[[str], T]
     except (ParseError, BudgetExceeded) as error:
         run.trace.add("note", run.span_id, problem="unscored", text=str(error))
     except LMError as error:
-        if error.permanent:
+        if error.permanent and error.kind not in THIS_CASE:
             raise
         run.trace.add("note", run.span_id, problem="unscored", text=str(error))
     return None

@@ -11,6 +11,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import arc
 from decisor.evaluation.bench import Score
+from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.qa_metrics import choice
 from decisor.evaluation.qa_score import same, score
 from decisor.evaluation.qa_shelf import Mode, Shelf
@@ -40,6 +41,10 @@ class ArcBench:
     def shelf(self) -> Shelf:
         return Shelf(self)
 
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return self.shelf.own_lms
+
     def cases(self) -> Sequence[Case]:
         return arc.cases(self.data)
 
@@ -47,9 +52,10 @@ class ArcBench:
         return self.shelf.lent()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        return await self.shelf.judged(
-            score(case, decision, events, same, read_choice(decision.answer, case)), case, decision
-        )
+        return score(case, decision, events, same, read_choice(decision.answer, case))
+
+    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
+        return await self.shelf.judged(score, case, decision)
 
     async def close(self) -> None:
         await self.shelf.close()

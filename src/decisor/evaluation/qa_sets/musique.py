@@ -11,6 +11,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import musique
 from decisor.evaluation.bench import Score
+from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.qa_score import exact, score
 from decisor.evaluation.qa_shelf import Mode, Shelf
 from decisor.trace import Event
@@ -30,6 +31,10 @@ class MuSiQueBench:
     def shelf(self) -> Shelf:
         return Shelf(self, musique)
 
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return self.shelf.own_lms
+
     def cases(self) -> Sequence[Case]:
         return musique.cases(self.data)
 
@@ -37,7 +42,10 @@ class MuSiQueBench:
         return self.shelf.lent()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        return await self.shelf.judged(score(case, decision, events, exact), case, decision)
+        return score(case, decision, events, exact)
+
+    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
+        return await self.shelf.judged(score, case, decision)
 
     async def close(self) -> None:
         await self.shelf.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import parallelqa
 from decisor.evaluation.bench import Score
+from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.qa_score import close_to, score
 from decisor.evaluation.qa_shelf import Mode, Shelf
 from decisor.trace import Event
@@ -32,6 +33,10 @@ class ParallelQABench:
     def shelf(self) -> Shelf:
         return Shelf(self)
 
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return self.shelf.own_lms
+
     def cases(self) -> Sequence[Case]:
         return parallelqa.cases(self.data)
 
@@ -39,7 +44,10 @@ class ParallelQABench:
         return self.shelf.lent()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        return await self.shelf.judged(score(case, decision, events, close_to), case, decision)
+        return score(case, decision, events, close_to)
+
+    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
+        return await self.shelf.judged(score, case, decision)
 
     async def close(self) -> None:
         await self.shelf.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import popqa
 from decisor.evaluation.bench import Score
+from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.qa_score import held, score
 from decisor.evaluation.qa_shelf import Mode, Shelf
 from decisor.trace import Event
@@ -33,6 +34,10 @@ class PopQABench:
     def shelf(self) -> Shelf:
         return Shelf(self, popqa)
 
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return self.shelf.own_lms
+
     def cases(self) -> Sequence[Case]:
         return popqa.cases(self.data, self.longtail)
 
@@ -40,7 +45,10 @@ class PopQABench:
         return self.shelf.lent()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        return await self.shelf.judged(score(case, decision, events, held), case, decision)
+        return score(case, decision, events, held)
+
+    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
+        return await self.shelf.judged(score, case, decision)
 
     async def close(self) -> None:
         await self.shelf.close()

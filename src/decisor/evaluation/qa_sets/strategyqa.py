@@ -11,6 +11,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa import strategyqa
 from decisor.evaluation.bench import Score
+from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.qa_metrics import yes_no
 from decisor.evaluation.qa_score import same, score
 from decisor.evaluation.qa_shelf import Mode, Shelf
@@ -33,6 +34,10 @@ class StrategyQABench:
     def shelf(self) -> Shelf:
         return Shelf(self, strategyqa)
 
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return self.shelf.own_lms
+
     def cases(self) -> Sequence[Case]:
         return strategyqa.cases(self.data)
 
@@ -40,7 +45,10 @@ class StrategyQABench:
         return self.shelf.lent()
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        return await self.shelf.judged(score(case, decision, events, same, yes_no(decision.answer)), case, decision)
+        return score(case, decision, events, same, yes_no(decision.answer))
+
+    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
+        return await self.shelf.judged(score, case, decision)
 
     async def close(self) -> None:
         await self.shelf.close()

@@ -1,0 +1,101 @@
+"""Which techniques cannot work on a benchmark at all, found before anything is paid for.
+
+Each technique is begun on the benchmark's first case, with an LM and an environment that never answer. What it says it
+lacks before it asks for anything (documents, a database, a decision model) holds for every case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from decisor.benchmarks.case import Case
+from decisor.errors import SetupError
+from decisor.evaluation.bench import Bench
+from decisor.run import Run
+from decisor.types import Action, Completion, Environment, Message, Observation, Question, Sampling, Technique
+
+BEGIN_SECONDS = 30.0
+"""So long a technique may think before it asks for anything."""
+
+
+class DoesNotApply(SetupError):
+    """A technique cannot work in the environment of a benchmark, or with this LM."""
+
+
+@dataclass(frozen=True)
+class Silent:
+    """An LM that is asked, and never answers."""
+
+    asked: asyncio.Event
+    name: str = "none"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True)
+class Still:
+    """An environment that tells what tools it has; an action is noted, and never done."""
+
+    held: Environment
+    asked: asyncio.Event
+
+    def tools(self) -> tuple[str, ...]:
+        return self.held.tools()
+
+    def describe(self) -> str:
+        return self.held.describe()
+
+    async def step(self, action: Action) -> Observation:
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    def fork(self) -> Still:
+        return Still(self.held.fork(), self.asked)
+
+
+async def misfits(bench: Bench, case: Case, techniques: Mapping[str, Technique]) -> dict[str, str]:
+    """Label of a technique -> why it cannot work on ``bench``, tried on one case.
+
+    Raises:
+        SetupError: the benchmark itself lacks something.
+    """
+    found: dict[str, str] = {}
+    for label, technique in techniques.items():
+        try:
+            async with fitting(bench, label).environment(case) as env:
+                why = await complaint(technique, case.question, env)
+        except SetupError:
+            raise
+        except Exception:  # what fails here fails in the run, where it is kept with its reason
+            continue
+        if why:
+            found[label] = why
+    return found
+
+
+async def complaint(technique: Technique, question: Question, env: Environment) -> str:
+    """What the technique says it lacks before its first call or action; empty where it lacks nothing."""
+    asked = asyncio.Event()
+    began = asyncio.ensure_future(technique(question, Run(Silent(asked), Still(env, asked))))
+    asking = asyncio.create_task(asked.wait())
+    try:
+        await asyncio.wait({began, asking}, timeout=BEGIN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        done = began.done()
+        began.cancel()
+        asking.cancel()
+        ended, _ = await asyncio.gather(began, asking, return_exceptions=True)
+    return str(ended) if done and isinstance(ended, SetupError) else ""
+
+
+def fitting(bench: Bench, technique: str) -> Bench:
+    """The benchmark with the tools that ``exact`` needs, for ``exact``; it is the same benchmark to everything else."""
+    made: Any = getattr(bench, "for_exact", None)
+    return made() if made is not None and technique.split()[0] == "exact" else bench

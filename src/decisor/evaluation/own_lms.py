@@ -1,0 +1,106 @@
+"""LMs that a benchmark asks itself: a judge of answers, a simulator of tools.
+
+What they cost is counted beside the technique's usage and never in it, so that techniques stay comparable. Their calls
+go through the run's gates and journal: a reply is bought once, and the same request always gets the same reply.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from decisor.errors import LMError, SetupError
+from decisor.lms.choose import lm
+from decisor.lms.gate import close
+from decisor.lms.journal import Journal
+from decisor.lms.prices import parse_price
+from decisor.types import LM, Completion, Environment, Message, Sampling, Usage
+
+THIS_CASE = ("context",)
+"""Kinds of LMError that say nothing about other cases, whatever else they say."""
+
+
+@dataclass
+class OwnLM:
+    """``spec``: MODEL@URL, or "MODEL@URL price=0.4,1.6". ``halt``: how it failed for good."""
+
+    spec: str
+    lm: LM | None = None
+    journal: Journal | None = None
+    halt: LMError | None = None
+
+    def open(self) -> LM:
+        """Raises SetupError where ``spec`` names no LM."""
+        self.lm = self.lm or priced(self.spec, os.environ)
+        if self.lm is None:
+            raise SetupError(f"{self.spec!r} names no LM: give MODEL@URL.")
+        return self.lm
+
+    def use(self, lm: LM, journal: Journal) -> None:
+        """From now on ask ``lm``, and keep its replies."""
+        self.lm, self.journal = lm, journal
+
+    def lent(self) -> Lent:
+        """For one case."""
+        return Lent(self, self.open())
+
+    async def close(self) -> None:
+        held, self.lm = self.lm, None
+        if held is not None:
+            await close(held)
+
+
+@dataclass
+class Lent:
+    """The LM for one case. ``spent``: what its replies cost there, bought or replayed."""
+
+    owner: OwnLM
+    held: LM
+    spent: Usage = field(default_factory=Usage)
+
+    @property
+    def name(self) -> str:
+        return self.held.name
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        journal = self.owner.journal
+        asked: LM = self.held if journal is None else journal.lm(self.held)
+        try:
+            reply = await asked.complete(messages, sampling)
+        except LMError as error:
+            self.spent = self.spent + error.used
+            if error.permanent and error.kind not in THIS_CASE:
+                self.owner.halt = error
+            raise
+        self.spent = self.spent + reply.usage
+        return reply
+
+
+def own_lms(bench: object) -> Sequence[OwnLM]:
+    """Those of a benchmark that has any, in its ``own_lms``."""
+    found: Sequence[OwnLM] = getattr(bench, "own_lms", ())
+    return found
+
+
+def spent_by(env: Environment) -> Usage:
+    """What the LM of an environment cost so far, where it has one, in its ``lm_usage``."""
+    found: Usage = getattr(env, "lm_usage", Usage())
+    return found
+
+
+def beside(judging: Usage, simulating: Usage) -> dict[str, Usage]:
+    """By who was asked; without those who were not."""
+    found = {"judge": judging, "simulator": simulating}
+    return {name: usage for name, usage in found.items() if usage.calls or usage.tokens}
+
+
+def priced(text: str, environ: Mapping[str, str]) -> LM | None:
+    """The LM of "MODEL@URL price=0.4,1.6", dollars per million prompt and completion tokens; None for none."""
+    spec, _, price = text.partition(" price=")
+    made: Any = lm(spec or None, environ)
+    if made is not None and price:
+        made.price = parse_price(price)
+    found: LM | None = made
+    return found

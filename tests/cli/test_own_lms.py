@@ -1,0 +1,37 @@
+"""Settings that name an LM for a part of a technique, and the list of settings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.cli import run
+from decisor.cli.asking import technique_of
+from servers.openai_server import serve_threaded
+
+
+def test_the_judge_of_a_search_has_an_lm_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def judge(body: dict[str, Any]) -> str:
+        judged.append(body["messages"][-1]["content"])
+        return "Better: B"
+
+    judged: list[str] = []
+    (tmp_path / "notes.txt").write_text("The site elm is the cheapest.")
+    answers = iter(f"Thought: x\nFinal answer: {name}" for name in ("elm", "oak", "ash", "elm"))
+    with serve_threaded(lambda body: next(answers)) as url, serve_threaded(judge) as other:
+        words = ["ask", "Which site?", "--docs", str(tmp_path), "-t", "best_of_n", "-o", "n=2"]
+        assert run([*words, "-o", f"judge_lm=j@{other}", "--lm", f"m@{url}"]) == 0
+    assert len(judged) == 2 and all("Better: A, or" in one for one in judged)
+
+
+def test_every_setting_that_is_listed_can_be_given_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["techniques", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    told = {(row["name"], setting["name"]) for row in rows for setting in row["settings"]}
+    assert {("radagent", "judge_lm"), ("reasoning_dag", "critic_lm"), ("radagent", "tau")} <= told
+    assert not [setting for _, setting in told if setting in ("check", "judge", "experts")], "these are for Python"
+    for row in rows:
+        for setting in row["settings"]:
+            given = "m@http://127.0.0.1:9/v1" if setting["type"] == "LM" else str(setting["default"])
+            technique_of(row["name"], {setting["name"]: given})
