@@ -1,6 +1,8 @@
 """Going on from a recorded run after a change: what is reused costs no call, counted at a real local server."""
 
-from collections.abc import AsyncIterator, Iterator
+import re
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +15,13 @@ from decisor.lms.http import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG
+from decisor.techniques.past import read_past
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.rerun import Edit, Rerun, rerun, with_field
 from decisor.tools.toolbox import Toolbox
 from decisor.trace import Event, Trace, read_trace
-from decisor.types import Action, Decision, Message, Question, Technique, Tool
+from decisor.types import Action, Decision, Message, Observation, Question, Technique, Tool
 from servers.openai_server import serve
 from techniques.documents import DOCUMENTS, Passages, Policy, nodes, role_of
 from techniques.table import TableTool
@@ -36,13 +39,13 @@ PLAN = nodes(
 class Server:
     """A local endpoint that plays ``policy``, and what it was sent."""
 
-    policy: Policy | Iterator[str]
+    policy: Callable[[list[Message]], str] | Iterator[str]
     sent: list[list[Message]] = field(default_factory=list)
 
     def __call__(self, body: dict[str, Any]) -> str:
         messages = [Message(one["role"], one["content"]) for one in body["messages"]]
         self.sent.append(messages)
-        return self.policy(messages) if isinstance(self.policy, Policy) else next(self.policy)
+        return self.policy(messages) if callable(self.policy) else next(self.policy)
 
     def roles(self) -> list[str]:
         return [role_of(messages[0].content) for messages in self.sent]
@@ -218,6 +221,65 @@ async def test_a_run_in_several_lines_is_not_taken_for_one(tmp_path: Path) -> No
             run.trace.add("decision", 0, decision=Decision("x"))
         with pytest.raises(SetupError, match="not in one line"):
             await rerun(run.trace.events, [Edit("1", action=Action("a", "b"))], run, IterRAG(), QUESTION)
+
+
+def explorer(messages: list[Message]) -> str:
+    """Looks for rivers longer than something that the prompt says, then answers; as a judge it prefers by the text."""
+    text = messages[-1].content
+    if "# Attempt A" in text:
+        return "Better: A" if hash_of(text) % 2 else "Better: B"
+    if "[o" in text and hash_of(text) % 3:
+        return f"Thought: x\nFinal answer: bel\nBecause: it is long [{re.findall(r'o[0-9]+.r1', text)[-1]}]"
+    return f"Thought: x\nAction: sql\nAction input: select name, km from river where km > {hash_of(text) % 100}"
+
+
+def hash_of(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
+@pytest.mark.parametrize("name", ["radagent", "best_of_n", "lats"])
+async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    search = technique(name, calls="24")
+    async with going(Server(explorer), [TableTool()], path) as run:
+        run.trace.add("run", question=QUESTION, technique=name, settings={"calls": "24"}, lm="m")
+        await search(QUESTION, run)
+    past = read_past(read_trace(path))
+    assert len(past.steps) >= 4, "of several sequences"
+    at = len(past.steps) - 1
+    server, tool = Server(explorer), Counted()
+    found, run = await again(read_trace(path), [Edit(str(at), action="select * from river")], server, [tool])
+    replayed = [event for event in run.trace.events if event.data.get("replayed")]
+    assert len(replayed) == past.steps[at - 1].reply + 1, "the edited one too"
+    assert [(change.how, change.before == change.after) for change in found.changes[:at]] == [
+        *[("reused", True)] * (at - 1), ("edited", False),
+    ]  # fmt: skip
+    assert run.budget.spent.calls == len(server.sent)
+    assert tool.asked[0] == "select * from river"
+
+
+@dataclass
+class Counted(TableTool):
+    asked: list[str] = field(default_factory=list)
+
+    async def call(self, text: str) -> Observation:
+        self.asked.append(text)
+        return await super().call(text)
+
+
+async def test_a_search_of_several_at_once_and_one_by_log_probabilities_cannot_be_gone_on_from() -> None:
+    async with going(Server(explorer), [TableTool()]) as run:
+        run.trace.add("run", question=QUESTION, technique="radagent at_once=2 calls=9", lm="m")
+        await technique("radagent", at_once="2", calls="9")(QUESTION, run)
+        with pytest.raises(SetupError, match="not in one line"):
+            await rerun(run.trace.events, [Edit("1", action="x")], run)
+    async with going(Server(iter(())), [Passages()]) as run:
+        run.trace.add("lm", texts=("Lyon",), finish="stop", messages=[])
+        at = run.trace.add("action", tool="passages", input="Arrival")
+        run.trace.add("observation", action=at, observation=Observation())
+        run.trace.add("decision", decision=Decision("x"))
+        with pytest.raises(SetupError, match="log-probabilities cannot be gone on from"):
+            await rerun(run.trace.events, [Edit("1", observation="x")], run, technique("self_rag"), QUESTION)
 
 
 async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> None:

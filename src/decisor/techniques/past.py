@@ -25,16 +25,24 @@ class PastStep:
     reply: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the LM wrote, why it stopped, and the prompt it answered: (role, content) of each message."""
+
+    text: str
+    finish: str
+    asked: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True)
 class Past:
     """``technique`` is '' where the trace does not say; an evaluation gives it as a label with its settings.
-    ``replies``: each LM call's text, in order. ``nested``: it has spans, so calls may have run at the same time."""
+    ``replies``: of each LM call, in order. ``nested``: it has spans, so calls may have run at the same time."""
 
     question: Question | None = None
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
-    replies: tuple[str, ...] = ()
-    finishes: tuple[str, ...] = ()
+    replies: tuple[Reply, ...] = ()
     steps: tuple[PastStep, ...] = ()
     plan: PlanGraph | None = None
     answers: Mapping[str, Answered] = field(default_factory=dict)
@@ -73,7 +81,7 @@ def read_past(events: Sequence[Event]) -> Past:
 
 def past_of(events: Sequence[Event]) -> Past:
     head: dict[str, Any] = {}
-    replies: list[tuple[str, str]] = []
+    replies: list[Reply] = []
     actions: dict[int, tuple[Action, int]] = {}
     steps: list[PastStep] = []
     answers: dict[str, Answered] = {}
@@ -88,7 +96,8 @@ def past_of(events: Sequence[Event]) -> Past:
         elif event.kind == "note" and data.get("name") == "auto":
             head |= chosen_by_auto(data["technique"], head.get("settings", {}))
         elif event.kind == "lm":
-            replies.append((data["texts"][0], data["finish"]))
+            asked = tuple((one["role"], one["content"]) for one in plain(data.get("messages", ())))
+            replies.append(Reply(data["texts"][0], data["finish"], asked))
         elif event.kind == "action":
             actions[event.id] = Action(data["tool"], data["input"]), len(replies) - 1
         elif event.kind == "observation":
@@ -101,10 +110,8 @@ def past_of(events: Sequence[Event]) -> Past:
             answers[one.node] = one
         elif event.kind == "decision" and event.parent == 0:
             head["decision"] = decision_of(plain(data["decision"]))
-    return Past(
-        **head, replies=tuple(text for text, _ in replies), finishes=tuple(finish for _, finish in replies),
-        steps=tuple(steps), answers=answers, nested=any(event.kind == "span" for event in events),
-    )  # fmt: skip
+    nested = any(event.kind == "span" for event in events)
+    return Past(**head, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
 
 
 def chosen_by_auto(name: str, settings: Mapping[str, str]) -> dict[str, Any]:

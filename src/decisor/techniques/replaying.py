@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from decisor.errors import SetupError
 from decisor.techniques.deciding import THINK
-from decisor.techniques.past import Past, PastStep, number_of
+from decisor.techniques.past import Past, PastStep, Reply, number_of
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Record, Sampling, Usage
 
 FLAGS = {"sql": "--db", "cypher": "--graph", "passages": "--docs", "whatif": "--model"}
@@ -16,22 +16,31 @@ OWN = "--tools"
 
 @dataclass
 class Replaying:
-    """The old replies first, without a call; then the LM. ``thought``: what the first new reply is to begin with."""
+    """The old replies first, without a call; then the LM. ``thought``: what the first new reply is to begin with.
+
+    A prompt gets the reply that it got before, and one that was never asked gets the next in order: a tool that is
+    described in other words changes every prompt. ``left`` is taken from, and may be shared with a judge's LM.
+    """
 
     held: LM
-    replies: Sequence[tuple[str, str]]
+    left: list[Reply]
     thought: str = ""
-    played: int = 0
 
     @property
     def name(self) -> str:
         return self.held.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        if self.played < len(self.replies):
-            text, finish = self.replies[self.played]
-            self.played += 1
-            return Completion((text,), Usage(), finish, self.name, replayed=True)
+        """Raises SetupError where log-probabilities are wanted of a reply that is replayed: a trace has none."""
+        if self.left:
+            if sampling.logprobs:
+                raise SetupError(
+                    "A run that reads log-probabilities cannot be gone on from: a trace does not hold them."
+                )
+            asked = tuple((message.role, message.content) for message in messages)
+            place = next((place for place, reply in enumerate(self.left) if reply.asked == asked), 0)
+            reply = self.left.pop(place)
+            return Completion((reply.text,), Usage(), reply.finish, self.name, replayed=True)
         if self.thought:
             last, given = messages[-1], f"\n\nYour thought for this step is:\n{self.thought}\nGo on from it.\n"
             messages, self.thought = [*messages[:-1], replace(last, content=last.content + given)], ""
@@ -40,16 +49,20 @@ class Replaying:
 
 @dataclass
 class Later:
-    """An environment after a past one: what was observed comes first, for as long as the same is done; then real ones,
-    numbered on from there."""
+    """An environment after a past one: an action that was done before brings what it brought then; others are done for
+    real, and what they bring is numbered on from there. Forks share what is ``left`` of the past.
+
+    What was done before is not done again, so the environment must be one that no action changes: tools on data.
+    """
 
     held: Environment
     past: Past
     seen: Sequence[PastStep] = ()
-    played: int = 0
+    left: list[PastStep] | None = None
     shift: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.left = list(self.seen) if self.left is None else self.left
         names = [record.id for step in self.seen for record in step.observation.records]
         last = max((number_of(name) for name in names), default=0)
         self.shift = max(last, len(self.seen)) if self.seen else self.past.observations if self.past.answers else 0
@@ -74,10 +87,9 @@ class Later:
 
     async def step(self, action: Action) -> Observation:
         """Raises SetupError where the tool was there in the past and is not now."""
-        if self.played < len(self.seen) and self.seen[self.played].action == action:
-            self.played += 1
-            return self.seen[self.played - 1].observation
-        self.seen = ()
+        left = self.left or []
+        if (place := next((place for place, one in enumerate(left) if one.action == action), None)) is not None:
+            return left.pop(place).observation
         self.need(action.tool)
         found = await self.held.step(action)
         return replace(found, records=tuple(shifted(record, self.shift) for record in found.records))

@@ -2,8 +2,8 @@
 
 Of a reasoning DAG, the changed node and what rests on it are answered again, then the answers are put together again. A
 node whose parents' answers came out the same (normalised) keeps its own; when all did, the decision stands. Of loops
-that go step by step, the replies and observations before the changed step are replayed, and from there on it is a
-run like any other. Nothing that is reused costs a call.
+that go step by step, and of searches, the replies and observations before the changed step are replayed, and from there
+on it is a run like any other. Nothing that is reused costs a call.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from decisor.techniques import technique
 from decisor.techniques.dag_parts import Answered, note, show_graph
 from decisor.techniques.dag_result import reason_of
 from decisor.techniques.deciding import THINK, tell
+from decisor.techniques.own_lms import with_lms
 from decisor.techniques.past import Past, PastStep, read_past
 from decisor.techniques.reasoning_dag import ReasoningDAG, source_of
 from decisor.techniques.replaying import Later, Replaying
@@ -72,7 +73,8 @@ async def rerun(
     how: Technique | None = None,
     question: Question | None = None,
 ) -> Rerun:
-    """Go on from a recorded run after ``edits``. ``how`` and ``question`` where the trace does not name them.
+    """Go on from a recorded run after ``edits``. ``how`` and ``question`` where the trace does not name them. The run's
+    environment is to be tools on data: an action of the past is not done again, so a state that it left is not there.
 
     Raises:
         SetupError: the trace cannot be gone on from, an edit does not fit it, or a tool it needs is not there.
@@ -88,7 +90,7 @@ async def rerun(
     past = replace(past, question=asked)
     if isinstance(how, ReasoningDAG):
         return await rerun_graph(past, edits, how, run)
-    if past.nested:
+    if past.nested or getattr(how, "at_once", 1) > 1:
         raise SetupError(f"A run of {past.technique or how} cannot be gone on from: its steps are not in one line.")
     return await rerun_steps(past, edits, how, run)
 
@@ -190,15 +192,15 @@ async def rerun_steps(past: Past, edits: Sequence[Edit], how: Technique, run: Ru
     step = past.steps[number - 1]
     if step.reply < 0 and (edit.action is not None or edit.thought):
         raise SetupError(f"No LM asked for step {number}: it takes an observation.")
-    text = past.replies[step.reply] if step.reply >= 0 else ""
+    text = past.replies[step.reply].text if step.reply >= 0 else ""
     written = with_field(text, "input", as_input(edit.action)) if edit.action is not None else text
     if isinstance(edit.action, Action):
         written = with_field(written, "action", edit.action.tool)
     if edit.thought and edit.action is not None:
         written = with_field(written, "thought", edit.thought)
-    replies = list(zip(past.replies[: max(step.reply, 0)], past.finishes, strict=False))
+    replies = list(past.replies[: max(step.reply, 0)])
     if step.reply >= 0 and (edit.action is not None or edit.observation is not None):
-        replies.append((written, "stop"))
+        replies.append(replace(past.replies[step.reply], text=written, finish="stop"))
     thought = edit.thought if edit.action is None else ""
     seen = [one for one in past.steps[: number - 1] if one.action.tool != THINK or THINK in run.env.tools()]
     if edit.observation is not None:
@@ -206,6 +208,8 @@ async def rerun_steps(past: Past, edits: Sequence[Edit], how: Technique, run: Ru
         seen.append(PastStep(action, as_observation(edit.observation, len(seen) + 1), step.reply))
     env = Later(run.env, past, seen)
     again = run.using(lm=Replaying(run.lm, replies, thought), env=env)
+    if (judge := getattr(how, "judge", None)) is not None:
+        how = with_lms(how, {"judge": Replaying(judge, replies)})
     at = len(run.trace.events)
     decision = await how(past.question, again)
     after = read_past(run.trace.events[at:])
