@@ -51,3 +51,12 @@ def test_the_supporting_sentence_is_the_quote_where_it_holds_the_answer_and_else
 def test_without_looking_an_answer_is_the_models_own() -> None:
     assert attribute("Lyon", "", [], looked=False) == ("own", "", "")
     assert attribute("Lyon", "", [RIGGING], looked=True) == ("unattributed", "", "")
+
+
+def test_a_node_of_a_graph_tells_its_properties() -> None:
+    town = {"_labels": ["Town"], "name": "Ghent", "also": ["Gent", "Gand"], "inhabitants": 265000}
+    row = Record("o3.r1", {"t": town, "path": [town, {"_type": "LIES_IN"}, {"name": "oak", "rooms": 12}]})
+    assert attribute("Ghent", "", [row], True) == ("attributed", "o3.r1", "Ghent")
+    assert attribute("Gand", "", [row], True)[:2] == ("attributed", "o3.r1")
+    assert attribute("oak, 12 rooms", "", [row], True)[:2] == ("attributed", "o3.r1")
+    assert attribute("Lyon", "", [row], True)[0] == "unattributed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from decisor.types import Record, Value
@@ -57,7 +57,7 @@ def row_holds(row: Record, answer: str) -> bool:
     one at least a value."""
     wanted = set(words(answer).split())
     values = set(words(words_of(row)).split())
-    return not row.text and bool(wanted & values) and wanted <= values | set(words(" ".join(row.fields)).split())
+    return not row.text and bool(wanted & values) and wanted <= values | set(words(" ".join(names(row.fields))).split())
 
 
 def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool) -> tuple[Attribution, str, str]:
@@ -85,7 +85,24 @@ def words_of(record: Record) -> str:
 
 
 def plain_values(values: Iterable[Value]) -> Iterator[Value]:
-    return (value for value in values if isinstance(value, str | int | float))
+    """Texts and numbers, also those inside: a node of a graph is a map, a path a list.
+
+    >>> list(plain_values([{"name": "Ghent", "also": ["Gent", None]}, 3]))
+    ['Ghent', 'Gent', 3]
+    """
+    for value in values:
+        if isinstance(value, str | int | float):
+            yield value
+        elif value is not None:
+            yield from plain_values(value.values() if isinstance(value, Mapping) else value)
+
+
+def names(fields: Mapping[str, Value]) -> Iterator[str]:
+    """Of columns, and of the properties inside."""
+    for name, value in fields.items():
+        yield name
+        for inside in [value] if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+            yield from names(inside) if isinstance(inside, Mapping) else ()
 
 
 def sentence_with(record: Record, answer: str) -> str:
