@@ -3,7 +3,7 @@
 import pytest
 
 from decisor.replies.attribution import attribute, holds
-from decisor.types import Record
+from decisor.types import Record, Value
 
 RIGGING = Record(
     "o1.r1", {"title": "Rigging"}, "Rigging supports a ship's masts\u2014standing rigging\u2014and sails. It is old."
@@ -54,7 +54,7 @@ def test_without_looking_an_answer_is_the_models_own() -> None:
 
 
 def test_a_node_of_a_graph_tells_its_properties() -> None:
-    town = {"_labels": ["Town"], "name": "Ghent", "also": ["Gent", "Gand"], "inhabitants": 265000}
+    town: dict[str, Value] = {"_labels": ["Town"], "name": "Ghent", "also": ["Gent", "Gand"], "inhabitants": 265000}
     row = Record("o3.r1", {"t": town, "path": [town, {"_type": "LIES_IN"}, {"name": "oak", "rooms": 12}]})
     assert attribute("Ghent", "", [row], True) == ("attributed", "o3.r1", "Ghent")
     assert attribute("Gand", "", [row], True)[:2] == ("attributed", "o3.r1")
