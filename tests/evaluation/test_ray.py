@@ -13,7 +13,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,16 +23,17 @@ import psycopg
 import pytest
 
 from decisor.errors import SetupError
-from decisor.evaluation.ray_executor import evaluate_on_ray
+from decisor.evaluation.ray_executor import evaluate_on_ray, reach
 from decisor.evaluation.store_postgres import open_postgres
 from decisor.evaluation.suite import Wanted
 from evaluation.ray_run import AT_ONCE
 from evaluation.small import model
+from policies.game24 import Game24LM
 from servers.arcadedb_server import free_port
 from servers.openai_server import serve_threaded
 
 ADDRESS = "postgresql://postgres@127.0.0.1:5432/postgres"
-MANY = 30
+MANY, PUZZLES = 30, 20
 TESTS = Path(__file__).parents[1]
 
 
@@ -89,9 +91,45 @@ def workers_of(parent: int) -> list[int]:
     found = []
     for pid in below(parent):
         with contextlib.suppress(OSError):
-            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::share_small"):
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::share"):
                 found.append(pid)
     return found
+
+
+@dataclass
+class Slow:
+    """Plays Game of 24, and counts what it is asked. ``enough`` is set at the call number ``at``."""
+
+    at: int
+    seconds: float = 0.1
+    policy: Game24LM = field(default_factory=lambda: Game24LM(3))
+    asked: Counter[str] = field(default_factory=Counter)
+    enough: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, request: dict[str, Any]) -> str:
+        prompt = str(request["messages"][-1]["content"])
+        self.asked[f"{request.get('seed')} {prompt}"] += 1
+        if self.asked.total() >= self.at:
+            self.enough.set()
+        time.sleep(self.seconds)
+        return self.policy.reply(prompt, request.get("seed") or 0)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """20 puzzles and two techniques, one of which cannot work on them."""
+    lines = [f"{n},{a} {b} {c} {d}" for n, (a, b, c, d) in enumerate(islice(combinations(range(1, 10), 4), PUZZLES))]
+    (tmp_path / "24.csv").write_text("\n".join(["Rank,Puzzles", *lines]) + "\n")
+    found = tmp_path / "suite.toml"
+    found.write_text(f'benches = ["game24 data={tmp_path / "24.csv"} first=0 last={PUZZLES - 1}"]\n'
+                     f'techniques = ["cot", "exact"]\nseed = 3\ncases_at_once = {AT_ONCE}\n')  # fmt: skip
+    return found
+
+
+def command(suite: Path, store: str, base_url: str, executor: str = "ray") -> list[str]:
+    start = [sys.executable, "-c", "from decisor.cli import main; main()", "eval", str(suite), "--store", store]
+    many = ["--workers", "2"] if executor == "ray" else []
+    return [*start, "--lm", f"m@{base_url}", "--executor", executor, *many]
 
 
 @pytest.mark.slow
@@ -123,6 +161,66 @@ def test_a_worker_that_is_lost_is_replaced_and_each_case_is_finished_once(url: s
     again = sum(count - 1 for count in asked.values())
     assert again <= AT_ONCE, "only what was in flight at the kill is paid twice"
     store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="needs decisor[ray]")
+def test_the_command_survives_the_loss_of_a_worker_and_prints_the_table_of_one_machine(
+    url: str, cluster: Cluster, suite: Path
+) -> None:
+    reply, alone = Slow(at=PUZZLES), Slow(at=1, seconds=0.0)
+    with serve_threaded(reply) as base_url:
+        with subprocess.Popen(command(suite, url, base_url), env=cluster.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as run:  # fmt: skip
+            assert reply.enough.wait(120)
+            (killed, *_) = workers_of(cluster.pid)
+            os.kill(killed, signal.SIGKILL)
+            out, error = run.communicate(timeout=120)
+        assert run.returncode == 0, error
+        once = reply.asked.total()
+        again = subprocess.run(command(suite, url, base_url), env=cluster.environment, capture_output=True, text=True)
+        assert (again.returncode, again.stdout) == (0, out) and reply.asked.total() == once, "nothing is left to do"
+    with serve_threaded(alone) as base_url:
+        here = command(suite, str(suite.with_name("run.db")), base_url, "local")
+        told = subprocess.run(here, env=cluster.environment, capture_output=True, text=True)
+    assert out == told.stdout, "the same to the byte as on one machine"
+    assert f"{PUZZLES} of {PUZZLES} cases" in error and error.count("exact on game24 first=0") == 1
+    assert once - alone.asked.total() <= AT_ONCE, "only what was in flight at the kill is paid twice"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="needs decisor[ray]")
+def test_ctrl_c_ends_the_workers_and_the_same_command_goes_on(url: str, cluster: Cluster, suite: Path) -> None:
+    reply = Slow(at=PUZZLES)
+    with serve_threaded(reply) as base_url:
+        with subprocess.Popen(command(suite, url, base_url), env=cluster.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as run:  # fmt: skip
+            assert reply.enough.wait(120)
+            run.send_signal(signal.SIGINT)
+            _, error = run.communicate(timeout=60)
+        assert run.returncode == 130, error
+        assert "stopping" in error and "the same command goes on from here" in error
+        ended = time.monotonic() + 10
+        while workers_of(cluster.pid) and time.monotonic() < ended:
+            time.sleep(0.1)
+        assert workers_of(cluster.pid) == [], "no worker outlives the command"
+        asked = reply.asked.total()
+        assert asked < 2 * PUZZLES
+        on = subprocess.run(command(suite, url, base_url), env=cluster.environment, capture_output=True, text=True)
+    assert on.returncode == 0 and f"{PUZZLES} of {PUZZLES} cases" in on.stderr
+    assert sum(count - 1 for count in reply.asked.values()) <= 2 * AT_ONCE, "only what was in flight is paid twice"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "ray://localhost:{port}"])
+def test_a_cluster_that_is_not_there_is_told_at_once(address: str) -> None:
+    address = address.format(port=free_port())
+    with pytest.raises(SetupError, match=f"No Ray cluster answers at {address}"):
+        reach(address)
+
+
+@pytest.mark.parametrize("address", ["", "auto", "local"])
+def test_where_ray_is_to_look_itself_nothing_is_tried(address: str) -> None:
+    reach(address)
 
 
 def test_a_store_in_a_file_is_no_store_for_many_machines(url: str) -> None:

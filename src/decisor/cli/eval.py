@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,6 +67,8 @@ def command(
     if executor not in ("local", "ray"):
         raise SetupError(f"--executor is local or ray, not {executor!r}.")
     made = suite_of(wanted, os.environ)
+    if executor == "ray" and "://" not in wanted.store:
+        raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
     opened = open_store(wanted.store)
     try:
         if again:
@@ -124,13 +126,17 @@ def on_ray(store: Store, wanted: Wanted, workers: int | None) -> int:
 
     def asked(number: int, frame: object) -> None:
         codes[0] = 128 + number
+        if not stop.asked.is_set():
+            print("decisor: stopping; the workers end, and what they have bought is kept", file=sys.stderr)
         stop.ask()
 
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, asked)
-    with bar() as hear:
+    with redirect_stdout(sys.stderr), bar() as hear:  # Ray prints what it has to say of its workers
         tally = evaluate_on_ray(wanted, store, workers, stop, hear)
     print(f"decisor: {tally.done} of {tally.total} cases. Store: {store.db.name}", file=sys.stderr)
+    if tally.done < tally.total or codes[0]:
+        print("decisor: the same command goes on from here", file=sys.stderr)
     return codes[0]
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from decisor.errors import SetupError
@@ -22,6 +25,7 @@ ENVIRONMENT = ("DECISOR_", "OPENAI_", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY",
 LOOK_SECONDS = 1.0
 HEAR_SECONDS = 5.0
 RESTARTS = 20
+REACH_SECONDS = 5.0
 
 
 def share(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
@@ -56,7 +60,9 @@ def evaluate_on_ray(
         import ray
     except ImportError as error:
         raise SetupError('--executor ray needs Ray: pip install "decisor[ray]"') from error
-    if not ray.is_initialized():
+    ours = not ray.is_initialized()
+    if ours:
+        reach(os.environ.get("RAY_ADDRESS") or latest_cluster())
         try:
             ray.init(log_to_driver=False)
         except (ConnectionError, OSError, ValueError) as error:
@@ -65,7 +71,31 @@ def evaluate_on_ray(
     # A worker that is lost is started anew by us, not by Ray, so that --grace and a stop hold.
     remote: Any = ray.remote(max_retries=0, num_cpus=1, max_calls=1)(run)
     many = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-    return _watch(ray, lambda: remote.remote(wanted, environment), store, many, stop or Stop(), hear)
+    try:
+        return _watch(ray, lambda: remote.remote(wanted, environment), store, many, stop or Stop(), hear)
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def latest_cluster() -> str:
+    """The cluster that was last started on this machine, which Ray joins where no address is named; '' for none."""
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
+    with suppress(OSError):
+        return (Path(folder) / "ray" / "ray_current_cluster").read_text().strip()
+    return ""
+
+
+def reach(address: str) -> None:
+    """Raises SetupError where nothing listens at HOST:PORT or ray://HOST:PORT: Ray itself would try for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not (colon and port.isdecimal()):
+        return  # none, auto, local: for Ray to find
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise SetupError(f"No Ray cluster answers at {address}: {error}. Name another as RAY_ADDRESS; with "
+                         "RAY_ADDRESS=local Ray is started on this machine.") from error  # fmt: skip
 
 
 def _watch(
