@@ -1,6 +1,6 @@
 """Model calls a second in one process, beside other libraries in the same run, each in an environment of its own.
 
-    python benchmarks/throughput.py --cache FOLDER [--peers openai,langgraph,pydantic-ai,smolagents]
+    python benchmarks/throughput.py --cache FOLDER [--peers openai,agno,langgraph,pydantic-ai,smolagents]
                                     [--rounds 3] [--cases 600] [--peer-cases 200] [--memory-cases 10000] [--json]
 
 200 cases at once of a technique of 8 calls, against a local server that answers after 100 ms: ideal is 2,000 calls a
@@ -32,6 +32,7 @@ HERE = Path(__file__).parent
 LATENCY, CALLS, AT_ONCE = 0.1, 8, 200
 PEERS = {
     "openai": ["openai"],
+    "agno": ["agno", "openai"],
     "langgraph": ["langgraph", "langchain-openai"],
     "pydantic-ai": ["pydantic-ai-slim[openai]"],
     "smolagents": ["smolagents[openai]"],

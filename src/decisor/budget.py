@@ -57,9 +57,10 @@ class Budget:
 
     def reserve(self, want: Usage, final: bool = False) -> None:
         """Hold ``want``; raises BudgetExceeded, holding nothing, where a limit would be passed."""
-        for budget in self.chain():
+        chain = tuple(self.chain())
+        for budget in chain:
             budget._check(want, final)
-        for budget in self.chain():
+        for budget in chain:
             budget.held_calls += want.calls
             budget.held_tokens += want.tokens
             budget.held_actions += want.actions

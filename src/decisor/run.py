@@ -22,6 +22,7 @@ UNFINISHED = {
     "refusal": ("That is no answer: the question is about the data you were given.", "refusal"),
 }
 """Ways to stop that make a reply no answer: what is said to it, once, and the reason that is counted."""
+CALL, ACTION = Usage(calls=1), Usage(actions=1)
 GAP = "\n[... left out, because the conversation is too long ...]\n"
 SHORTEST_CUT = 400
 
@@ -90,9 +91,9 @@ class Run:
 
     async def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Completion:
         """``since`` in the trace: the last event before the call began, so what it may have waited for."""
-        want = Usage(calls=1, completion_tokens=sampling.max_tokens or 0)
+        want = Usage(calls=1, completion_tokens=sampling.max_tokens) if sampling.max_tokens else CALL
         self.budget.reserve(want, final)
-        used = Usage(calls=1)
+        used = CALL
         since, began = len(self.trace.events), time.monotonic()
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
@@ -113,8 +114,7 @@ class Run:
 
     async def act(self, action: Action) -> Observation:
         """Do it. A refused or failed query is an observation, not an exception."""
-        want = Usage(actions=1)
-        self.budget.reserve(want)
+        self.budget.reserve(ACTION)
         at = self.trace.add("action", self.span_id, tool=action.tool, input=action.input)
         began = time.monotonic()
         try:
@@ -125,7 +125,7 @@ class Run:
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
-            self.budget.charge(want, want)
+            self.budget.charge(ACTION, ACTION)
         self.trace.add("observation", self.span_id, action=at, seconds=round(time.monotonic() - began, 6),
                        observation=observation)  # fmt: skip
         return observation

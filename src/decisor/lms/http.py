@@ -193,7 +193,7 @@ def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Com
         Again: it is none, it is empty, or it holds a passing error.
         LMError: it holds an error that will not pass.
     """
-    if not isinstance(reply, Mapping):
+    if not isinstance(reply, dict):
         raise Again(f"{where} sent JSON that is no chat completion.")
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
@@ -202,7 +202,7 @@ def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Com
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
         raise Again(f"{where} sent a completion without choices.")
     usage = reply.get("usage")
-    counts = usage if isinstance(usage, Mapping) else {}
+    counts = usage if isinstance(usage, dict) else {}
     prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])
     try:
         read = [parse_choice(choice, where) for choice in choices]
@@ -222,8 +222,8 @@ def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Com
 
 def parse_choice(choice: Any, where: str) -> tuple[str, str]:
     """The text of one choice and why it stopped; raises Again where it has no text and no reason for that."""
-    message = choice.get("message") if isinstance(choice, Mapping) else None
-    if not isinstance(message, Mapping):
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
         raise Again(f"{where} sent a choice without a message.")
     finish = choice.get("finish_reason")
     content, refusal = message.get("content"), message.get("refusal")

@@ -45,7 +45,7 @@ def parse_raw(reply: Any, messages: Sequence[Message], where: str) -> Completion
         if error:
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
         raise Again(f"{where} sent a completion without choices.")
-    if not all(isinstance(choice, Mapping) and isinstance(choice.get("text"), str) for choice in choices):
+    if not all(isinstance(choice, dict) and isinstance(choice.get("text"), str) for choice in choices):
         raise Again(f"{where} sent a completion without text.")
     texts = tuple(tidy(choice["text"]) for choice in choices)
     counts = reply.get("usage")
@@ -63,7 +63,9 @@ def parse_raw(reply: Any, messages: Sequence[Message], where: str) -> Completion
 
 def logprobs_of(choices: Sequence[Any]) -> tuple[tuple[Token, ...], ...]:
     """The tokens of each choice, or none at all where one lacks them."""
-    read = [tokens_in(choice.get("logprobs") if isinstance(choice, Mapping) else None) for choice in choices]
+    if not any(choice.get("logprobs") for choice in choices if isinstance(choice, dict)):
+        return ()
+    read = [tokens_in(choice.get("logprobs") if isinstance(choice, dict) else None) for choice in choices]
     return tuple(read) if any(read) else ()
 
 

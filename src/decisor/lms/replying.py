@@ -8,7 +8,7 @@ from typing import Any
 
 def tidy(text: str) -> str:
     """``text`` without lone surrogates, which no UTF-8 file takes."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def cut(text: str, stops: Iterable[str]) -> str:

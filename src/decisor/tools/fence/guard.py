@@ -22,6 +22,9 @@ UNSAFE_NAME = re.compile(
 )
 
 
+BRACKET = re.compile(r"[(){}\[\]]")
+
+
 def refuse(reason: str) -> ToolError:
     return ToolError(f"Refused: {reason}", refused=True)
 
@@ -47,13 +50,13 @@ class Guard:
 
     def query(self, text: str) -> str:
         tree = self._parse(text)
-        if not isinstance(tree, _exp().Query | _exp().Values | _exp().Pivot):
+        if not isinstance(tree, _kinds().queries):
             raise refuse(
                 f"{type(tree).__name__.upper()} is not a query. Only reading is possible (SELECT, WITH, VALUES)."
             )
         for node in tree.walk():
             self._node(node)
-        return str(tree.sql(dialect=self.dialect, comments=False, copy=False))
+        return str(tree.sql(dialect=_dialect(self.dialect), comments=False, copy=False))
 
     def _parse(self, text: str) -> Any:
         import sqlglot
@@ -62,32 +65,31 @@ class Guard:
         try:
             if self.dialect == "mysql" and re.match(r"\s*VALUES\b", text, re.I):
                 return _values(text)
-            trees = [tree for tree in sqlglot.parse(text, dialect=self.dialect, error_level=ErrorLevel.RAISE) if tree]
+            found = sqlglot.parse(text, dialect=_dialect(self.dialect), error_level=ErrorLevel.RAISE)
         except SqlglotError as error:
             raise refuse(f"this does not parse as {self.dialect} SQL: {_plain(error)}") from error
-        trees = [tree for tree in trees if not isinstance(tree, _exp().Semicolon)]
+        trees = [tree for tree in found if tree and not isinstance(tree, _kinds().semicolon)]
         if len(trees) != 1:
             raise refuse(f"one statement at a time, please; this holds {len(trees)}.")
         return trees[0]
 
     def _node(self, node: Any) -> None:
-        exp = _exp()
-        kind = type(node).__name__
-        if isinstance(node, exp.Table):
+        kinds, kind = _kinds(), type(node).__name__
+        if isinstance(node, kinds.table):
             self._table(node)
-        elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        elif isinstance(node, kinds.anonymous):
             name = node.this if isinstance(node.this, str) else node.name
             self._function(str(name), node)
-        elif isinstance(node, exp.Func):
+        elif isinstance(node, kinds.function):
             if kind in FUNCTION_CLASSES_REFUSED:
                 raise refuse(f"the function {node.sql_name()} is not allowed.")
-            if isinstance(node, exp.Format):
+            if isinstance(node, kinds.format):
                 within_width(node.this)
-        elif not (isinstance(node, exp.Binary | exp.Unary) or kind in NODES):
+        elif not (isinstance(node, kinds.operator) or kind in NODES):
             raise refuse(f"{kind} is not allowed in a query.")
         if (node.args.get("into") and kind != "Pivot") or node.args.get("locks") or node.args.get("hint"):
             raise refuse("INTO, locks and hints are not allowed in a query.")
-        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        if isinstance(node, kinds.dot) and isinstance(node.expression, kinds.function):
             schema = node.this.sql().strip('"`').lower()
             if schema not in ("pg_catalog", "main", "public") and not self.dialect == "duckdb":
                 raise refuse(f"functions of {schema} are not allowed.")
@@ -100,10 +102,10 @@ class Guard:
             raise refuse(f"the function {name} is not on the list of allowed functions.")
 
     def _table(self, node: Any) -> None:
-        exp = _exp()
-        if isinstance(node.this, exp.Func):
+        kinds = _kinds()
+        if isinstance(node.this, kinds.function):
             return  # its node is visited by itself
-        if not isinstance(node.this, exp.Identifier):
+        if not isinstance(node.this, kinds.identifier):
             raise refuse("a table is named by an identifier, not by a text or an expression.")
         name, schema, catalog = node.name.lower(), node.db.lower(), node.catalog.lower()
         if UNSAFE_NAME.search(node.name) and self.dialect == "duckdb":
@@ -171,8 +173,8 @@ def within_size(statement: str) -> None:
     if odd := re.search("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\x85\\u2028\\u2029]", statement):
         raise refuse(f"the statement holds the character U+{ord(odd[0]):04X}.")
     depth = deepest = 0
-    for char in statement:
-        depth += (char in "([{") - (char in ")]}")
+    for char in BRACKET.findall(statement):
+        depth += 1 if char in "([{" else -1
         deepest = max(deepest, depth)
     operators = sum(map(statement.count, "+-*/%|&")) + len(
         re.findall(r"(?i)\b(and|or|not|union|case|except)\b", statement)
@@ -186,7 +188,31 @@ def _plain(error: Exception) -> str:
     return " ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())[:300]
 
 
-def _exp() -> Any:
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Classes of the parse tree, for isinstance: they are looked up once, for every node of every statement."""
+
+    queries: Any
+    semicolon: Any
+    table: Any
+    anonymous: Any
+    function: Any
+    format: Any
+    operator: Any
+    dot: Any
+    identifier: Any
+
+
+@cache
+def _kinds() -> Kinds:
     from sqlglot import exp
 
-    return exp
+    return Kinds((exp.Query, exp.Values, exp.Pivot), exp.Semicolon, exp.Table, (exp.Anonymous, exp.AnonymousAggFunc),
+                 exp.Func, exp.Format, (exp.Binary, exp.Unary), exp.Dot, exp.Identifier)  # fmt: skip
+
+
+@cache
+def _dialect(name: str) -> Any:
+    from sqlglot.dialects.dialect import Dialect
+
+    return Dialect.get_or_raise(name)

@@ -14,7 +14,7 @@ from typing import Any
 from decisor.errors import SetupError, ToolError
 from decisor.tools.fence.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.fence.engine import Caps
-from decisor.tools.fence.wire import caps_to, pack, table_of
+from decisor.tools.fence.wire import caps_to, pack, request, table_of
 from decisor.types import Table, Value
 
 START_SECONDS = 60.0
@@ -71,15 +71,7 @@ class Worker:
     async def _ask(
         self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool
     ) -> dict[str, Any]:
-        frame = pack(
-            {
-                "op": op,
-                "statement": statement,
-                "parameters": dict(parameters),
-                "caps": caps_to(caps),
-                "trusted": trusted,
-            }
-        )
+        frame = request(op, statement, dict(parameters), caps, trusted)
         while True:
             child, seconds = self.child, caps.seconds
             if child is None or child.ended:

@@ -1,0 +1,35 @@
+"""agno: one Agent with one tool on an OpenAI-like model, run for each case."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from agno.agent import Agent
+from agno.models.openai.like import OpenAILike
+
+from peers.measuring import Asked, asked, in_waves, read_only, report
+
+
+async def main(args: Asked) -> None:
+    run = read_only(args.database) if args.database else lambda text: "noted"
+
+    async def sql(text: str) -> str:
+        """Query the database."""
+        return run(text)
+
+    model = OpenAILike(id="m", base_url=args.base_url, api_key="none", timeout=600)
+    agent = Agent(model=model, tools=[sql], system_message="You find the cheapest good. " * 20, telemetry=False)
+
+    async def one(_: int) -> int:
+        result = await agent.arun("Which good is the cheapest?")
+        return sum(message.role == "assistant" for message in result.messages or [])
+
+    await in_waves(one, 2, 2)
+    began, cpu = time.perf_counter(), time.process_time()
+    calls = await in_waves(one, args.cases, args.at_once)
+    report(sum(calls), began, cpu)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(asked()))
