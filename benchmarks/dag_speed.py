@@ -1,12 +1,13 @@
 """What the schedule of a reasoning DAG is worth: wall time beside its critical path and beside one node at a time.
 
-python benchmarks/dag_speed.py [DATA] [QUESTIONS]
+python benchmarks/dag_speed.py [DATA] [QUESTIONS] [SET...]
 
-A local endpoint answers each call after 100 ms. The critical path is the time of the calls that must wait for each
-other: plan, the longest chain of nodes, answer; as measured, and at 100 ms a call. Bar: wall time of a plan at most
-1.1 x the measured one. Sequential is the same technique
-with one node at a time. The ceiling of any schedule is nodes / levels. LLMCompiler publishes 2.15 x on ParallelQA with
-gpt-4 (Kim et al., ICML 2024, table 2), against ReAct, not against its own plan run in sequence.
+A local endpoint answers each call after 100 ms. The critical path is the time of the calls and queries that must wait
+for each other: plan, the longest chain of nodes, answer; as measured, and at 100 ms a call and nothing for a query.
+Bar: wall time of a plan at most 1.1 x the measured one. Sequential is the same technique with one node at a time. The
+plans of "mixed" ask an index, a property graph and a database for real; the others search in memory. The ceiling of
+any schedule is nodes / levels. LLMCompiler publishes 2.15 x on ParallelQA with gpt-4 (Kim et al., ICML 2024, table
+2), against ReAct, not against its own plan run in sequence.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +30,9 @@ from decisor.replies.plans import PlanGraph
 from decisor.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Question
+from decisor.types import Question, Tool
 from gold_plans import GoldPlan, musique, parallelqa, strategyqa, twowiki
+from mixed_plans import QUERIES, mixed, sources
 from servers.openai_server import completion, serve_app
 from techniques.documents import Passages, role_of
 
@@ -68,6 +71,8 @@ def application(plans: dict[str, str]) -> web.Application:
             text = plans[prompt.rpartition("# Question\n")[2].strip()]
         elif role == "critic":
             text = "yes" if "\n(none)\n" in prompt else "no"
+        elif role == "query writer":
+            text = f"Query: {QUERIES['cypher' if '### Tool: cypher' in prompt else 'sql']}"
         else:
             text = said[role]
         await asyncio.sleep(max(0.0, began + LATENCY - asyncio.get_running_loop().time()))
@@ -78,9 +83,9 @@ def application(plans: dict[str, str]) -> web.Application:
     return app
 
 
-async def ask(gold: GoldPlan, url: str, schedule: ReasoningDAG) -> tuple[float, Run]:
+async def ask(gold: GoldPlan, url: str, schedule: ReasoningDAG, tools: Sequence[Tool]) -> tuple[float, Run]:
     lm = OpenAICompatible("m", f"{url}/v1")
-    run = Run(lm, Toolbox([Passages(ANY)]))
+    run = Run(lm, Toolbox(tools))
     began = time.monotonic()
     await schedule(Question(gold.question), run)
     seconds = time.monotonic() - began
@@ -89,8 +94,8 @@ async def ask(gold: GoldPlan, url: str, schedule: ReasoningDAG) -> tuple[float, 
 
 
 def chain(run: Run) -> tuple[float, float]:
-    """The longest path, in seconds as measured and at the server's latency: a node's calls follow each other, and come
-    after those of the nodes it needs."""
+    """The longest path, in seconds as measured and at the server's latency: a node's calls and queries follow each
+    other, and come after those of the nodes it needs."""
     calls, needs = calls_of(run)
     best = []
     for way in (0, 1):
@@ -103,7 +108,7 @@ def chain(run: Run) -> tuple[float, float]:
 
 
 def calls_of(run: Run) -> tuple[dict[str, tuple[float, float]], dict[str, Sequence[str]]]:
-    """Seconds of each node's calls ('' for those of none), and what each node needs."""
+    """Seconds of each node's calls and queries ('' for those of none), and what each node needs."""
     node: dict[int, str] = {}
     needs: dict[str, Sequence[str]] = {}
     calls: dict[str, tuple[float, float]] = {}
@@ -116,14 +121,18 @@ def calls_of(run: Run) -> tuple[dict[str, tuple[float, float]], dict[str, Sequen
             name = node.get(event.parent, "")
             measured, ideal = calls.get(name, (0.0, 0.0))
             calls[name] = measured + event.data["usage"].seconds, ideal + LATENCY
+        elif event.kind == "observation":
+            name = node.get(event.parent, "")
+            measured, ideal = calls.get(name, (0.0, 0.0))
+            calls[name] = measured + event.data["seconds"], ideal
     return calls, needs
 
 
-async def timed(gold: GoldPlan, url: str) -> Timed:
+async def timed(gold: GoldPlan, url: str, tools: Sequence[Tool]) -> Timed:
     most = ReasoningDAG(max_nodes=30)
-    ready, run = await ask(gold, url, most)
-    levels, _ = await ask(gold, url, ReasoningDAG(max_nodes=30, schedule="levels"))
-    alone, _ = await ask(gold, url, ReasoningDAG(max_nodes=30, at_once=1))
+    ready, run = await ask(gold, url, most, tools)
+    levels, _ = await ask(gold, url, ReasoningDAG(max_nodes=30, schedule="levels"), tools)
+    alone, _ = await ask(gold, url, ReasoningDAG(max_nodes=30, at_once=1), tools)
     return Timed(ready, levels, alone, *chain(run))
 
 
@@ -131,18 +140,22 @@ def shape(graphs: Sequence[PlanGraph]) -> tuple[float, float]:
     return statistics.fmean(len(g.parts) for g in graphs), statistics.fmean(len(g.levels) for g in graphs)
 
 
-async def main(data: Path, count: int) -> int:
-    sets = {"ParallelQA": parallelqa, "MuSiQue": musique, "StrategyQA": strategyqa, "2Wiki": twowiki}
+async def main(data: Path, count: int, names: Sequence[str]) -> int:
+    sets = {"ParallelQA": parallelqa, "MuSiQue": musique, "StrategyQA": strategyqa, "2Wiki": twowiki, "mixed": mixed}
     print(f"{'':12}{'plans':>6}{'nodes':>7}{'levels':>7}{'ceiling':>8} | {'timed':>6}{'wall/critical':>16}"
           f"{'at 100 ms':>10}{'levels/ready':>13}{'alone/ready':>12}")  # fmt: skip
     worst = 0.0
-    for name, load in sets.items():
+    for name, load in [(name, load) for name, load in sets.items() if not names or name in names]:
         every = load(data)
         nodes, levels = shape([gold.graph() for gold in every])
         some = every[:: max(1, len(every) // count)][:count]
-        async with serve_app(application({gold.question: gold.reply for gold in every})) as url:
-            await ask(some[0], url, ReasoningDAG(max_nodes=30))
-            times = [await timed(gold, url) for gold in some]
+        async with (
+            serve_app(application({gold.question: gold.reply for gold in every})) as url,
+            AsyncExitStack() as stack,
+        ):
+            tools = await stack.enter_async_context(sources()) if load is mixed else [Passages(ANY)]
+            await ask(some[0], url, ReasoningDAG(max_nodes=30), tools)
+            times = [await timed(gold, url, tools) for gold in some]
         ratios = sorted(t.ready / t.critical for t in times)
         median = statistics.median(ratios)
         worst = max(worst, median)
@@ -158,4 +171,4 @@ async def main(data: Path, count: int) -> int:
 if __name__ == "__main__":
     given = sys.argv[1:]
     home = Path(given[0]) if given else HOME
-    sys.exit(asyncio.run(main(home, int(given[1]) if len(given) > 1 else 20)))
+    sys.exit(asyncio.run(main(home, int(given[1]) if len(given) > 1 else 20, given[2:])))

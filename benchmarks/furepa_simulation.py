@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -54,6 +55,17 @@ class Loaded:
     training: Sequence[Example]
     asked: Sequence[Example]
     answers: Mapping[str, str]
+
+
+class Found(NamedTuple):
+    """Of one question: the share of seeds it was right in, and the calls and searches of one."""
+
+    right: float = 0.0
+    calls: float = 0.0
+    searches: float = 0.0
+
+    def plus(self, other: Found, seeds: int) -> Found:
+        return Found(*(mine + more / seeds for mine, more in zip(self, other, strict=True)))
 
 
 def main() -> None:
@@ -103,14 +115,14 @@ def techniques(scorer: str, calls: int) -> dict[str, Technique]:
 
 async def compare(
     loaded: Loaded, scorer: str, calls: int, anchored: float, seeds: Sequence[int]
-) -> dict[str, list[tuple[float, float]]]:
-    """For each technique and question: the share of seeds it is right in, and its mean calls."""
+) -> dict[str, list[Found]]:
+    """For each technique and question: the share of seeds it is right in, its mean calls and searches."""
     box = Toolbox([PassagesTool(loaded.index)])
     wrong = [hop.answer for one in loaded.training for hop in one.hops if hop.answer]
     by_question = {one.question: one for one in loaded.asked}
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[Found]] = {}
     for name, technique in techniques(scorer, calls).items():
-        sums = [(0.0, 0.0)] * len(loaded.asked)
+        sums = [Found()] * len(loaded.asked)
         for seed in seeds:
             reasoner = Reasoner(by_question, loaded.answers, loaded.passages, wrong, anchored=anchored, seed=seed)
             async with serve(reasoner) as url:
@@ -118,35 +130,38 @@ async def compare(
 
                 rows_ = await each(partial(ask, technique, lm, box, calls, loaded), loaded.asked, 8)
                 await lm.close()
-            sums = [(a + c / len(seeds), b + d / len(seeds)) for (a, b), (c, d) in zip(sums, rows_, strict=True)]
+            sums = [one.plus(more, len(seeds)) for one, more in zip(sums, rows_, strict=True)]
         found[name] = sums
     return found
 
 
 async def ask(
     technique: Technique, lm: OpenAICompatible, box: Toolbox, calls: int, loaded: Loaded, example: Example
-) -> tuple[float, float]:
-    """Right or not, and the calls it took."""
+) -> Found:
+    """Right or not, and the calls and searches it took."""
     run = Run(lm, box.fork(), Budget(Limits(calls=calls)))
     decision = await technique(Question(example.question), run)
-    return float(decision.answer == loaded.answers[example.question]), float(run.budget.spent.calls)
+    spent = run.budget.spent
+    return Found(float(decision.answer == loaded.answers[example.question]), spent.calls, spent.actions)
 
 
-def show(found: Mapping[str, Sequence[tuple[float, float]]]) -> None:
-    """Right, its interval, calls, and the paired difference of furepa to each."""
-    ours = [right for right, _ in found["furepa"]]
+def show(found: Mapping[str, Sequence[Found]]) -> None:
+    """Right, its interval, calls, searches, and the paired difference of furepa to each."""
+    ours = [one.right for one in found["furepa"]]
     for name, rows_ in found.items():
-        right = [one for one, _ in rows_]
+        right = [one.right for one in rows_]
         share = sum(right) / len(right)
         interval = wilson(round(sum(right)), len(right))
-        calls = sum(calls for _, calls in rows_) / len(rows_)
+        calls, searches = (
+            sum(number) / len(rows_) for number in zip(*((r.calls, r.searches) for r in rows_), strict=True)
+        )
         gain = bootstrap([a - b for a, b in zip(ours, right, strict=True)])
         told = "" if name == "furepa" else (
             f"  furepa is better by {100 * (sum(ours) - sum(right)) / len(right):+5.1f} "
             f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
         )  # fmt: skip
         print(f"  {name:18} {100 * share:5.1f} % ({100 * interval.low:.1f} to {100 * interval.high:.1f}), "
-              f"{calls:.1f} calls{told}")  # fmt: skip
+              f"{calls:.1f} calls, {searches:.1f} searches{told}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -33,5 +33,5 @@ def test_every_setting_that_is_listed_can_be_given_as_text(capsys: pytest.Captur
     assert not [setting for _, setting in told if setting in ("check", "judge", "experts")], "these are for Python"
     for row in rows:
         for setting in row["settings"]:
-            given = "m@http://127.0.0.1:9/v1" if setting["type"] == "LM" else str(setting["default"])
+            given = "m@http://127.0.0.1:9/v1" if setting["type"] == "MODEL[@URL]" else str(setting["default"])
             technique_of(row["name"], {setting["name"]: given})

@@ -21,7 +21,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], as_json: bool, flag: str) -> N
         print(json.dumps(rows, default=str))
         return
     for row in rows:
-        settings = "  ".join(f"{setting['name']}={setting['default']}" for setting in row["settings"])
+        settings = "  ".join(f"{setting['name']}={in_words(setting['default'])}" for setting in row["settings"])
         print(f"{row['name']:<12} {row['about']}")
         if settings:
             print(f"{'':<12} {flag} {settings}")
@@ -43,10 +43,15 @@ def row_of(name: str, kind: type) -> dict[str, Any]:
     hints = get_type_hints(kind)
     told = [f for f in fields(kind) if f.repr and f.name != "name" and sayable(hints[f.name])]
     settings = [{"name": f.name, "default": shown(f), "type": str(f.type)} for f in told]
-    settings += [{"name": f"{part}_lm", "default": None, "type": "LM"} for part in parts_of(kind)]
+    settings += [{"name": f"{part}_lm", "default": None, "type": "MODEL[@URL]"} for part in parts_of(kind)]
     return {"name": name, "about": about, "settings": settings}
 
 
 def shown(setting: Field[Any]) -> Any:
     """The default; '...' where there is none."""
     return "..." if setting.default is MISSING else setting.default
+
+
+def in_words(default: Any) -> str:
+    """As ``-o`` takes it."""
+    return {True: "yes", False: "no"}[default] if isinstance(default, bool) else str(default)

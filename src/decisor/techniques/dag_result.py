@@ -40,7 +40,8 @@ def conclusion(
     reasons += [reason_of(one) for one in answers]
     decision = Decision(name, evidence, plan=show_graph(plan), stopped=stopped)
     how, document = attribution_of(name, plan, answers)
-    reasons.append(WORDS[how].format(document=document))
+    if name:
+        reasons.append(WORDS[how].format(document=document))
     return replace(decision, reasons=tuple(reasons))
 
 

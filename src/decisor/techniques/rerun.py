@@ -91,7 +91,10 @@ async def rerun(
     if isinstance(how, ReasoningDAG):
         return await rerun_graph(past, edits, how, run)
     if past.nested or getattr(how, "at_once", 1) > 1:
-        raise SetupError(f"A run of {past.technique or how} cannot be gone on from: its steps are not in one line.")
+        raise SetupError(
+            f"A run of {past.technique or how} cannot be gone on from: its steps are not in one line: several "
+            "things were done at once."
+        )
     return await rerun_steps(past, edits, how, run)
 
 
@@ -114,7 +117,7 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
         went[id] = "edited" if edit else "again" if changed or id not in old else "reused"
         if edit and edit.answer is not None:
             asked = old[id].asked if id in old else part.query
-            return kept(part, Answered(id, asked, edit.answer, attribution="given"), later)
+            return kept(part, Answered(id, asked, edit.answer, attribution="given"), later, reused=False)
         if went[id] == "reused":
             return kept(part, old[id], later)
         if not any(done[parent].missing for parent in part.parents):
@@ -131,10 +134,10 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
     return Rerun(past.decision, decision, tuple(rows))
 
 
-def kept(part: Part, answer: Answered, run: Run) -> Answered:
-    """An answer that is taken as it is, in a span like any other."""
+def kept(part: Part, answer: Answered, run: Run, reused: bool = True) -> Answered:
+    """An answer that is taken as it is, in a span like any other. ``reused``: from the run before."""
     with run.span("node", node=part.id, ask=part.query, needs=part.parents, source=part.source) as sub:
-        return note(answer, sub, reused=True)
+        return note(answer, sub, reused)
 
 
 def same(one: Answered, other: Answered | None) -> bool:
@@ -258,4 +261,7 @@ def with_field(reply: str, name: str, value: str) -> str:
             return f"{reply[: label.end()]} {value}" + ("\n" + reply[end:] if end < len(reply) else "")
     if name == "thought":
         return f"Thought: {value}\n{reply}"
-    raise SetupError("The reply of this step has no labels (Action, Action input), so it cannot be changed by parts.")
+    raise SetupError(
+        "The reply of this step has no labels (Action, Action input), so it cannot be changed by parts. "
+        "Set its observation instead."
+    )
