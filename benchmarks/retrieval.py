@@ -4,8 +4,9 @@
     python benchmarks/retrieval.py speed [--passages 100000] [--alone]
 
 quality: Recall@2/5/10, all gold passages in the first 5 and 10, and MRR, in percent, on three multi-hop sets. The last
-column is the difference in Recall@5 to the first row, paired by question, with its 95 % interval. Vectors come from
-FOLDER where they are (SET.corpus.npy, SET.questions.npy: rows in the order of the files) and are made there where not.
+column is the difference in Recall@5 to the first row, paired by question, with its 95 % interval; below each table is
+said where we are below an engine by itself. Vectors come from FOLDER where they are (SET.corpus.npy, SET.questions.npy:
+rows in the order of the files) and are made there where not.
 speed: generated passages of 100 words; seconds to build, milliseconds a query, peak resident memory. ``--alone`` leaves
 the peers out. Needs bm25s and PyStemmer.
 """
@@ -127,38 +128,58 @@ def scores(ranked: Ranked, gold: Sequence[set[str]]) -> NDArray[np.float64]:
     return np.array(rows)
 
 
+def questions_of(data: Path, name: str) -> tuple[list[Passage], list[str], list[set[str]]]:
+    """Passages, questions, and for each question the ids of its gold passages."""
+    passages = list(read_passages(data / "multihop" / name / "corpus.jsonl.gz"))
+    with gzip.open(data / "multihop" / name / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
+        questions: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    return passages, [one["question"] for one in questions], [set(one["gold"]) for one in questions]
+
+
+def embedded(
+    folder: Path, name: str, passages: Sequence[Passage], asked: Sequence[str]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Vectors of passages and of questions, shape (how many, width) each."""
+    texts = [passage.whole for passage in passages]
+    return vectors_of(folder / f"{name}.corpus.npy", texts), vectors_of(folder / f"{name}.questions.npy", asked)
+
+
 def quality(data: Path, folder: Path) -> None:
     for name in SETS:
-        passages = list(read_passages(data / "multihop" / name / "corpus.jsonl.gz"))
-        with gzip.open(data / "multihop" / name / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
-            questions: list[dict[str, Any]] = [json.loads(line) for line in lines]
-        asked = [question["question"] for question in questions]
-        gold = [set(question["gold"]) for question in questions]
-        texts = [passage.whole for passage in passages]
-        known, wanted = (
-            vectors_of(folder / f"{name}.corpus.npy", texts),
-            vectors_of(folder / f"{name}.questions.npy", asked),
-        )
-        given = Given([*texts, *asked], np.concatenate([known, wanted]))
+        passages, asked, gold = questions_of(data, name)
+        known, wanted = embedded(folder, name, passages, asked)
+        given = Given([*(one.whole for one in passages), *asked], np.concatenate([known, wanted]))
         alone = tantivy_alone(passages)
-        rows: dict[str, Ranked] = {"bm25s alone": by_bm25s(passages, asked), "tantivy alone": [alone(q) for q in asked]}
-        rows["exact dense (numpy)"] = exact(passages, known, wanted)
+        engines: dict[str, Ranked] = {"bm25s": by_bm25s(passages, asked), "tantivy": [alone(text) for text in asked]}
+        engines["exact dense (numpy)"] = exact(passages, known, wanted)
         with tempfile.TemporaryDirectory() as place:
             build_index(passages, place, embedder=given)
             modes: tuple[Mode, ...] = ("bm25", "dense", "hybrid")
-            for mode in modes:
-                rows[f"decisor {mode}"] = ours(open_index(place, mode, given), asked)
-            ranks = replace(open_index(place, "hybrid", given), fusion="ranks")
-            rows["decisor hybrid, ranks"] = ours(ranks, asked)
-        print(f"\n{name}: {len(passages):,} passages, {len(questions):,} questions")
-        print(f"{'':23}" + "".join(f"{column:>8}" for column in NAMES) + "   R@5 - bm25s")
-        first = scores(rows["bm25s alone"], gold)
-        for label, ranked in rows.items():
-            these = scores(ranked, gold)
-            apart = 100 * (these[:, 1] - first[:, 1])
-            half = 1.96 * apart.std(ddof=1) / len(apart) ** 0.5
-            cells = "".join(f"{100 * value:8.1f}" for value in these.mean(axis=0))
-            print(f"{label:23}{cells}   {apart.mean():+.1f} ± {half:.1f}", flush=True)
+            rows: dict[str, Ranked] = {mode: ours(open_index(place, mode, given), asked) for mode in modes}
+            by_scores = replace(open_index(place, "hybrid", given), fusion="scores")
+            rows["hybrid, by scores"] = ours(by_scores, asked)
+        print(f"\n{name}: {len(passages):,} passages, {len(asked):,} questions")
+        table(
+            {label: scores(ranked, gold) for label, ranked in engines.items()},
+            {label: scores(ranked, gold) for label, ranked in rows.items()},
+        )
+
+
+def table(engines: dict[str, NDArray[np.float64]], rows: dict[str, NDArray[np.float64]]) -> None:
+    print(f"{'':26}" + "".join(f"{column:>8}" for column in NAMES) + "   R@5 - bm25s")
+    first = engines["bm25s"]
+    for label, these in ({f"{name} alone": one for name, one in engines.items()} | rows).items():
+        apart = 100 * (these[:, 1] - first[:, 1])
+        half = 1.96 * apart.std(ddof=1) / len(apart) ** 0.5
+        cells = "".join(f"{100 * value:8.1f}" for value in these.mean(axis=0))
+        mark = "" if label.endswith("alone") else "decisor "
+        print(f"{mark + label:26}{cells}   {apart.mean():+.1f} ± {half:.1f}", flush=True)
+    rivals = {"bm25": ("bm25s", "tantivy"), "dense": ("exact dense (numpy)",)}
+    for label, these in rows.items():
+        for rival in rivals.get(label, tuple(engines)):
+            apart = these.mean(axis=0) - engines[rival].mean(axis=0)
+            below = [f"{name} {100 * less:.2f}" for name, less in zip(NAMES, apart, strict=True) if less < -1e-9]
+            print(f"decisor {label} below {rival} alone: {', '.join(below) or 'nowhere'}")
 
 
 def generated(path: Path, count: int, words: int = 100, vocabulary: int = 200_000, seed: int = 7) -> None:

@@ -55,6 +55,24 @@ async def test_an_index_in_memory_ranks_like_the_one_on_disk(towns: Path) -> Non
     assert await index_of(TOWNS).find(query) == await open_index(towns).find(query)
 
 
+async def test_a_term_of_the_title_counts_three_times() -> None:
+    rows = [("plain", "Ports", "marble and other stones"), ("titled", "Marble", "ports and other stones")]
+    repeated = ("thrice", "Quarries", "marble marble marble stones")
+    passages = [Passage(id, text, title) for id, title, text in (*rows, repeated)]
+    found = await index_of(passages).find("marble")
+    assert [record.id for record in found] == ["titled", "thrice", "plain"]
+    once = await index_of(passages, title_times=1).find("marble")
+    assert [record.id for record in once] == ["thrice", "plain", "titled"]
+    assert once[1].score == once[2].score
+
+
+@pytest.mark.parametrize("text", ["", 'say "no" \\ \n\t\x00\x1f', "Łódź 東京 \u2028 😀"])
+def test_a_passage_is_stored_as_json_and_comes_back_whole(text: str) -> None:
+    passage = Passage(f"id{text}", text, f"t{text}", text, 7)
+    assert json.loads(passage.dump()) == [f"id{text}", text, f"t{text}", text, 7]
+    assert Passage.load(passage.dump()) == passage
+
+
 async def test_a_second_build_leaves_just_what_it_was_given(towns: Path) -> None:
     changed = (TOWNS[0], Passage("t2", "Kraków has a dragon.", "Kraków"), Passage("t5", "Łódź makes cloth.", "Łódź"))
     changes = build_index(changed, towns)

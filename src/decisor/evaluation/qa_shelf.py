@@ -22,7 +22,7 @@ from decisor.tools.corpus.building import build_index
 from decisor.tools.corpus.index import open_index
 from decisor.tools.corpus.minilm import MiniLM
 from decisor.tools.corpus.passage import Passage, read_passages
-from decisor.tools.corpus.store import is_index
+from decisor.tools.corpus.store import FORMAT, is_index
 from decisor.tools.passages import PassagesTool
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Decision, Environment, Tool
@@ -126,7 +126,7 @@ def indexed(name: str, source: Path, passages: Callable[[], Iterable[Passage]], 
     kind = "words" if mode == "bm25" else "vectors"
     place = cache_folder() / "corpora" / f"{name}-{kind}-{digest(str(source.resolve()))}"
     files = sorted(path for path in source.parent.iterdir() if path.is_file())
-    state = digest("\n".join(f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files))
+    state = digest("\n".join(f"{FORMAT} {path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files))
     noted = place.with_name(f"{place.name}.state")
     if not is_index(place) or not noted.is_file() or noted.read_text() != state:
         place.parent.mkdir(parents=True, exist_ok=True)

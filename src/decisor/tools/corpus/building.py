@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from decisor.errors import SetupError
 from decisor.tools.corpus.embedding import Embedder
 from decisor.tools.corpus.passage import Passage, stamp_of
 from decisor.tools.corpus.plain_files import Unreadable
@@ -91,9 +92,7 @@ def update(
     with locked(path):
         old = current(path)
         clean(path, old)
-        before = read_about(path / str(old)) if old else None
-        if before is not None and (fresh or not _alike(before, wanted)):
-            before = None
+        before = None if fresh or not old else _usable(path / str(old), wanted)
         folder = path / str(old + 1)
         (folder / "words").mkdir(parents=True)
         if before is not None:
@@ -118,8 +117,15 @@ def update(
         return changes
 
 
-def _alike(before: About, wanted: About) -> bool:
-    return (before.language, before.embedder, before.words) == (wanted.language, wanted.embedder, wanted.words)
+def _usable(folder: Path, wanted: About) -> About | None:
+    """What can be updated: not what is damaged, of an older format or made with other settings."""
+    try:
+        before = read_about(folder)
+        engine().Index.open(str(folder / "words"))
+    except (SetupError, ValueError, OSError):
+        return None
+    alike = (before.language, before.embedder, before.words) == (wanted.language, wanted.embedder, wanted.words)
+    return before if alike else None
 
 
 def _link(source: Path, target: Path) -> None:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-RANK_CONSTANT = 60
+RANK_CONSTANT, WORDS_SHARE = 2, 0.6
+"""Chosen by cross-validation on three multi-hop sets (benchmarks/retrieval_choice.py; LOG.md); 60 and 0.5 are usual."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -35,23 +36,27 @@ class Reranker(Protocol):
         ...
 
 
-def fused(rankings: Sequence[Sequence[T]], constant: int = RANK_CONSTANT) -> list[tuple[T, float]]:
-    """Reciprocal rank fusion: the sum of 1 / (constant + rank) over the rankings; equal ones in first order.
+def fused(
+    words: Sequence[T], meaning: Sequence[T], constant: float = RANK_CONSTANT, share: float = WORDS_SHARE
+) -> list[tuple[T, float]]:
+    """Reciprocal rank fusion: the sum of 1 / (constant + rank), ``share`` of it for the ranking by words and the rest
+    for that by meaning; equal ones in first order.
 
-    Cormack, Clarke and Buettcher, SIGIR 2009.
+    Cormack, Clarke and Buettcher, SIGIR 2009, where both count the same.
 
-    >>> [name for name, score in fused([["a", "b", "c"], ["b", "d"]])]
-    ['b', 'a', 'd', 'c']
+    >>> [name for name, score in fused(["a", "b", "c"], ["b", "d"])]
+    ['b', 'a', 'c', 'd']
     """
     scores: dict[T, float] = {}
-    for ranking in rankings:
+    for ranking, weight in ((words, share), (meaning, 1.0 - share)):
         for rank, name in enumerate(ranking, 1):
-            scores[name] = scores.get(name, 0.0) + 1.0 / (constant + rank)
+            scores[name] = scores.get(name, 0.0) + weight / (constant + rank)
     return sorted(scores.items(), key=lambda pair: -pair[1])
 
 
-def blended(words: Mapping[T, float], meaning: Mapping[T, float]) -> list[tuple[T, float]]:
-    """Half the score by words, half that by meaning, each as a share of its best; who has no words in common gets 0.
+def blended(words: Mapping[T, float], meaning: Mapping[T, float], share: float = 0.5) -> list[tuple[T, float]]:
+    """``share`` of the score by words and the rest of that by meaning, each as a part of its best; who has no words in
+    common gets 0.
 
     A convex combination of scores, as in Bruch, Gai and Ingber, TOIS 2023.
 
@@ -60,8 +65,8 @@ def blended(words: Mapping[T, float], meaning: Mapping[T, float]) -> list[tuple[
     """
     most_words, most_meaning = max(words.values(), default=0.0), max(meaning.values(), default=0.0)
     scores = {
-        name: (words.get(name, 0.0) / most_words if most_words > 0 else 0.0) / 2
-        + (near / most_meaning if most_meaning > 0 else 0.0) / 2
+        name: (words.get(name, 0.0) / most_words if most_words > 0 else 0.0) * share
+        + (near / most_meaning if most_meaning > 0 else 0.0) * (1.0 - share)
         for name, near in meaning.items()
     }
     return sorted(scores.items(), key=lambda pair: -pair[1])

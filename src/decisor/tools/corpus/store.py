@@ -20,7 +20,7 @@ from pathlib import Path
 
 from decisor.errors import SetupError
 
-FORMAT = 1
+FORMAT = 2
 OURS = ("lock", "embedded.part", "CURRENT.new")
 
 

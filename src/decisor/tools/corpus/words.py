@@ -1,7 +1,7 @@
-"""BM25 by tantivy: terms of the whole passage, and those of its title once more at 0.3.
+"""BM25 by tantivy, where a term of the title counts three times (BM25F of Robertson, Zaragoza and Taylor, CIKM 2004).
 
-A query is a set of analysed terms, never tantivy's query language, which fails on IN, AND and OR. The weight of the
-title was chosen on three multi-hop sets (LOG.md): it lifts Recall@5 by 1 to 3 points over one field.
+A query is a set of analysed terms, never tantivy's query language, which fails on IN, AND and OR. How often the title
+counts was chosen by cross-validation on three multi-hop sets (benchmarks/retrieval.py choose; LOG.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import tantivy
 
 INSTALL = "pip install 'decisor[documents]'"
-TITLE_WEIGHT = 0.3
+TITLE_TIMES = 3
 LONGEST_TERM, MOST_TERMS = 40, 200
 MORE = 6
 LANGUAGES = [
@@ -107,8 +107,6 @@ class Words:
             return []
         schema, should, query = self.index.schema, t.Occur.Should, t.Query
         wanted = [(should, query.term_query(schema, "words", term, "freq")) for term in terms]
-        for term in terms:
-            wanted.append((should, query.boost_query(query.term_query(schema, "titles", term, "freq"), TITLE_WEIGHT)))
         hits = self.searcher.search(query.boolean_query(wanted), limit + MORE, count=False).hits
         if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
             numbers = self.numbers([address for _, address in hits])
@@ -135,19 +133,20 @@ class Words:
 
 
 def schema() -> tantivy.Schema:
-    """Fields: words and titles (terms), number (of the passage), passage (as stored)."""
+    """Fields: words (terms), number (of the passage), passage (as stored)."""
     built = engine().SchemaBuilder()
     built.add_text_field("words", tokenizer_name="words", index_option="freq")
-    built.add_text_field("titles", tokenizer_name="words", index_option="freq")
     built.add_integer_field("number", indexed=True, fast=True)
     built.add_bytes_field("passage", stored=True)
     made: tantivy.Schema = built.build()
     return made
 
 
-def document(number: int, passage: Passage) -> tantivy.Document:
-    made: tantivy.Document = engine().Document(
-        words=spaced(passage.whole), titles=spaced(passage.title), passage=passage.dump()
-    )
+def document(number: int, passage: Passage, title_times: int = TITLE_TIMES) -> tantivy.Document:
+    """``title_times``: how often a term of the title counts."""
+    made: tantivy.Document = engine().Document()
+    again = f"{passage.title}\n" * (title_times - 1)
+    made.add_text("words", spaced(again + passage.whole))
     made.add_integer("number", number)
+    made.add_bytes("passage", passage.dump())
     return made
