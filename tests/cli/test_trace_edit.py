@@ -90,6 +90,7 @@ def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsy
         (["--answer", "x"], "--edit Q2.1"),
         (["--edit", "9", "--answer", "x", "--lm", "none"], "There is no node 9; there is Q1.1, Q2.1."),
         (["--edit", "1.1", "--db", str(recorded[0]), "--lm", "none"], "name one with --lm"),
+        (["--out", "new.jsonl"], "--out goes with --edit"),
         (["--edit", "1.1"], "the tool sql is needed: name its data again, with --db."),
     ):
         assert run(["trace", trace, *words]) != 0

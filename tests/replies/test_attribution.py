@@ -60,3 +60,11 @@ def test_a_node_of_a_graph_tells_its_properties() -> None:
     assert attribute("Gand", "", [row], True)[:2] == ("attributed", "o3.r1")
     assert attribute("oak, 12 rooms", "", [row], True)[:2] == ("attributed", "o3.r1")
     assert attribute("Lyon", "", [row], True)[0] == "unattributed"
+
+
+def test_what_is_quoted_stands_beside_the_sentence_that_holds_the_answer() -> None:
+    berth = Record("o1.r1", {"title": "Velden"}, "Velden is a harbour town. A berth costs 41 crowns a night.")
+    other = "A berth costs 41 crowns a night."
+    assert attribute("Velden", other, [berth], True)[2] == f"Velden is a harbour town. \u2026 {other}"
+    assert attribute("Velden", "A berth costs 99 crowns a night.", [berth], True)[2] == "Velden is a harbour town."
+    assert attribute("41", other, [berth], True)[2] == other

@@ -55,6 +55,9 @@ def command(
             tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         )  # fmt: skip
         raise typer.Exit(go_on(events, edit, changes, again, as_json))
+    if given := [name for name, value in {"--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model,
+                                          "--tools": tools, "--out": out}.items() if value]:  # fmt: skip
+        raise SetupError(f"{given[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1.")
     if as_json:
         print(json.dumps([plain(event) for event in events], ensure_ascii=False))
         return

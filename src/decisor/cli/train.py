@@ -46,7 +46,9 @@ def query_scorer(
         raise SetupError("Name --corpus and --questions, or --generated, and not both.")
     examples, passages, about = made_up() if generated else read(corpus, questions)
     if len(examples) < 10:
-        raise SetupError(f"{len(examples)} questions have their gold passages in the corpus: at least 10 are needed.")
+        raise SetupError(
+            f"Only {len(examples)} of the questions have their gold passages in the corpus: at least 10 are needed."
+        )
     measured = asyncio.run(with_progress(examples, passages, seed, Rarity() if generated else None))
     figures = held_out(measured, seed)
     scorer = fit(measured, seed)

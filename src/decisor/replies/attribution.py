@@ -71,12 +71,21 @@ def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool
     if normal(answer) not in NO_NAME:
         for document in documents:
             if holds(words_of(document), answer) or row_holds(document, answer):
-                quoted = quote if holds(quote, answer) and holds(words_of(document), quote) else ""
-                return "attributed", document.id, quoted or sentence_with(document, answer)
+                return "attributed", document.id, support(document, answer, quote)
     for document in documents:
         if len(words(quote).split()) >= MIN_QUOTED and holds(words_of(document), quote):
             return "quoted", document.id, quote
     return ("unattributed" if looked else "own"), "", ""
+
+
+def support(document: Record, answer: str, quote: str) -> str:
+    """The words of a document that hold the answer, and what was quoted from it where that is something else: of "Where
+    does a berth cost 41 crowns?" the sentence that names the town would show nothing."""
+    stands = len(words(quote).split()) >= MIN_QUOTED and holds(words_of(document), quote)
+    if stands and holds(quote, answer):
+        return quote
+    sentence = sentence_with(document, answer)
+    return BETWEEN.join(part for part in (sentence, quote if stands and quote not in sentence else "") if part)
 
 
 def words_of(record: Record) -> str:
@@ -126,3 +135,4 @@ def sentences(text: str) -> list[str]:
 
 
 MIN_QUOTED = 3
+BETWEEN = " \u2026 "
