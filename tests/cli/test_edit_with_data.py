@@ -91,6 +91,7 @@ def test_a_step_over_documents_and_a_database_is_edited_and_the_model_asked_from
     assert code == 0 and len(sent) == 1
     assert (told["before"]["answer"], told["after"]["answer"]) == ("oak", "ash")
     assert [change["how"] for change in told["changes"]] == ["reused", "edited"]
+    assert (told["usage"]["calls"], told["usage"]["actions"]) == (1, 1), "what was replayed was not done again"
     assert (
         "name, rent" not in sent[0]["messages"][0]["content"] and "### Tool: sql" in sent[0]["messages"][0]["content"]
     )
@@ -105,7 +106,7 @@ def test_an_observation_set_by_hand_needs_no_data_and_the_model_is_told_what_is_
     told, sent, _ = edit(
         *rents, says=lambda prompt: "Re-plan: N\nFinal answer: ash\nBecause: 300 [o2.r1]", capsys=capsys
     )
-    assert told["after"]["answer"] == "ash" and len(sent) == 1
+    assert told["after"]["answer"] == "ash" and len(sent) == 1 and told["usage"]["actions"] == 0
     assert "### Tool: sql\nNot at hand now: it cannot be used." in sent[0]["messages"][0]["content"]
     told, _, code = edit(*rents, says=lambda prompt: RENTS, capsys=capsys)
     assert code == 2

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from decisor.budget import Budget
@@ -70,8 +71,9 @@ async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[
             finally:
                 for one in (model, *others):
                     await close(one)
-            trace.add("note", text="usage", usage=run.budget.spent)
-    return found, run.budget.spent
+            spent = replace(run.budget.spent, actions=run.budget.spent.actions - found.replayed)
+            trace.add("note", text="usage", usage=spent)
+    return found, spent
 
 
 def show(found: Rerun, spent: Usage) -> None:

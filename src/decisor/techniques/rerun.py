@@ -59,11 +59,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """Both runs, side by side."""
+    """Both runs, side by side. ``replayed``: actions that the run's usage counts and that were not done again."""
 
     before: Decision
     after: Decision
     changes: tuple[Change, ...]
+    replayed: int = 0
 
 
 async def rerun(
@@ -221,7 +222,7 @@ async def rerun_steps(past: Past, edits: Sequence[Edit], how: Technique, run: Ru
         old, new = step_text(past.steps, place), step_text(after.steps, place)
         went = "reused" if place < number else "edited" if place == number else "again"
         rows.append(Change(str(place), old, new, went))
-    return Rerun(past.decision, decision, tuple(rows))
+    return Rerun(past.decision, decision, tuple(rows), len(seen) - len(env.left or ()))
 
 
 def as_input(action: Action | str) -> str:
