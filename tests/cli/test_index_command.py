@@ -1,11 +1,16 @@
 """``decisor index`` and ``decisor ask --docs`` as a person types them."""
 
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from decisor.cli import run
+from decisor.tools.corpus import Passage, build_index
 from servers.openai_server import serve_threaded
 
 
@@ -35,6 +40,8 @@ def test_an_index_is_made_told_and_updated(folder: Path, capsys: pytest.CaptureF
     [
         (["index", "/no/such", "--out", "x"], "nothing at /no/such"),
         (["index", "README.md", "--out", "x", "--language", "klingon"], "no language"),
+        (["index", "https://example.org/a.html", "--out", "x"], "Pages are not fetched"),
+        (["index", "empty.db", "--out", "x", "--table", "towns"], "the database has no tables"),
         (["ask", "q", "--docs", "/no/such", "--lm", "m@http://127.0.0.1:1/v1"], "nothing at /no/such"),
     ],
 )
@@ -47,10 +54,100 @@ def test_what_cannot_be_used_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "README.md").write_text("x")
+    (tmp_path / "empty.db").touch()
     assert run(words) == 2
     told = capsys.readouterr().err
     assert complaint in told
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more", "complaint"),
+    [
+        ("a.txt", b"", [], "it is empty"),
+        ("a.html", b"<p></p>", [], "it holds no text"),
+        ("a.csv", b"", [], "it is empty"),
+        ("a.csv", b"id,text\n", [], "no rows below the names"),
+        ("a.csv", b"name,text\nx,y\n", ["--text", "body"], "it has no column body; it has name, text"),
+        ("a.csv", b"name,text\nx,y\n", ["--id", "key"], "it has no column key; it has name, text"),
+        ("a.jsonl", b'{"name": "x"}\n', ["--text", "body"], "it has no body; it has name"),
+        ("a.docx", b"x", [], "these can be read: .txt"),
+        ("a.pdf", b"%PDF-1.7 broken", [], "it is damaged"),
+    ],
+)
+def test_where_nothing_can_be_indexed_it_says_why_and_an_index_stays_as_it_was(
+    name: str, content: bytes, more: list[str], complaint: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder.parent / "bad").mkdir()
+    (folder.parent / "bad" / name).write_bytes(content)
+    out = folder.parent / "fees.index"
+    words = ["index", str(folder.parent / "bad"), "--out", str(out), *more]
+    assert run(words) == 1
+    told = capsys.readouterr().out
+    assert complaint in told
+    assert told.endswith("no index was made.\n")
+    assert not (out / "CURRENT").exists()
+    assert run(["index", str(folder), "--out", str(out)]) == 0
+    assert run(words) == 1
+    assert capsys.readouterr().out.endswith("fees.index stays as it was.\n")
+    assert run(["index", str(folder), "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == 2
+
+
+def test_a_database_without_rows_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.db").touch()
+    assert run(["index", str(tmp_path / "empty.db"), "--out", str(tmp_path / "x")]) == 1
+    assert capsys.readouterr().out.startswith("There are no rows in the database.")
+
+
+def test_a_csv_without_names_of_columns_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "towns.csv").write_text("1,Genua,A port\n2,Pisa,A tower\n")
+    assert run(["index", str(tmp_path / "towns.csv"), "--out", str(tmp_path / "x")]) == 0
+    assert "towns.csv row 1: taken for names of columns (1, Genua, A port)" in capsys.readouterr().out
+
+
+def test_an_index_that_cannot_be_updated_is_built_anew_and_says_why(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder.parent / "fees.index"
+    words = ["index", str(folder), "--out", str(out)]
+    assert run(words) == 0
+    assert run([*words, "--language", "german", "--words", "50"]) == 0
+    told = capsys.readouterr().out
+    assert (
+        "Built anew, since it had other settings (language english, now german; words of a passage 100, now 50)" in told
+    )
+    about = out / "2" / "about.json"
+    for content in (about.read_text().replace('"format": 2', '"format": 1'), "{"):
+        about.write_text(content)
+        assert run([*words, "--json"]) == 0
+        changes = json.loads(capsys.readouterr().out)
+        assert (changes["added"], changes["anew"]) == (2, "it was damaged, or made by another version")
+        about = out / (out / "CURRENT").read_text().strip() / "about.json"
+    (out / "CURRENT").write_text("x")
+    assert run(words) == 2
+    assert f"damaged: remove {out}" in capsys.readouterr().err
+
+
+def test_vectors_are_not_dropped_by_an_option_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Ones:
+        name = "ones"
+
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            return np.ones((len(texts), 1), np.float32)
+
+    out = folder.parent / "fees.index"
+    build_index([Passage("a", "one")], out, embedder=Ones())
+    assert run(["index", str(folder), "--out", str(out)]) == 2
+    assert "holds vectors by ones: add --embed ones@URL, or --fresh" in capsys.readouterr().err
+    assert run(["index", str(folder), "--out", str(out), "--fresh"]) == 0
+
+
+def test_names_and_ids_that_are_no_unicode_are_indexed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / os.fsdecode(b"fee\xff.txt")).write_text("A fee.")
+    (folder / "rows.jsonl").write_text(r'{"id": "\ud800", "text": "half of a pair"}')
+    assert run(["index", str(folder), "--out", str(folder.parent / "x"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["added"] == 4
 
 
 @pytest.mark.parametrize("indexed", [True, False], ids=["index", "folder"])

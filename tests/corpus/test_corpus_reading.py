@@ -143,7 +143,7 @@ def test_bad_files_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
         (tmp_path / "in" / name).write_bytes(data)
     changes, reading = index(tmp_path / "in", tmp_path / "out")
     why = dict(changes.skipped)
-    assert why["encrypted.pdf"] == "it is encrypted"
+    assert why["encrypted.pdf"] == "it is encrypted: save a copy without its password"
     assert why["empty.pdf"].startswith("it holds no text")
     assert {"zero.txt", "damaged.pdf", "bomb.pdf", "rows.jsonl line 3", "rows.jsonl line 5"} <= why.keys()
     assert why["rows.jsonl:1"] == "another one before it has this name or id"

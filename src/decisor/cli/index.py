@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,24 +23,29 @@ if TYPE_CHECKING:
     from decisor.tools.corpus.rows import RowForm
 
 SHOWN = 20
+TABLE = "Of a database: a table to read, once for each; all unless said."
 SOURCE = "A folder, a file (text, Markdown, HTML, PDF, JSON lines, CSV), or the URL of a database."
 
 
 def command(
     source: Annotated[str, typer.Argument(help=SOURCE)],
-    out: Annotated[Path, typer.Option("--out", help="The folder of the index. What is there is updated.")],
-    dense: Annotated[bool, typer.Option("--dense", help="Vectors too, by the local model.")] = False,
-    embed: Annotated[str, typer.Option("--embed", metavar="MODEL@URL", help="Vectors by an endpoint.")] = "",
-    words: Annotated[int, typer.Option("--words", min=20, max=2000, help="Words of a passage, about.")] = 100,
-    language: Annotated[str, typer.Option("--language", help="For endings and stop words; or none.")] = "english",
-    table: Annotated[list[str] | None, typer.Option("--table", help="Of a database; all unless said.")] = None,
+    out: Annotated[Path, typer.Option("--out", help="A folder for the index. An index that is there is updated.")],
+    dense: Annotated[bool, typer.Option("--dense", help="Vectors too, by the model on this machine (slow).")] = False,
+    embed: Annotated[str, typer.Option("--embed", metavar="MODEL@URL", help="Vectors too, by an endpoint.")] = "",
+    words: Annotated[int, typer.Option("--words", min=20, max=2000, help="About so many words a passage.")] = 100,
+    language: Annotated[str, typer.Option("--language", help="Of the documents; none: words as they are.")] = "english",
+    table: Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help=TABLE)] = None,
     text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Of rows: what is the text.")] = "",
     title: Annotated[str, typer.Option("--title", metavar="COLUMN", help="Of rows: what is the title.")] = "",
     id: Annotated[str, typer.Option("--id", metavar="COLUMN", help="Of rows: what names them for good.")] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Build anew, also what did not change.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
-    """Index documents, so that decisor ask --docs can find passages in them."""
+    """Index documents, so that decisor ask --docs can find passages in them.
+
+    The same command once more updates the index: what is new or changed is read, what is gone is taken out. A build
+    that is stopped leaves the index as it was.
+    """
     from decisor.tools.corpus.building import update
     from decisor.tools.corpus.rows import RowForm
     from decisor.tools.corpus.store import About
@@ -48,10 +53,12 @@ def command(
 
     analyzer(language)
     embedder = chosen(dense, embed)
+    if embedder is None and not fresh:
+        vectors_stay(out)
     form = RowForm(text, title, id, words)
     wanted = About(language=language, words=words)
     with read(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
-        changes = update(documents, out, wanted, embedder, fresh, progress)
+        changes = update(documents, out, wanted, embedder, fresh, progress, may_be_empty=False)
     told: dict[str, Any] = {**asdict(changes), "index": str(out), "bytes": size_of(out)}
     if reading is not None:
         told |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
@@ -75,6 +82,21 @@ def chosen(dense: bool, embed: str) -> Embedder | None:
     return MiniLM.open()
 
 
+def vectors_stay(out: Path) -> None:
+    """Raises SetupError where an index with vectors would be replaced by one without."""
+    from decisor.tools.corpus.minilm import NAME
+    from decisor.tools.corpus.store import current, is_index, read_about
+
+    if not is_index(out):
+        return
+    name = ""
+    with suppress(SetupError):
+        name = read_about(out / str(current(out))).embedder
+    if name:
+        option = "--dense" if name == NAME else f"--embed {name}@URL"
+        raise SetupError(f"The index in {out} holds vectors by {name}: add {option}, or --fresh to build without them.")
+
+
 class read:  # noqa: N801 (used as a verb, like contextlib's)
     """The documents of a source, and what reads them (None for a database)."""
 
@@ -84,7 +106,12 @@ class read:  # noqa: N801 (used as a verb, like contextlib's)
 
     def __enter__(self) -> tuple[Iterable[Document], Any]:
         from decisor.tools.corpus.reading import Reading
+        from decisor.tools.corpus.store import is_index
 
+        if self.source.lower().startswith(("http://", "https://")):
+            raise SetupError(f"Pages are not fetched: save {self.source} to a file and name that.")
+        if is_index(Path(self.source)):
+            raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
         if "://" in self.source or is_database(Path(self.source)):
             return asyncio.run(rows_of(self.source, self.form, self.tables)), None
         if self.tables:
@@ -147,9 +174,12 @@ class Bar:
 
 def say(changes: Changes, told: dict[str, Any]) -> None:
     """What became of the documents, and what was left out."""
-    print(f"{told['index']}: {changes.passages:,} passages, {told['bytes'] / 1e6:,.1f} MB")
-    counts = {"added": changes.added, "updated": changes.updated, "deleted": changes.deleted, "kept": changes.kept}
-    print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+    if changes.passages:
+        print(f"{told['index']}: {changes.passages:,} passages, {told['bytes'] / 1e6:,.1f} MB")
+        counts = {"added": changes.added, "updated": changes.updated, "deleted": changes.deleted, "kept": changes.kept}
+        print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
+    if changes.anew:
+        print(f"Built anew, since {changes.anew}.")
     if changes.unread:
         print(f"Not read: {changes.unread:,}")
         for key, why in changes.skipped[:SHOWN]:
@@ -159,9 +189,22 @@ def say(changes: Changes, told: dict[str, Any]) -> None:
     if kinds := told.get("other_kinds"):
         print("Left out: " + ", ".join(f"{count:,} {one_line(kind, 20)}" for kind, count in sorted(kinds.items())))
     if not changes.passages:
-        print("Nothing here could be read as text: name a folder with documents, or a database with rows.")
+        print(nothing(told, bool(changes.unread)))
     if outside := told.get("outside"):
         print(f"Links that lead outside, not followed: {', '.join(one_line(name, 60) for name in outside[:SHOWN])}")
+
+
+def nothing(told: dict[str, Any], unread: bool) -> str:
+    """Why there are no passages, where no document said so, and what became of the index."""
+    from decisor.tools.corpus.reading import KINDS
+    from decisor.tools.corpus.store import is_index
+
+    why = ""
+    if not unread:
+        documents = f"There are no documents in it (these can be read: {' '.join(KINDS)}). "
+        why = documents if "other_kinds" in told else "There are no rows in the database. "
+    out = Path(told["index"])
+    return f"{why}Nothing could be indexed: {f'{out} stays as it was' if is_index(out) else 'no index was made'}."
 
 
 def size_of(folder: Path) -> int:

@@ -167,5 +167,5 @@ def close_names(message: str, tables: Sequence[TableInfo]) -> str:
     lower = {entry.lower(): shown for entry, shown in known.items()}
     near = [lower[match] for match in difflib.get_close_matches(name, lower, 3, 0.6)]
     if not near and kind in ("table", "relation") and len(known) <= 20:
-        return f" There are: {', '.join(known)}."
+        return f" There are: {', '.join(known)}." if known else " There are no tables."
     return f" Did you mean: {', '.join(near)}?" if near else ""

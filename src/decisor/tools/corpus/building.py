@@ -52,7 +52,7 @@ class Document:
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Documents by what became of them, and how many passages there are now. ``skipped`` names the first
-    thousand of the ``unread``, each with why."""
+    thousand of the ``unread``, each with why. ``anew``: why nothing of an index that was there could be kept."""
 
     added: int = 0
     updated: int = 0
@@ -61,6 +61,7 @@ class Changes:
     passages: int = 0
     unread: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
+    anew: str = ""
 
 
 def build_index(
@@ -85,14 +86,15 @@ def update(
     embedder: Embedder | None = None,
     fresh: bool = False,
     progress: Progress = lambda key, passages: None,
+    may_be_empty: bool = True,
 ) -> Changes:
     """Make ``path`` hold just these documents. ``fresh``: whatever is there is built anew, as it is where the language,
-    the embedder or the length of passages changed."""
+    the embedder or the length of passages changed. Unless it ``may_be_empty``, no passages leave it as it was."""
     wanted = replace(wanted, embedder=embedder.name if embedder else "")
     with locked(path):
         old = current(path)
         clean(path, old)
-        before = None if fresh or not old else _usable(path / str(old), wanted)
+        before, anew = _before(path / str(old), wanted) if old and not fresh else (None, "")
         folder = path / str(old + 1)
         (folder / "words").mkdir(parents=True)
         if before is not None:
@@ -109,23 +111,30 @@ def update(
                     builder.take(one)
                     progress(one.key, builder.number - about.next_number)
                 changes = builder.finish()
+            if not changes.passages and not may_be_empty:
+                return Changes(unread=changes.unread, skipped=changes.skipped)
             if before is None or changes.added or changes.updated or changes.deleted:
                 switch(path, old + 1)
             (path / EMBEDDED).unlink(missing_ok=True)
         finally:
             clean(path, current(path))
-        return changes
+        return replace(changes, anew=anew)
 
 
-def _usable(folder: Path, wanted: About) -> About | None:
-    """What can be updated: not what is damaged, of an older format or made with other settings."""
+def _before(folder: Path, wanted: About) -> tuple[About | None, str]:
+    """What can be updated, or why it cannot."""
     try:
         before = read_about(folder)
         engine().Index.open(str(folder / "words"))
     except (SetupError, ValueError, OSError):
-        return None
-    alike = (before.language, before.embedder, before.words) == (wanted.language, wanted.embedder, wanted.words)
-    return before if alike else None
+        return None, "it was damaged, or made by another version"
+    settings = (
+        ("language", before.language, wanted.language),
+        ("embedder", before.embedder, wanted.embedder),
+        ("words of a passage", before.words, wanted.words),
+    )
+    apart = [f"{name} {was or 'none'}, now {now or 'none'}" for name, was, now in settings if was != now]
+    return (None, f"it had other settings ({'; '.join(apart)})") if apart else (before, "")
 
 
 def _link(source: Path, target: Path) -> None:

@@ -93,7 +93,8 @@ def limit() -> None:
 
 def answer(kind: str, path: str) -> dict[str, object]:
     try:
-        content = READERS[kind](Path(path).read_bytes())
+        data = Path(path).read_bytes()
+        content = READERS[kind](data) if data.strip() else None
     except SetupError as error:
         return {"setup": str(error)}
     except Unreadable as error:
@@ -102,6 +103,8 @@ def answer(kind: str, path: str) -> dict[str, object]:
         return {"error": "reading it takes too much memory"}
     except (OSError, ValueError, RecursionError) as error:
         return {"error": f"it cannot be read: {error}"}
+    if content is None or not content.blocks:
+        return {"error": "it is empty" if content is None else "it holds no text"}
     return {"title": content.title, "blocks": [(block.text, block.trail) for block in content.blocks]}
 
 

@@ -28,7 +28,7 @@ def read_pdf(data: bytes) -> Content:
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("it is encrypted")
+            raise Unreadable("it is encrypted: save a copy without its password")
         if len(reader.pages) > MOST_PAGES:
             raise Unreadable(f"it has more than {MOST_PAGES:,} pages: split it")
         blocks: list[Block] = []

@@ -55,7 +55,7 @@ class Reading:
     def documents(self) -> Iterator[Document]:
         done = 0
         for path in self.files:
-            name = path.name if self.root.is_file() else path.relative_to(self.root).as_posix()
+            name = named(path, self.root)
             kind = kind_of(path)
             if kind in ROWS:
                 yield from self._rows(path, name, kind)
@@ -88,11 +88,17 @@ class Reading:
                 if name.startswith("."):
                     continue
                 if not stat.S_ISREG(path.lstat().st_mode) and not _inside(path, real):
-                    self.outside.append(path.relative_to(self.root).as_posix())
+                    self.outside.append(named(path, self.root))
                 elif kind_of(path) in KINDS:
                     yield path
                 else:
                     self.strange[path.suffix.lower() or "no ending"] += 1
+
+
+def named(path: Path, root: Path) -> str:
+    """Below its folder, or by its own name where it is the root; bytes that are no UTF-8 are replaced."""
+    name = path.name if path == root else path.relative_to(root).as_posix()
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _inside(path: Path, real: Path) -> bool:
@@ -123,6 +129,6 @@ def file_document(path: Path, name: str, confined: Confined, words: int) -> Docu
 
     def cut() -> tuple[Passage, ...]:
         content = confined.read(kind_of(path), path)
-        return passages(name, Content(content.title or path.stem, content.blocks), words)
+        return passages(name, Content(content.title or Path(name).stem, content.blocks), words)
 
     return Document(name, stamp_of(digest, str(words)), cut)

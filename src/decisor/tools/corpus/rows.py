@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -52,9 +52,11 @@ class RowForm:
             told = (f"{name}: {plain(value)}" for name, value in row.items() if value not in (None, "", [], {}))
             text = tidy("\n".join(told)).strip()
         if not text:
-            raise Unreadable("it has no text")
+            lacks = self.text and self.text not in row
+            raise Unreadable(f"it has no {self.text}; it has {names_of(row)}" if lacks else "it has no text")
         stamp = stamp_of(title, text, str(self.words))
-        own = str(row[id_name]) if row.get(id_name) not in (None, "") else stamp.hex()[:12]
+        own = tidy(str(row[id_name])) if row.get(id_name) not in (None, "") else ""
+        own = own or stamp.hex()[:12]
         key = f"{where}:{own}" if where else own
 
         def cut() -> tuple[Passage, ...]:
@@ -64,6 +66,32 @@ class RowForm:
             return passages(key, Content(title, blocks), self.words)
 
         return Document(key, stamp, cut)
+
+    def missing(self, columns: Sequence[str]) -> str:
+        """What is said of a table without a column that was named; '' where all are there."""
+        lacking = [name for name in (self.text, self.title, self.id) if name and name not in columns]
+        return f"it has no column {', '.join(lacking)}; it has {names_of(columns)}" if lacking else ""
+
+
+def names_of(names: Iterable[str]) -> str:
+    """
+    >>> names_of(f"c{number}" for number in range(20))
+    'c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 10 more'
+    """
+    told = list(names)
+    return ", ".join(told[:10]) + (f" and {len(told) - 10} more" if len(told) > 10 else "")
+
+
+def looks_like_data(columns: Sequence[str]) -> bool:
+    """A row that is unlikely to name columns: it has a number, an empty cell or the same twice, and no usual name.
+
+    >>> looks_like_data(["1", "Genua", "A port"]), looks_like_data(["id", "1990", "1991"]), looks_like_data(["a", "b"])
+    (True, False, False)
+    """
+    if {column.lower() for column in columns} & {*TEXTS, *TITLES, *IDS}:
+        return False
+    number = any(column.strip().lstrip("+-").replace(".", "", 1).isdecimal() for column in columns)
+    return number or not all(columns) or len(set(columns)) < len(columns)
 
 
 def plain(value: Any) -> str:
@@ -90,6 +118,8 @@ def json_documents(lines: IO[bytes], name: str, where: str, form: RowForm) -> It
                 return
             if line.strip():
                 yield _row(line, f"{name} line {number}", where, form)
+        if not number:
+            yield bad(name, "it is empty")
     except (OSError, EOFError) as error:
         yield bad(name, f"it cannot be read after line {number}: {error}")
 
@@ -115,11 +145,19 @@ def csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) -> Iter
         first = next(lines, "")
         mark = max(",;\t", key=first.count)
         columns = next(csv.reader([first], delimiter=mark), [])
+        if said := form.missing(columns):
+            yield bad(name, said)
+            return
+        if columns and looks_like_data(columns):
+            said = f"taken for names of columns ({names_of(columns)}): if it is data, put a row of names above it"
+            yield bad(f"{name} row 1", said)
         for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
             try:
                 yield form.document(where, dict(zip(columns, cells, strict=False)))
             except Unreadable as error:
                 yield bad(f"{name} row {number}", str(error))
+        if number == 1:
+            yield bad(name, "it has no rows below the names of its columns" if first else "it is empty")
     except (OSError, EOFError, csv.Error) as error:
         yield bad(name, f"it cannot be read after row {number}: {error}")
 
@@ -133,12 +171,16 @@ async def table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) ->
     """
     there = {table.name: table for table in tool.tables}
     if missing := [name for name in names if name not in there]:
-        raise SetupError(f"There is no table {', '.join(missing)}; there is {', '.join(there)}.")
+        others = f"there is {names_of(there)}" if there else "the database has no tables"
+        raise SetupError(f"There is no table {', '.join(missing)}; {others}.")
     mark = "`" if tool.dialect == "mysql" else '"'
     found: list[Document] = []
     for table in [there[name] for name in names] or tool.tables:
         quoted = ".".join(f"{mark}{part.replace(mark, 2 * mark)}{mark}" for part in table.name.split("."))
         rows = await tool.fetch(f"SELECT * FROM {quoted}", MOST_ROWS)
+        if said := form.missing([column.name for column in table.columns]):
+            found.append(bad(table.name, said))
+            continue
         keys = [column.name for column in table.columns if column.key]
         chosen = RowForm(form.text, form.title, form.id or (keys[0] if len(keys) == 1 else ""), form.words)
         for number, row in enumerate(rows.rows, 1):

@@ -49,7 +49,7 @@ def current(path: Path) -> int:
     except FileNotFoundError:
         return 0
     except (OSError, ValueError) as error:
-        raise SetupError(f"{path} is no index that can be read: {error}.") from error
+        raise SetupError(f"The index in {path} is damaged: remove {path} and build it again.") from error
 
 
 def read_about(folder: Path) -> About:
