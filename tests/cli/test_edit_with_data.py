@@ -107,6 +107,7 @@ def test_an_observation_set_by_hand_needs_no_data_and_the_model_is_told_what_is_
         *rents, says=lambda prompt: "Re-plan: N\nFinal answer: ash\nBecause: 300 [o2.r1]", capsys=capsys
     )
     assert told["after"]["answer"] == "ash" and len(sent) == 1 and told["usage"]["actions"] == 0
+    assert told["changes"][1]["after"].endswith("-> ash 300, oak 500")
     assert "### Tool: sql\nNot at hand now: it cannot be used." in sent[0]["messages"][0]["content"]
     told, _, code = edit(*rents, says=lambda prompt: RENTS, capsys=capsys)
     assert code == 2

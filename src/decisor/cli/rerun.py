@@ -88,7 +88,7 @@ def show(found: Rerun, spent: Usage) -> None:
     styles = {"edited": "bold yellow", "again": "bold", "reused": "dim"}
     for change in found.changes:
         before, after = (one_line(text, 400) for text in (change.before, change.after))
-        after = "(as before)" if before == after else after
+        after = "(as before)" if before == after else after or "(not done)"
         table.add_row(f"{change.at}\n{change.how}", Text(before), Text(after), style=styles.get(change.how, ""))
     table.add_row("decision", Text(answer_of(found.before)), Text(answer_of(found.after)))
     console.print(table)

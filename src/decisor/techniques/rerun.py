@@ -237,7 +237,7 @@ def as_observation(given: Observation | str, number: int) -> Observation:
     """A text is one record, so that it can be cited."""
     if isinstance(given, Observation):
         return given
-    return Observation((Record(f"o{number}.r1", text=given, source="set by hand"),))
+    return Observation((Record(f"o{number}.r1", text=given, source=BY_HAND),))
 
 
 def step_text(steps: Sequence[PastStep], place: int) -> str:
@@ -246,6 +246,8 @@ def step_text(steps: Sequence[PastStep], place: int) -> str:
     step = steps[place - 1]
     came = step.observation
     result = show_observation(came) if not came.records or came.error else f"{len(came.records)} records"
+    if len(came.records) == 1:
+        result = came.records[0].text if came.records[0].source == BY_HAND else "1 record"
     return f"{step.action.tool}: {step.action.input}\n-> {result}"
 
 
@@ -266,3 +268,6 @@ def with_field(reply: str, name: str, value: str) -> str:
         "The reply of this step has no labels (Action, Action input), so it cannot be changed by parts. "
         "Set its observation instead."
     )
+
+
+BY_HAND = "set by hand"
