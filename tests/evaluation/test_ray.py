@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -70,10 +71,21 @@ def cluster() -> Iterator[Cluster]:
     with subprocess.Popen(
         command, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as ray:
+        listening(port)
         yield Cluster(ray.pid, {**environment, "RAY_ADDRESS": f"127.0.0.1:{port}"})
         for pid in below(ray.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def listening(port: int) -> None:
+    """Waits until the cluster can be reached."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        time.sleep(0.2)
 
 
 def below(parent: int) -> list[int]:
