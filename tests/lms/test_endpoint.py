@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import resource
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import repeat
 
 import pytest
 
@@ -22,6 +27,56 @@ async def test_a_gzip_bomb_is_not_unpacked() -> None:
             await lm.complete(ASK)
         await lm.close()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KB; the server makes 20 MB of it
+
+
+def plain_bytes() -> Iterator[bytes]:
+    """Never ends."""
+    yield b'{"choices": [{"message": {"content": "'
+    yield from repeat(b"x" * 65_536)
+
+
+def packed_nothing() -> Iterator[bytes]:
+    """gzip that never ends and unpacks to almost nothing: stored blocks of no bytes. A cap on what is unpacked alone
+    would let all of it in."""
+    yield gzip.compress(b"")[:10]
+    yield from repeat(b"\x00\x00\x00\xff\xff" * 13_000)
+
+
+@pytest.mark.parametrize("framing", ["chunked", "until the end", "a length that is true", "a length that is none"])
+@pytest.mark.parametrize("parts", [plain_bytes, packed_nothing])
+async def test_reading_stops_at_the_limit_of_bytes_on_the_wire(
+    parts: Callable[[], Iterator[bytes]], framing: str
+) -> None:
+    """The server would send 400 MB; the limit is 1 MB. What lies in the sockets' buffers beyond it nobody can help."""
+    sent, whole, limit = [0], 400 * 2**20, 2**20
+    head = ["HTTP/1.1 200 OK", "Content-Type: application/json"]
+    head += ["Content-Encoding: gzip"] if parts is packed_nothing else []
+    if framing == "chunked":
+        head.append("Transfer-Encoding: chunked")
+    elif framing != "until the end":
+        head.append(f"Content-Length: {whole if framing == 'a length that is true' else 10**40}")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(("\r\n".join(head) + "\r\n\r\n").encode())
+        with suppress(OSError):
+            for part in parts():
+                writer.write(b"%x\r\n%b\r\n" % (len(part), part) if framing == "chunked" else part)
+                sent[0] += len(part)
+                await writer.drain()
+                if sent[0] >= whole:
+                    break
+        writer.close()
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        lm = OpenAICompatible("m", f"http://127.0.0.1:{port}/v1", max_bytes=limit, retries=Retries(attempts=1))
+        with pytest.raises(LMError, match="reading stopped"):
+            await lm.complete(ASK)
+        await lm.close()
+    assert sent[0] < limit + 16 * 2**20, "the connection was closed there, and the server stopped sending"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KB
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])

@@ -6,7 +6,7 @@ import asyncio
 import importlib.util
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -190,6 +190,66 @@ async def test_a_locked_table_is_an_error_of_the_server_before_the_deadline() ->
             other.commit()
     assert worker.child is process
     await worker.close()
+
+
+@pytest.fixture
+def locked() -> Iterator[Callable[[str], None]]:
+    """A table of MariaDB, ``decisor_lock_test.orders``, that this connection holds; what it gives runs SQL there."""
+    pymysql = pytest.importorskip("pymysql")
+    try:
+        other = pymysql.connect(host="127.0.0.1", user="root", connect_timeout=2, read_timeout=20)
+    except pymysql.Error as error:
+        pytest.skip(f"no MariaDB: {error}")
+    with other, other.cursor() as cursor:
+        cursor.execute("CREATE DATABASE decisor_lock_test")
+        cursor.execute("CREATE TABLE decisor_lock_test.orders (id int)")
+        cursor.execute("LOCK TABLES decisor_lock_test.orders WRITE")
+        yield cursor.execute
+        cursor.execute("UNLOCK TABLES")
+        cursor.execute("DROP DATABASE decisor_lock_test")
+
+
+ORDERS = "SELECT count(*) AS n FROM decisor_lock_test.orders"
+
+
+@pytest.mark.parametrize("through", [False, True], ids=["straight", "through the proxy"])
+async def test_a_locked_table_of_mysql_is_an_error_of_the_server_before_the_deadline(
+    through: bool, locked: Callable[[str], None]
+) -> None:
+    async with proxy(("127.0.0.1", 3306)) as between:
+        worker = Worker("mysql", MYSQL.replace("3306", str(between.port)) if through else MYSQL, Caps(seconds=3.0))
+        await worker.start()
+        process = worker.child
+        try:
+            began = time.monotonic()
+            with pytest.raises(ToolError, match="Lock wait timeout exceeded"):
+                await worker.run(ORDERS)
+            assert 1.5 < time.monotonic() - began < 3.0 + SLACK
+            assert (await worker.run("SELECT 1 AS x")).rows == ((1,),), "all else can be read"
+            asking = asyncio.ensure_future(worker.run(ORDERS, caps=Caps(seconds=20.0)))
+            await asyncio.sleep(0.3)
+            locked("UNLOCK TABLES")
+            assert (await asking).rows == ((0,),), "a lock that is let go of in time is waited for"
+            assert worker.child is process and between.made == int(through), "worker and connection are whole"
+        finally:
+            await worker.close()
+
+
+async def test_where_a_lock_of_mysql_is_not_told_in_time_the_limit_of_the_query_ends_it(
+    locked: Callable[[str], None],
+) -> None:
+    """The server counts waits for locks in whole seconds, so a limit of one second may come first."""
+    worker = Worker("mysql", MYSQL, Caps(seconds=1.0))
+    await worker.start()
+    try:
+        for _ in range(2):
+            began = time.monotonic()
+            with pytest.raises(ToolError, match=r"Lock wait timeout exceeded|Stopped: the query ran for more than 1 s"):
+                await worker.run(ORDERS)
+            assert time.monotonic() - began < 1.0 + SLACK
+        assert (await worker.run("SELECT 1 AS x", caps=WARM)).rows == ((1,),)
+    finally:
+        await worker.close()
 
 
 async def test_a_sqlite_file_that_somebody_writes_is_waited_for(tmp_path: Path) -> None:

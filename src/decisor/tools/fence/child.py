@@ -93,6 +93,8 @@ class Child(asyncio.SubprocessProtocol):
         self.process = cast(asyncio.SubprocessTransport, transport)  # other event loops have classes of their own
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if self.ended:
+            return  # what was on its way when it was stopped
         self.buffer += data
         while len(self.buffer) >= HEAD.size:
             ends = HEAD.size + HEAD.unpack_from(self.buffer)[0]
