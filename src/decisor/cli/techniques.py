@@ -22,9 +22,9 @@ def print_rows(rows: Sequence[Mapping[str, Any]], as_json: bool, flag: str) -> N
         return
     for row in rows:
         settings = "  ".join(f"{setting['name']}={in_words(setting['default'])}" for setting in row["settings"])
-        print(f"{row['name']:<12} {row['about']}")
+        print(f"{row['name']:<14} {row['about']}")
         if settings:
-            print(f"{'':<12} {flag} {settings}")
+            print(f"{'':<14} {flag} {settings}")
 
 
 def table() -> dict[str, type]:
