@@ -32,15 +32,16 @@ async def write_on(prompt: str, run: Run, sampling: Sampling, needs: str, final:
     """Continue ``prompt`` as it stands. ``final`` may use what the budget keeps back.
 
     Raises:
-        SetupError: the endpoint gives no log-probabilities; ``needs`` says what weights are wanted.
-        LMError: the endpoint failed for good; where it refuses the request, also which API it must have.
+        SetupError: the endpoint refuses such a request, or gives no log-probabilities; ``needs`` says what weights are
+            wanted.
+        LMError: the endpoint failed for good.
     """
     try:
         reply = await run.complete([Message("user", prompt)], sampling, final)
     except LMError as error:
         if error.kind != "request":
             raise
-        raise LMError(f"{needs}, {API}. {error}", error.kind, error.permanent, error.used) from error
+        raise SetupError(f"{needs}, {API}. {error}") from error
     if reply.text and not reply.logprobs:
         raise SetupError(f"{needs}, {API}; {run.lm.name} gave no log-probabilities. {SERVE}")
     return Written(reply.text, reply.logprobs[0] if reply.logprobs else ())
