@@ -190,7 +190,8 @@ async def rerun_steps(past: Past, edits: Sequence[Edit], how: Technique, run: Ru
     edit = edits[0]
     number = int(edit.at) if edit.at.isdecimal() else 0
     if not 1 <= number <= len(past.steps) or past.question is None or past.decision is None:
-        raise SetupError(f"There is no step {edit.at}; there are {len(past.steps)}.")
+        there = "is 1" if len(past.steps) == 1 else f"are {len(past.steps)}"
+        raise SetupError(f"There is no step {edit.at}; there {there}.")
     if edit.answer is not None or edit.ask is not None or edit.context:
         raise SetupError("A step takes a thought, an action or an observation.")
     step = past.steps[number - 1]
