@@ -8,6 +8,8 @@ import pytest
 
 from decisor.cli import run
 from decisor.cli.asking import technique_of
+from decisor.lms.http import OpenAICompatible
+from decisor.lms.prices import Price
 from servers.openai_server import serve_threaded
 
 
@@ -35,3 +37,11 @@ def test_every_setting_that_is_listed_can_be_given_as_text(capsys: pytest.Captur
         for setting in row["settings"]:
             given = "m@http://127.0.0.1:9/v1" if setting["type"] == "MODEL[@URL]" else str(setting["default"])
             technique_of(row["name"], {setting["name"]: given})
+
+
+def test_the_price_of_the_lm_is_not_taken_for_that_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DECISOR_PRICE", "1,2")
+    given = {"critic_lm": "small@http://127.0.0.1:9/v1", "writer_lm": "other@http://127.0.0.1:9/v1 price=3,4"}
+    _, (critic, writer) = technique_of("reasoning_dag", given)
+    assert isinstance(critic, OpenAICompatible) and critic.price is None
+    assert isinstance(writer, OpenAICompatible) and writer.price == Price(3, 4)

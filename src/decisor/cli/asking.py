@@ -126,7 +126,8 @@ def choose_lm(asked: Asked) -> LM | None:
 
 
 def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, list[LM]]:
-    """The technique, and the LMs that parts of it have of their own (critic_lm=MODEL@URL).
+    """The technique, and the LMs that parts of it have of their own: critic_lm=MODEL@URL, or "MODEL@URL price=0.4,1.6"
+    where its price is to be known. DECISOR_PRICE is the other LM's.
 
     Raises:
         SetupError: there is no such technique, setting or LM, or a value does not fit.
@@ -140,7 +141,8 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
     lms: dict[str, LM] = {}
     for key, text in settings.items():
         if key in parts:
-            found = lm(text, os.environ) if text else None
+            spec, _, price = text.partition(" price=")
+            found = lm(spec, {**os.environ, "DECISOR_PRICE": price}) if spec else None
             if found is None:
                 raise SetupError(f"{key} takes MODEL or MODEL@URL, not {text!r}.")
             lms[parts[key]] = found
