@@ -130,6 +130,7 @@ async def evaluate(
             work.tally.left_out = await unfit(suite, cases)
             planned = [task for task in planned if (task.key[0], task.key[2]) not in work.tally.left_out]
         await writer.do(lambda store: store.plan(planned))
+        await writer.look()
         work.tally.total = len(planned)
         work.tally.states = await writer.do(partial(states, keys={task.key for task in planned}))
         hear(work.tally)
@@ -205,7 +206,7 @@ class Work:
 
     async def worker(self) -> None:
         while not self.stop.asked.is_set():
-            claim = await self.writer.do(lambda store: store.claim())
+            claim = await self.writer.claim()
             if claim is None:
                 return
             try:

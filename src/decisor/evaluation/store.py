@@ -102,6 +102,11 @@ class Store(Protocol):
         """The first reply kept for a request that can be used again."""
         ...
 
+    def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
+        """The keys of usable replies that were kept after number ``seq`` (0: all), and the number of the latest reply.
+        None where one with a lower number may still come to light."""
+        ...
+
     def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
         """Book a bought reply. Returns the one that counts: an earlier usable one, where there is one."""
         ...

@@ -26,6 +26,7 @@ class PostgresDatabase:
     """One connection. ``name`` holds no password. ``lock``: the first number of this store's advisory locks."""
 
     skip = "FOR UPDATE SKIP LOCKED"
+    in_order = False
 
     def __init__(self, name: str, connection: psycopg.Connection[Any], lock: int) -> None:
         self.name, self.connection, self.lock = name, connection, lock

@@ -22,7 +22,8 @@ TABLES = ("about", "owners", "cases", "traces", "replies")
 class Database(Protocol):
     """One connection to where the tables are, with a temporary table ``wanted (seq)``. Values stand at ``?``.
 
-    ``skip``: what lets two processes that claim at once pass each other. Every method raises StoreError.
+    ``skip``: what lets two processes that claim at once pass each other. ``in_order``: whoever sees a row sees all with
+    lower numbers, now and later. Every method raises StoreError.
     """
 
     @property
@@ -30,6 +31,9 @@ class Database(Protocol):
 
     @property
     def skip(self) -> str: ...
+
+    @property
+    def in_order(self) -> bool: ...
 
     def field(self, column: str, *names: str) -> str:
         """The SQL for what is under ``names`` in a column of JSON, as text or number."""
@@ -170,6 +174,12 @@ class SqlStore:
     def reply(self, key: str) -> Completion | None:
         rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))
         return completion_of(rows[0][0]) if rows else None
+
+    def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
+        if not self.db.in_order:
+            return None
+        rows = self.db.rows("SELECT seq, key FROM replies WHERE seq > ? AND usable = 1 ORDER BY seq", (seq,))
+        return (rows[-1][0] if rows else seq), [key for _, key in rows]
 
     def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
         with self.transaction():

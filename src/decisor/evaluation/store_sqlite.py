@@ -29,6 +29,7 @@ class SqliteDatabase:
     """One connection. ``owner``: the lock that this process holds."""
 
     skip = ""
+    in_order = True
 
     def __init__(self, path: Path, connection: apsw.Connection) -> None:
         self.path, self.connection = path, connection

@@ -10,7 +10,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from decisor.evaluation.store import Store, StoreError
+from decisor.evaluation.seen import Seen
+from decisor.evaluation.store import Claim, Store, StoreError
 from decisor.types import Completion
 
 T = TypeVar("T")
@@ -23,6 +24,8 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.seen = Seen()
+        self.latest: int | None = None
         self.jobs: SimpleQueue[Job | None] = SimpleQueue()
         self.loop = asyncio.get_running_loop()
         self.thread = threading.Thread(target=self._work, name="run store", daemon=True)
@@ -38,10 +41,30 @@ class Writer:
         self.jobs.put((act, done))
         return await done
 
+    async def look(self) -> None:
+        """Learn which replies there are, so that not each must be looked up: those of others too."""
+        self._learn(await self.do(lambda store: store.keys_since(self.latest or 0)))
+
+    async def claim(self) -> Claim | None:
+        """The next case, with a look at what others bought since the last one."""
+        claim, news = await self.do(lambda store: (store.claim(), store.keys_since(self.latest or 0)))
+        self._learn(news)
+        return claim
+
+    def _learn(self, news: tuple[int, list[str]] | None) -> None:
+        if news is not None:
+            self.latest = max(news[0], self.latest or 0)
+            for key in news[1]:
+                self.seen.add(key)
+
     async def reply(self, key: str) -> Completion | None:
+        """As of the last look or claim, and what was kept here since."""
+        if self.latest is not None and key not in self.seen:
+            return None
         return await self.do(lambda store: store.reply(key))
 
     async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        self.seen.add(key)
         return await self.do(lambda store: store.keep_reply(key, reply, usable))
 
     async def close(self) -> None:

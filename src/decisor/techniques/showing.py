@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 
@@ -23,8 +24,8 @@ def show_value(value: Value) -> str:
     """
     if isinstance(value, str) and PLAIN.fullmatch(value) and value == value.strip():
         return value
-    if value is None or type(value) in (int, float, bool):
-        return json.dumps(value)  # with its own encoder, which is made once
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return repr(value)  # as JSON has it, sooner
     return json.dumps(value, ensure_ascii=isinstance(value, str) and not value.isprintable(), default=str)
 
 

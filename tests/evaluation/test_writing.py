@@ -1,0 +1,67 @@
+"""A store behind an event loop: what is known to be missing is not looked up, what others bought is found."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from decisor.evaluation.seen import Seen
+from decisor.evaluation.store import Task, open_store
+from decisor.evaluation.writing import Writer
+from decisor.types import Completion, Usage
+from evaluation.test_store import schema
+
+REPLY = Completion(("Lyon",), Usage(1, 10, 5), model="m")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield str(tmp_path / "run.db")
+    else:
+        yield from schema()
+
+
+def test_a_key_that_was_added_is_always_in_and_few_others_are() -> None:
+    seen = Seen()
+    for number in range(100_000):
+        seen.add(f"{number:032x}")
+    assert all(f"{number:032x}" in seen for number in range(100_000))
+    assert sum(f"{number:032x}" in seen for number in range(100_000, 200_000)) < 100
+    assert sys.getsizeof(seen.bits) < 1_100_000
+
+
+async def test_replies_of_earlier_runs_and_of_other_processes_are_found(place: str) -> None:
+    earlier = open_store(place)
+    earlier.keep_reply("kept", REPLY)
+    earlier.plan([Task(("b", case, "t", "m", 0)) for case in "xy"])
+    store = open_store(place)
+    writer = Writer(store)
+    assert await writer.reply("kept") == REPLY
+    await writer.do(lambda store: store.plan([Task(("b", case, "t", "m", 0)) for case in "xy"]))
+    await writer.look()
+    assert await writer.reply("kept") == REPLY
+    assert await writer.reply("other's") is None
+    earlier.keep_reply("other's", REPLY)
+    earlier.keep_reply("wasted", REPLY, usable=False)
+    claim = await writer.claim()
+    assert claim is not None and claim.key == ("b", "x", "t", "m", 0)
+    assert await writer.reply("other's") == REPLY
+    assert await writer.reply("wasted") is None
+    await writer.keep_reply("own", REPLY)
+    assert await writer.reply("own") == REPLY
+    await writer.close()
+    store.close()
+    earlier.close()
+
+
+async def test_what_is_missing_for_sure_costs_no_query(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "run.db")
+    writer = Writer(store)
+    await writer.look()
+    await writer.close()
+    store.close()  # so that a query would fail
+    assert await writer.reply("missing") is None
