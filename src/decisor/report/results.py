@@ -54,7 +54,7 @@ def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -
     cost = f"{money(dollars)}, {row.seconds:.3g} s" if dollars is not None else f"{row.seconds:.3g} s"
     spent = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
     if row.beside:
-        spent = join(spent, " ", tag("span", f"beside it: {beside(row)}"))
+        spent = join(spent, *(join(" ", tag("span", f"beside it: {one}")) for one in beside(row)))
     return tag(
         "tr", tag("th", svg.swatch(number), " ", name, scope="row"), tag("td", plot, cls="plotcell"),
         tag("td", figure, cls="n"), tag("td", stack, tag("span", words, cls="stackwords"), cls="states"),

@@ -16,7 +16,7 @@ from decisor.report.markup import Html, tag
 from decisor.report.words import percent, short
 
 WIDTH, HEIGHT = 520.0, 270.0
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 12.0, 50.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 50.0
 TICKS = {0.25: 0.05, 0.5: 0.1, 0.75: 0.25, 1.0: 0.25}
 """Height of an axis of shares, and the distance of its lines."""
 WIDEST = 0.4

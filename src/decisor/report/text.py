@@ -73,8 +73,8 @@ def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
 
 def asides(rows: Sequence[Row], report: Report) -> list[str]:
     """What LMs cost that the benchmark asked itself, a line for each technique."""
-    return [f"Beside {report.label(Side(row.technique, row.model))}, an outcome: {words.beside(row)}." for row in rows
-            if row.beside]  # fmt: skip
+    told = [(report.label(Side(row.technique, row.model)), "; ".join(words.beside(row))) for row in rows]
+    return [f"Beside {name}, an outcome: {spent}." for name, spent in told if spent]
 
 
 def comparisons(found: Sequence[Comparison], report: Report) -> str:

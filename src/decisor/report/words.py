@@ -76,14 +76,14 @@ def counted(many: int, what: str) -> str:
     return f"{many:,} {what}" + ("" if many == 1 else "s")
 
 
-def beside(row: Row) -> str:
-    """What judge and simulator cost an outcome, in the mean; empty where there was none."""
+def beside(row: Row) -> list[str]:
+    """What judge and simulator cost an outcome, in the mean; nothing where there was none."""
     told = []
     for name, usage in row.beside.items():
         many, dollars = row.outcomes, None if usage.dollars is None else usage.dollars / row.outcomes
         calls = f"{short(usage.calls / many)} {'call' if usage.calls == many else 'calls'}"
         told.append(f"{name} {calls}, {short(usage.tokens / many)} tokens, {money(dollars)}")
-    return "; ".join(told)
+    return told
 
 
 def agreed(found: Agreement) -> str:
