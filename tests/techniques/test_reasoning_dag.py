@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decisor.budget import Budget, Limits
-from decisor.errors import LMError
+from decisor.errors import LMError, ParseError
 from decisor.lms.scripted import ScriptedLM
 from decisor.replies.figures import without_citations
 from decisor.run import Run
@@ -324,3 +324,11 @@ def test_a_reply_of_blanks_is_read_at_once() -> None:
     """Quadratic readers took minutes for this, and the suite would time out."""
     assert read_answer("Answer: a" + " " * 150_000 + "b").text == "a b"
     assert without_citations("a" + " " * 150_000 + "b").startswith("a ")
+
+
+def test_an_answer_is_read_under_either_name_and_a_reply_to_another_prompt_is_none() -> None:
+    assert read_answer("Thought: easy\n**Final answer:** Lyon.\nQuote: none").text == "Lyon"
+    assert read_answer("Lyon").text == "Lyon"
+    for reply in ("Query: select name from river", "Evidence needed: no", "Helps: [2]"):
+        with pytest.raises(ParseError):
+            read_answer(reply)

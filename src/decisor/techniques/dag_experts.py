@@ -63,11 +63,11 @@ def read_answer(reply: str) -> Chunk:
     >>> read_answer("Answer: unknown\\nQuote: none")
     Chunk(text='', quote='')
     """
-    found = labels(reply, "answer", "quote")
-    text = found.get("answer", "")
+    found = labels(reply, "final answer", "answer", "quote")
+    text = found.get("answer") or found.get("final answer", "")
     if not found:
         text = clean(reply)
-        if len(text) > 300:
+        if len(text) > 300 or ANOTHER.match(text):
             raise ParseError("Write a short answer, as Answer: ... and then Quote: ...", "missing_field")
     text = " ".join(re.sub(r"\[\d+\]", " ", text).split()).strip(' *_`"')
     if not text:
@@ -174,6 +174,8 @@ def labels(reply: str, *names: str) -> dict[str, str]:
 
 
 NONE = "none"
+ANOTHER = re.compile(r"\W*(?:query|action|thought|search|helps|evidence needed|plan)\W*:", re.I)
+"""How a reply begins that answers another expert's prompt."""
 UNKNOWN = re.compile(r"\W*(?:unknown|none|no answer|not (?:known|stated|mentioned|given|specified)|n/?a)\W*", re.I)
 
 PLAN = Template("""\
