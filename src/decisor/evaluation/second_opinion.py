@@ -38,8 +38,23 @@ MEANINGS: Mapping[str, str] = {
     "tool_call_error": "it called a function with input that was refused",
     "unavailable": "a function it needed could not be reached or was not allowed",
     "decision_failure": "the calls went well, and what was made of them did not solve the task",
+    "no_order": "it ordered nothing",
+    "wrong_kind": "it ordered a product of another kind",
+    "attributes": "the product it ordered lacks properties that were asked for",
+    "options": "the product is right, and it was ordered with other options than were asked for",
+    "price": "what it ordered costs more than was allowed",
 }
 """What the failure classes of all benchmarks mean. A class that is not here goes by its name."""
+
+FAMILIES: Sequence[Sequence[str]] = (
+    ("MIS", "QUR", "CAN", "DEEP", "OTH"),
+    ("no_answer", "not_retrieved", "misread", "wrong"),
+    ("no_answer", "not_found", "not_selected"),
+    ("hallucinated_tool", "tool_call_error", "unavailable", "decision_failure"),
+    ("no_order", "wrong_kind", "attributes", "options", "price", "not_selected"),
+)
+"""The classes that a benchmark's rules choose from. The judge chooses from all of them, not from those that occurred:
+that would tell it what the rules said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +93,18 @@ class Kept:
 
 
 async def second_opinion(store: Store, lm: LM, most: int = 100, at_once: int = 8) -> list[Opinion]:
-    """Opinions on at most ``most`` failures, spread evenly over the store's. Needs two classes to choose from.
+    """Opinions on at most ``most`` failures, spread evenly over the store's.
 
     Raises:
         LMError: the endpoint will not answer anything (key, quota, model).
-        SetupError: there are not two classes of failures in the store.
+        SetupError: there is no failure in the store, or none with another class to choose from.
     """
     failed = [one for one in store.each_outcome() if one.failure]
-    classes: dict[str, list[str]] = {}
-    for one in failed:
-        classes.setdefault(
-            one.benchmark, sorted({other.failure for other in failed if other.benchmark == one.benchmark})
-        )
+    names = {one.benchmark for one in failed}
+    classes = {name: classes_of({one.failure for one in failed if one.benchmark == name}) for name in names}
     failed = spread([one for one in failed if len(classes[one.benchmark]) > 1], most)
     if not failed:
-        raise SetupError("A second opinion needs failures of two or more classes, and this run has none.")
+        raise SetupError("A second opinion needs failures with two or more classes to choose from: this run has none.")
     journal = Journal(Kept(store))
 
     async def one_opinion(one: Outcome) -> Opinion:
@@ -102,18 +114,36 @@ async def second_opinion(store: Store, lm: LM, most: int = 100, at_once: int = 8
     return await each(one_opinion, failed, at_once)
 
 
+def classes_of(found: set[str]) -> list[str]:
+    """All classes of the family that ``found`` are of, and what of them is in none.
+
+    >>> classes_of({"misread"}), classes_of({"odd", "DEEP"})
+    (['no_answer', 'not_retrieved', 'misread', 'wrong'], ['MIS', 'QUR', 'CAN', 'DEEP', 'OTH', 'odd'])
+    >>> classes_of({"no_answer"})  # two families have it
+    ['no_answer']
+    """
+    sizes = [len(found.intersection(family)) for family in FAMILIES]
+    family = FAMILIES[sizes.index(max(sizes))] if max(sizes) and sizes.count(max(sizes)) == 1 else ()
+    return [*family, *sorted(found.difference(family))]
+
+
 async def judge(one: Outcome, events: Sequence[Event], classes: Sequence[str], lm: LM) -> str | None:
     """The class that the judge gives; None where it cannot be read."""
     spelled = {name.casefold(): name for name in classes}
     meanings = "\n".join(f"{name}: {MEANINGS.get(name, name.replace('_', ' '))}" for name in classes)
     head: Mapping[str, Any] = next((event.data.get("question", {}) for event in events if event.kind == "run"), {})
     user = CASE.substitute(
-        question=quoted(str(head.get("text", ""))), gold=quoted("\n".join(one.gold)),
+        question=quoted(question_of(head), 12_000), gold=quoted("\n".join(one.gold)),
         answer=quoted(one.text or one.answer or "(none)"), steps=quoted(steps_of(events), 24_000),
     )  # fmt: skip
     prompt = [Message("system", SYSTEM.substitute(classes=meanings)), Message("user", user)]
     said = await verdict(judging(lm), prompt, lambda reply: parse_word(reply, list(spelled)), Sampling(max_tokens=500))
     return None if said is None else spelled[said]
+
+
+def question_of(head: Mapping[str, Any]) -> str:
+    """With its rules: without them nobody can say which data a decision needs."""
+    return "\n\n".join(str(head[name]).strip() for name in ("rules", "text", "goal") if head.get(name))
 
 
 def steps_of(events: Sequence[Event]) -> str:
@@ -160,7 +190,7 @@ def agreement(opinions: Sequence[Opinion], judge_name: str) -> Agreement:
 SYSTEM = Template("""\
 You sort failed runs of a decision assistant by what went wrong. A run got a question, asked tools or databases step by
 step, and ended with an answer that is not right. Choose the one class that explains the failure best; where several
-fit, the one that came first.
+fit, the one that happened first in the run.
 
 $classes
 

@@ -126,6 +126,9 @@ solved: the final answer gives what the task asks for, every part of it, and not
 unsolved: it gives no answer, apologises, says that something could not be found, or misses a part
 unsure: it could be right, but from what you see that cannot be told
 
+What is asked for only if something holds is given where the answer says that it does not hold. An answer that looks
+whole, with nothing to show where it is from, is unsure only if you see reason to doubt it.
+
 Say in one sentence why, then end with one line: Verdict: solved, Verdict: unsolved or Verdict: unsure
 """
 
