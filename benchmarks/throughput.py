@@ -1,7 +1,7 @@
 """Model calls a second in one process, beside other libraries in the same run, each in an environment of its own.
 
     python benchmarks/throughput.py --cache FOLDER [--peers openai,agno,langgraph,pydantic-ai,smolagents]
-                                    [--rounds 3] [--cases 600] [--peer-cases 200] [--memory-cases 10000] [--json]
+                                    [--rounds 3] [--cases 1200] [--peer-cases 200] [--memory-cases 10000] [--json]
 
 200 cases at once of a technique of 8 calls, against a local server that answers after 100 ms: ideal is 2,000 calls a
 second. Without queries, and with one SQLite query a step (ours through the fence). Of several rounds the best counts:
@@ -9,7 +9,8 @@ the machine may have other work, and the load is printed. ``one core`` is what t
 itself, from its CPU time; it is no measurement of throughput. Environments are made in FOLDER with uv, else pip; a peer
 that cannot be installed is left out, with a line that says so.
 
-Bars: 70 % of ideal without queries; ten times the best peer with a query a step; memory flat; under 1 ms a step.
+Bars: 70 % of ideal without queries; ten times the best peer with a query a step; memory flat; under 1 ms a step. Where
+a peer reaches more than a tenth of ideal, ten times that cannot be reached by anybody: the share of it is told.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True, help="folder for the peers' environments")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--cases", type=int, default=600)
+    parser.add_argument("--cases", type=int, default=1200)
     parser.add_argument("--peer-cases", type=int, default=200)
     parser.add_argument("--memory-cases", type=int, default=10_000)
     parser.add_argument("--json", action="store_true")
@@ -186,17 +187,16 @@ def main() -> None:
 
 def judge(found: dict[str, dict[str, Measured]], one: Measured) -> None:
     """What became of the bars; by CPU too, since wall time is shared with whatever else runs."""
-    ideal = found["without queries"]["decisor"].rate * LATENCY / AT_ONCE
-    print(f"\n70 % of ideal without queries: {100 * ideal:.0f} %, {'kept' if ideal >= 0.7 else 'MISSED'}")
+    print()
+    for name in OURS:
+        share = found["without queries"][name].rate * LATENCY / AT_ONCE
+        print(f"70 % of ideal without queries: {name} {100 * share:.0f} %, {'kept' if share >= 0.7 else 'MISSED'}")
     rows = found["a query a step"]
-    peers = {name: row for name, row in rows.items() if name not in OURS}
-    if peers:
-        fastest = max(peers, key=lambda name: peers[name].rate)
-        thriftiest = min(peers, key=lambda name: peers[name].cpu)
-        times, less = rows["decisor"].rate / peers[fastest].rate, peers[thriftiest].cpu / rows["decisor"].cpu
-        said = "kept" if times >= 10 else "MISSED"
-        print(f"ten times the best peer with a query a step: {times:.1f} x {fastest}, {said}; "
-              f"by CPU a call {less:.1f} x {thriftiest}")  # fmt: skip
+    for name, peer in sorted(rows.items(), key=lambda row: -row[1].rate):
+        if name not in OURS:
+            times, most = rows["decisor"].rate / peer.rate, AT_ONCE / LATENCY / peer.rate
+            print(f"ten times each peer with a query a step: {times:.1f} x {name} (ideal would be {most:.1f} x), "
+                  f"{'kept' if times >= 10 else 'MISSED'}; by CPU a call {peer.cpu / rows['decisor'].cpu:.1f} x")  # fmt: skip
     print(f"under 1 ms a step: {one.cpu:.2f} ms CPU, {'kept' if one.cpu < 1 else 'MISSED'}")
 
 
