@@ -194,9 +194,10 @@ def judge(found: dict[str, dict[str, Measured]], one: Measured) -> None:
     rows = found["a query a step"]
     for name, peer in sorted(rows.items(), key=lambda row: -row[1].rate):
         if name not in OURS:
-            times, most = rows["decisor"].rate / peer.rate, AT_ONCE / LATENCY / peer.rate
-            print(f"ten times each peer with a query a step: {times:.1f} x {name} (ideal would be {most:.1f} x), "
-                  f"{'kept' if times >= 10 else 'MISSED'}; by CPU a call {peer.cpu / rows['decisor'].cpu:.1f} x")  # fmt: skip
+            times, less = rows["decisor"].rate / peer.rate, peer.cpu / rows["decisor"].cpu
+            most = AT_ONCE / LATENCY / peer.rate
+            print(f"ten times each peer with a query a step: {times:.1f} x {name} (ideal is {most:.1f} x), "
+                  f"{'kept' if times >= 10 else 'MISSED'}; by CPU a call {less:.1f} x")  # fmt: skip
     print(f"under 1 ms a step: {one.cpu:.2f} ms CPU, {'kept' if one.cpu < 1 else 'MISSED'}")
 
 
