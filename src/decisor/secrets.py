@@ -23,13 +23,23 @@ class Secret:
     [hidden]
     """
 
-    __slots__ = ("_value",)
+    __slots__ = ("_forms", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
+        self._forms: tuple[str, ...] | None = None
 
     def reveal(self) -> str:
         return self._value
+
+    def forms(self) -> tuple[str, ...]:
+        """As it is, percent-encoded, and in base64. None of a short one: "ollama" and the like are passwords, but
+        "none" or "x" would blank out ordinary words."""
+        if self._forms is None:
+            encoded = base64.b64encode(self._value.encode()).decode()
+            forms = (self._value, quote(self._value, safe=""), encoded, encoded.rstrip("="))
+            self._forms = forms if len(self._value) >= 6 else ()
+        return self._forms
 
     def __repr__(self) -> str:
         return HIDDEN
@@ -45,11 +55,7 @@ def redact_known(text: str, secrets: Iterable[Secret]) -> str:
     'no user with key [hidden]'
     """
     for secret in secrets:
-        value = secret.reveal()
-        if len(value) < 6:
-            continue  # "ollama" and the like are passwords; "none" or "x" would blank out ordinary words
-        encoded = base64.b64encode(value.encode()).decode()
-        for form in (value, quote(value, safe=""), encoded, encoded.rstrip("=")):
+        for form in secret.forms():
             text = text.replace(form, HIDDEN)
     return text
 

@@ -11,9 +11,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from decisor.children import module_path
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
@@ -103,17 +103,14 @@ def grow_apart(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: in
     """The same in a process of its own: arrays in, arrays out. Raises SetupError where it fails."""
     import numpy as np
 
-    given, made = io.BytesIO(), io.BytesIO()
+    given = io.BytesIO()
     np.savez(given, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
-    source = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, *filter(None, sys.path)])}
+    environment = {**os.environ, "PYTHONPATH": module_path()}
     command = [sys.executable, "-P", "-m", "decisor.learned.trees"]
     done = subprocess.run(command, input=given.getvalue(), env=environment, capture_output=True, check=False)
     if done.returncode:
         raise SetupError(f"Training failed in its process: {done.stderr.decode(errors='replace').strip()[-300:]}")
-    made.write(done.stdout)
-    made.seek(0)
-    with np.load(made, allow_pickle=False) as held:
+    with np.load(io.BytesIO(done.stdout), allow_pickle=False) as held:
         return Trees.of({name: held[name] for name in held.files}, rows.shape[1])
 
 

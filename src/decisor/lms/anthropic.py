@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from decisor.aio import each
@@ -12,10 +11,10 @@ from decisor.errors import LMError
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.http import merged, refused_part
-from decisor.lms.prices import Price, priced
-from decisor.lms.replying import cut, tidy, tokens_of
+from decisor.lms.prices import Price
+from decisor.lms.replying import finished, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
-from decisor.secrets import Secret, redact_known
+from decisor.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -84,9 +83,7 @@ class Anthropic:
 
     def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
-        text = redact_known(cut(completion.text, sampling.stop), self.endpoint.secrets)
-        usage = priced(completion.usage, self.price)
-        return replace(completion, texts=(text,), usage=usage, model=completion.model or self.name)
+        return finished(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
 def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:

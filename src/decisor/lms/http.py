@@ -13,11 +13,11 @@ from decisor.aio import each
 from decisor.errors import LMError
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
-from decisor.lms.prices import Price, priced
+from decisor.lms.prices import Price
 from decisor.lms.raw import logprobs_of, parse_raw, raw_request
-from decisor.lms.replying import cut, tidy, tokens_of
+from decisor.lms.replying import finished, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
-from decisor.secrets import Secret, redact_known
+from decisor.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
 
 OPENAI = "https://api.openai.com/v1"
@@ -112,9 +112,7 @@ class OpenAICompatible:
     def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
         parse = parse_raw if sampling.raw else parse_completion
         completion = parse(reply, messages, self.endpoint.where)
-        texts = tuple(redact_known(cut(text, sampling.stop), self.endpoint.secrets) for text in completion.texts)
-        usage, model = priced(completion.usage, self.price), completion.model or self.name
-        return Completion(texts, usage, completion.finish, model, logprobs=completion.logprobs)
+        return finished(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
 def chat_url(base_url: str) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from decisor.lms.prices import Price, priced
+from decisor.secrets import Secret, redact_known
+from decisor.types import Completion, Sampling
+
 
 def tidy(text: str) -> str:
     """``text`` without lone surrogates, which no UTF-8 file takes."""
@@ -21,6 +25,15 @@ def cut(text: str, stops: Iterable[str]) -> str:
         if stop:
             text = text.partition(stop)[0]
     return text
+
+
+def finished(
+    reply: Completion, sampling: Sampling, secrets: Iterable[Secret], price: Price | None, name: str
+) -> Completion:
+    """The reply cut at its stop words, without keys, priced, and with the name of the model asked where it has none."""
+    texts = tuple(redact_known(cut(text, sampling.stop), secrets) for text in reply.texts)
+    usage, model = priced(reply.usage, price), reply.model or name
+    return Completion(texts, usage, reply.finish, model, logprobs=reply.logprobs)
 
 
 def tokens_of(count: Any, texts: Iterable[str]) -> int:

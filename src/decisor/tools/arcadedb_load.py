@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from decisor.children import module_path
 from decisor.errors import SetupError
 from decisor.tools.graph_write import Edge, Node, labels_of, write
 
@@ -29,8 +30,7 @@ def load_arcadedb(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> N
         "edges": [(edge.type, edge.source, edge.target, dict(edge.properties)) for edge in edges],
     }
     command = [sys.executable, "-P", "-m", "decisor.tools.arcadedb_load"]
-    source = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, *filter(None, sys.path)])}
+    environment = {**os.environ, "PYTHONPATH": module_path()}
     try:
         done = subprocess.run(
             command, input=json.dumps(body), env=environment, capture_output=True, text=True, check=False

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Timer
 from typing import IO
 
+from decisor.children import module_path
 from decisor.errors import SetupError
 from decisor.tools.corpus.cutting import Block, Content
 from decisor.tools.corpus.pdf import read_pdf
@@ -68,7 +69,7 @@ class Confined:
 
     def _start(self) -> subprocess.Popen[bytes]:
         environ = {name: os.environ[name] for name in KEPT if name in os.environ}
-        environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        environ["PYTHONPATH"] = module_path()
         return subprocess.Popen(
             [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environ,

@@ -8,9 +8,9 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from decisor.children import module_path
 from decisor.errors import SetupError, ToolError
 from decisor.tools.fence.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.fence.engine import Caps
@@ -124,5 +124,4 @@ class Worker:
 def _environment() -> dict[str, str]:
     """Only what a driver needs: keys and tokens of the parent stay out of reach of a statement."""
     kept = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith("PGSSL")}
-    package = str(Path(__file__).resolve().parents[3])
-    return {**kept, "PYTHONPATH": os.pathsep.join([package, *filter(None, sys.path)])}
+    return {**kept, "PYTHONPATH": module_path()}
