@@ -32,7 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decisor.tools.corpus import Index, Passage, build_index, open_index, read_passages
+from decisor.tools.corpus.building import update
 from decisor.tools.corpus.index import Mode
+from decisor.tools.corpus.reading import Reading
+from decisor.tools.corpus.store import About
 
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")
 NAMES = ("R@2", "R@5", "R@10", "all@5", "all@10", "MRR")
@@ -210,9 +213,11 @@ def speed(count: int, alone: bool) -> None:
         place = Path(name)
         generated(place / "p.jsonl", count)
         wall, cpu = timed(lambda: build_index(read_passages(place / "p.jsonl"), place / "index"))
+        again, used = timed(lambda: update(Reading(place / "p.jsonl").documents(), place / "read", About()))
         size = sum(file.stat().st_size for file in (place / "index").rglob("*") if file.is_file())
         print(f"{count:,} passages, load average {os.getloadavg()[0]:.1f}")
         print(f"decisor  build {wall:6.1f} s wall {cpu:6.1f} s CPU, {size / 1e6:,.0f} MB on disk")
+        print(f"decisor  build {again:6.1f} s wall {used:6.1f} s CPU, read as decisor index reads JSON lines")
         rng = np.random.default_rng(1)
         with (place / "p.jsonl").open() as lines:
             sample = [json.loads(line)["text"].split() for line, _ in zip(lines, range(2000), strict=False)]

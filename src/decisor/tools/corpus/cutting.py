@@ -116,6 +116,22 @@ def size_of(text: str) -> int:
     return max(len(text.split()) + unspaced, len(text) // 20)
 
 
+def fits(text: str, most: int) -> bool:
+    """Whether ``size_of(text)``, of a tidy text, is at most so much; counting blanks is faster and often enough.
+
+    >>> fits("one two three", 3), fits("one two three", 2), fits("one  two", 2)
+    (True, False, True)
+    """
+    blanks = text.count(" ") + text.count("\n") + text.count("\t")
+    return (text.isascii() and max(blanks + 1, len(text) // 20) <= most) or size_of(text) <= most
+
+
 def tidy(text: str) -> str:
-    """Without control characters and marks that reorder or hide text; newlines and tabs stay."""
+    """Without control characters and marks that reorder or hide text; newlines and tabs stay.
+
+    >>> tidy("a\\r\\nb\\x00\\u202ec"), tidy("plain")
+    ('a\\nbc', 'plain')
+    """
+    if text.isprintable():  # nothing harmful is, and this is faster
+        return text
     return HARMFUL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
 from decisor.tools.corpus.building import Document
-from decisor.tools.corpus.cutting import WORDS, Block, Content, passages, size_of, tidy
+from decisor.tools.corpus.cutting import WORDS, Block, Content, fits, passages, tidy
 from decisor.tools.corpus.passage import Passage, stamp_of
 from decisor.tools.corpus.plain_files import Unreadable
 
@@ -42,7 +42,7 @@ class RowForm:
             Unreadable: it has no text.
         """
         text_name, title_name, id_name = (
-            chosen or next((name for name in usual if row.get(name) not in (None, "")), "")
+            chosen or first_of(row, usual)
             for chosen, usual in ((self.text, TEXTS), (self.title, TITLES), (self.id, IDS))
         )
         title = tidy(str(row.get(title_name) or ""))
@@ -60,7 +60,7 @@ class RowForm:
         key = f"{where}:{own}" if where else own
 
         def cut() -> tuple[Passage, ...]:
-            if size_of(text) <= WHOLE * self.words:
+            if fits(text, WHOLE * self.words):
                 return (Passage(key, text, title),)
             blocks = tuple(Block(part) for part in text.split("\n\n"))
             return passages(key, Content(title, blocks), self.words)
@@ -71,6 +71,14 @@ class RowForm:
         """What is said of a table without a column that was named; '' where all are there."""
         lacking = [name for name in (self.text, self.title, self.id) if name and name not in columns]
         return f"it has no column {', '.join(lacking)}; it has {names_of(columns)}" if lacking else ""
+
+
+def first_of(row: Mapping[str, Any], usual: Sequence[str]) -> str:
+    """The first of these columns that holds something; '' where none does."""
+    for name in usual:
+        if row.get(name) not in (None, ""):
+            return name
+    return ""
 
 
 def names_of(names: Iterable[str]) -> str:
