@@ -140,6 +140,19 @@ def test_what_a_model_wrote_may_hold_any_character(place: str) -> None:
     store.close()
 
 
+def test_what_is_left_out_is_not_claimed_and_what_was_finished_stays(place: str) -> None:
+    store = open_store(place)
+    keys = [outcome(case, technique=technique).key for case in ("a", "b", "c") for technique in ("t", "u")]
+    store.plan([Task(key) for key in keys])
+    assert store.finish(outcome("a", technique="u"), [])
+    held = store.claim()
+    assert held is not None and held.key == keys[0]
+    assert store.leave_out(held.key[0], "t") == 3 and store.left() == 2
+    assert [claim.key for claim in iter(store.claim, None)] == [keys[3], keys[5]]
+    assert store.leave_out(held.key[0], "t") == 0 and [one.key for one in store.outcomes()] == [keys[1]]
+    store.close()
+
+
 def test_cases_in_a_state_can_be_opened_again(place: str) -> None:
     store = open_store(place)
     for name, state in (("a", "crashed"), ("b", "right")):

@@ -67,17 +67,17 @@ async def misfits(bench: Bench, case: Case, techniques: Mapping[str, Technique])
         SetupError: the benchmark itself lacks something.
     """
     found: dict[str, str] = {}
-    for label, technique in techniques.items():
+    for exact in (False, True):  # two environments at most: nothing is done in them
+        some = {label: one for label, one in techniques.items() if is_exact(label) is exact}
         try:
-            async with fitting(bench, label).environment(case) as env:
-                why = await complaint(technique, case.question, env)
+            if some:
+                async with fitting(bench, next(iter(some))).environment(case) as env:
+                    found |= {label: await complaint(one, case.question, env) for label, one in some.items()}
         except SetupError:
             raise
         except Exception:  # what fails here fails in the run, where it is kept with its reason
             continue
-        if why:
-            found[label] = why
-    return found
+    return {label: why for label, why in found.items() if why}
 
 
 async def complaint(technique: Technique, question: Question, env: Environment) -> str:
@@ -98,4 +98,9 @@ async def complaint(technique: Technique, question: Question, env: Environment) 
 def fitting(bench: Bench, technique: str) -> Bench:
     """The benchmark with the tools that ``exact`` needs, for ``exact``; it is the same benchmark to everything else."""
     made: Any = getattr(bench, "for_exact", None)
-    return made() if made is not None and technique.split()[0] == "exact" else bench
+    return made() if made is not None and is_exact(technique) else bench
+
+
+def is_exact(technique: str) -> bool:
+    """Whether that is the label of ``exact``."""
+    return technique.split()[0] == "exact"
