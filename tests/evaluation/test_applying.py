@@ -66,9 +66,12 @@ async def test_what_cannot_work_is_noticed_before_any_call_and_the_others_go_on(
     assert {outcome.technique for outcome in store.outcomes()} == {"asks"}
 
 
-async def test_what_is_noticed_on_the_way_leaves_out_the_rest_and_keeps_what_was_finished(store: Store) -> None:
+@pytest.mark.parametrize("at_once", [1, 8])
+async def test_what_is_noticed_on_the_way_leaves_out_the_rest_and_keeps_what_was_finished(
+    at_once: int, store: Store
+) -> None:
     models: dict[str, LM] = {"m": ScriptedLM(lambda messages: "bel", name="m")}
-    suite = Suite({"small": SmallBench()}, {"late": notices_late, "asks": asks}, models, cases_at_once=1)
+    suite = Suite({"small": SmallBench()}, {"late": notices_late, "asks": asks}, models, cases_at_once=at_once)
     tally = await evaluate(suite, store)
     assert tally.left_out == {("small", "late"): "This LM tells no probabilities."}
     assert (tally.done, tally.total, tally.states) == (5, 5, {"right": 5})

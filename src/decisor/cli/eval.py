@@ -155,7 +155,7 @@ class bar:  # noqa: N801 (used as a verb, like contextlib's)
         told: set[tuple[str, str]] = set()
 
         def hear(tally: Tally) -> None:
-            for pair in tally.left_out.keys() - told:
+            for pair in [pair for pair in tally.left_out if pair not in told]:
                 told.add(pair)
                 console.print(left_out(*pair, tally.left_out[pair]), markup=False, highlight=False, soft_wrap=True)
             self.progress.update(task, total=tally.total, completed=tally.done, description=standing(tally))

@@ -223,7 +223,8 @@ class Work:
     async def leave_out(self, claim: Claim, why: str) -> None:
         """What was noticed only on the way: the technique is not run on this benchmark any more."""
         benchmark, _, technique, _, _ = claim.key
-        self.tally.total -= await self.writer.do(lambda store: store.leave_out(benchmark, technique))
+        many = await self.writer.do(lambda store: store.leave_out(benchmark, technique))
+        self.tally.total -= many  # in a line of its own: others come here while this one waits
         self.tally.left_out[benchmark, technique] = why
         self.hear(self.tally)
 
