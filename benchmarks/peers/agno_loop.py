@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from agno.agent import Agent
 from agno.models.openai.like import OpenAILike
 
-from peers.measuring import Asked, asked, in_waves, read_only, report
+from peers.measuring import Asked, asked, measured, read_only
 
 
 async def main(args: Asked) -> None:
@@ -25,10 +24,7 @@ async def main(args: Asked) -> None:
         result = await agent.arun("Which good is the cheapest?")
         return sum(message.role == "assistant" for message in result.messages or [])
 
-    await in_waves(one, 2, 2)
-    began, cpu = time.perf_counter(), time.process_time()
-    calls = await in_waves(one, args.cases, args.at_once)
-    report(sum(calls), began, cpu)
+    await measured(one, args)
 
 
 if __name__ == "__main__":

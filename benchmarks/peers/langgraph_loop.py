@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -12,7 +11,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from peers.measuring import Asked, asked, in_waves, read_only, report
+from peers.measuring import Asked, asked, measured, read_only
 
 
 async def main(args: Asked) -> None:
@@ -41,10 +40,7 @@ async def main(args: Asked) -> None:
         state = await compiled.ainvoke({"messages": messages}, {"recursion_limit": 1000})
         return sum(isinstance(message, AIMessage) for message in state["messages"])
 
-    await in_waves(one, 2, 2)
-    began, cpu = time.perf_counter(), time.process_time()
-    calls = await in_waves(one, args.cases, args.at_once)
-    report(sum(calls), began, cpu)
+    await measured(one, args)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,14 @@ async def in_waves(one: Callable[[int], Coroutine[Any, Any, int]], cases: int, a
     return await asyncio.gather(*map(gated, range(cases)))
 
 
+async def measured(one: Callable[[int], Coroutine[Any, Any, int]], args: Asked) -> None:
+    """All cases after two that warm up; printed."""
+    await in_waves(one, 2, 2)
+    began, cpu = time.perf_counter(), time.process_time()
+    calls = await in_waves(one, args.cases, args.at_once)
+    report(sum(calls), began, cpu)
+
+
 def report(calls: int, began: float, cpu: float, **more: Any) -> None:
     """``began`` and ``cpu``: of the clocks, before."""
     seconds, used = time.perf_counter() - began, time.process_time() - cpu

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import Any
 
 from openai import AsyncOpenAI
 
-from peers.measuring import Asked, asked, in_waves, read_only, report
+from peers.measuring import Asked, asked, measured, read_only
 
 TOOL: Any = {"type": "function", "function": {"name": "sql", "description": "Query the database.", "parameters": {
     "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}}  # fmt: skip
@@ -34,10 +33,7 @@ async def main(args: Asked) -> None:
                 text = json.loads(call.function.arguments)["text"]
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": run(text)})
 
-    await in_waves(one, 2, 2)
-    began, cpu = time.perf_counter(), time.process_time()
-    calls = await in_waves(one, args.cases, args.at_once)
-    report(sum(calls), began, cpu)
+    await measured(one, args)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
 
-from peers.measuring import Asked, asked, in_waves, read_only, report
+from peers.measuring import Asked, asked, measured, read_only
 
 
 async def main(args: Asked) -> None:
@@ -27,10 +26,7 @@ async def main(args: Asked) -> None:
         result = await agent.run("Which good is the cheapest?", usage_limits=UsageLimits(request_limit=1000))
         return sum(message.kind == "response" for message in result.all_messages())
 
-    await in_waves(one, 2, 2)
-    began, cpu = time.perf_counter(), time.process_time()
-    calls = await in_waves(one, args.cases, args.at_once)
-    report(sum(calls), began, cpu)
+    await measured(one, args)
 
 
 if __name__ == "__main__":
