@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -153,6 +155,41 @@ async def test_over_tls(certified: tuple[ssl.SSLContext, Path], monkeypatch: pyt
         with pytest.raises(LMError, match=r"no safe connection.*[Hh]ostname"):
             await ask(lm_at(server.origin.replace("127.0.0.1", "localhost")))
     assert len(set(server.ports)) == 1
+
+
+async def test_a_server_that_ends_the_handshake_is_tried_again() -> None:
+    links = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        links.append(await reader.read(100))
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    with pytest.raises(LMError, match="cannot be reached") as caught:
+        await ask(lm_at(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+    server.close()
+    assert len(links) == 2 and not caught.value.permanent
+
+
+async def test_what_speaks_no_tls_is_not_tried_again() -> None:
+    async with served() as server:
+        with pytest.raises(LMError, match="no safe connection") as caught:
+            await ask(lm_at(server.origin.replace("http:", "https:")))
+    assert caught.value.permanent
+
+
+async def test_a_reply_without_a_length_that_is_reset_is_not_whole() -> None:
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n{}")
+        await asyncio.sleep(0.05)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    server = await asyncio.start_server(reset, "127.0.0.1", 0)
+    with pytest.raises(LMError, match="broke off"):
+        await ask(lm_at(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+    server.close()
 
 
 async def test_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Connections to one place, kept for the next request: plain, over TLS, or through a proxy.
 
-On asyncio alone: with hundreds of conversations at once a general HTTP client costs as much as all the rest of a call
-(docs/decisions/, "An HTTP client of our own").
+On asyncio alone: with hundreds of conversations at once a general HTTP client is the largest part of what a call costs
+(docs/decisions/lm-client.md).
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class Connection(asyncio.Protocol):
             try:
                 self.response.end()
             except Broken as error:
-                self.waiter.set_exception(exc or error)
+                exc = exc or error
+            if exc is not None:
+                self.waiter.set_exception(exc)
             else:
                 self.waiter.set_result(None)
         if not self.gone.done():
@@ -146,6 +148,8 @@ class Connections:
                 if self.proxy is not None and self.url.scheme == "https":
                     await self._through(self.proxy, connection)
                 return connection
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            raise Unreachable("it ended the connection before it was safe") from None
         except ssl.SSLError as error:
             raise Unsafe(getattr(error, "verify_message", "") or error.reason or type(error).__name__) from None
         except TimeoutError:
