@@ -7,10 +7,11 @@ bought before a crash is there when the same suite is run again.
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -134,7 +135,8 @@ async def evaluate(
         work.tally.total = len(planned)
         work.tally.states = await writer.do(partial(states, keys={task.key for task in planned}))
         hear(work.tally)
-        await work.all()
+        with seldom_collected():
+            await work.all()
     if not work.tally.total:
         for (benchmark, technique), why in work.tally.left_out.items():
             raise SetupError(f"{technique} on {benchmark}: {why}")
@@ -150,6 +152,18 @@ async def unfit(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> dict[t
             for technique, why in (await misfits(suite.benches[label], first, suite.techniques)).items():
                 found[label, technique] = why
     return found
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Python looks for cycles after every 700 new objects. With hundreds of cases under way nearly all of them are in
+    use, and each look costs the more the more there are."""
+    usual = gc.get_threshold()
+    gc.set_threshold(10_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 async def released(writer: Writer) -> None:
