@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from decisor.aio import each
 from decisor.evaluation.case_run import Attempt, run_case
 from decisor.evaluation.runner import Suite, Tally, evaluate
-from decisor.evaluation.store import open_store
+from decisor.evaluation.stores import open_store
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.types import Action, Decision, Message, Question

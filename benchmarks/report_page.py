@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from decisor.evaluation.store import open_store
+from decisor.evaluation.stores import open_store
 from decisor.report.document import make
 from decisor.report.page import write_page
 from report.browser import Browser, browser

@@ -13,7 +13,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.evaluation.bench import Score
 from decisor.evaluation.runner import Suite, Tally, evaluate
-from decisor.evaluation.store import open_store
+from decisor.evaluation.stores import open_store
 from decisor.lms.http import OpenAICompatible
 from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.sql import SqlTool

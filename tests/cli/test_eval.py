@@ -7,7 +7,7 @@ import pytest
 
 from decisor.cli import run
 from decisor.evaluation.outcome import Outcome, State
-from decisor.evaluation.store import open_store
+from decisor.evaluation.stores import open_store
 from decisor.evaluation.table import table
 from decisor.types import Usage
 from evaluation.small import model

@@ -16,9 +16,10 @@ from decisor.benchmarks.case import Case
 from decisor.errors import Error
 from decisor.evaluation.bench import BENCHES, Score
 from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
-from decisor.evaluation.store import Store, open_store
+from decisor.evaluation.store import Store
 from decisor.evaluation.store_sql import SqlStore
 from decisor.evaluation.store_sqlite import SqliteDatabase
+from decisor.evaluation.stores import open_store
 from decisor.evaluation.table import table
 from decisor.lms.http import OpenAICompatible
 from decisor.lms.prices import Price

@@ -14,7 +14,8 @@ from decisor.errors import LMError
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.own_lms import OwnLM
 from decisor.evaluation.runner import Suite, evaluate
-from decisor.evaluation.store import Store, open_store, outcome_of
+from decisor.evaluation.store import Store, outcome_of
+from decisor.evaluation.stores import open_store
 from decisor.evaluation.toolbench_bench import ToolBenchBench
 from decisor.lms.http import OpenAICompatible
 from decisor.run import Run

@@ -10,7 +10,8 @@ from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.preference_ranks import preference_ranks
 from decisor.evaluation.second_opinion import Opinion, agreement, second_opinion
-from decisor.evaluation.store import Store, open_store
+from decisor.evaluation.store import Store
+from decisor.evaluation.stores import open_store
 from decisor.lms.scripted import ScriptedLM
 from decisor.trace import Trace
 from decisor.types import Message, Observation, Question, Record

@@ -11,9 +11,10 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.store import StoreError, Task, open_store
+from decisor.evaluation.store import StoreError, Task
 from decisor.evaluation.store_sql import SqlStore
 from decisor.evaluation.store_sqlite import SqliteDatabase, open_sqlite
+from decisor.evaluation.stores import open_store
 from decisor.trace import Trace
 from decisor.types import Completion, Decision, Message, Usage
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from decisor.evaluation.seen import Seen
-from decisor.evaluation.store import Task, open_store
+from decisor.evaluation.store import Task
+from decisor.evaluation.stores import open_store
 from decisor.evaluation.writing import Writer
 from decisor.types import Completion, Usage
 from evaluation.test_store import schema

@@ -19,7 +19,7 @@ import pytest
 from data import DATA
 from decisor.cli import main
 from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.store import open_store
+from decisor.evaluation.stores import open_store
 from decisor.report.document import as_json, make
 from decisor.report.page import write_page
 from decisor.report.story import LEVELS, story

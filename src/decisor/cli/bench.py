@@ -95,7 +95,7 @@ async def run_all(suite: Suite, traces: Path | None, form: str, bar: bool) -> Ra
     from decisor.cli.bench_show import Ran
     from decisor.evaluation.dqa_run import answered
     from decisor.evaluation.runner import Tally, evaluate
-    from decisor.evaluation.store import open_store
+    from decisor.evaluation.stores import open_store
     from decisor.trace import line_of
 
     began = time.monotonic()

@@ -50,7 +50,7 @@ def command(
 ) -> None:
     """Run techniques on benchmarks and keep everything in a run store. Stopped in any way, the same command goes on."""
     from decisor.errors import SetupError
-    from decisor.evaluation.store import open_store
+    from decisor.evaluation.stores import open_store
     from decisor.evaluation.suite import Wanted, read_suite, suite_of
 
     given: dict[str, Any] = {

@@ -40,7 +40,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
 ) -> None:
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
-    from decisor.evaluation.store import open_store
+    from decisor.evaluation.stores import open_store
     from decisor.report.document import make
 
     if markdown + csv + as_json > 1:
@@ -97,7 +97,7 @@ def with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
 
 
 def read(path: str) -> list[Outcome]:
-    from decisor.evaluation.store import open_store
+    from decisor.evaluation.stores import open_store
 
     store = open_store(path, create=False)
     try:

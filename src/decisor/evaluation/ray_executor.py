@@ -31,7 +31,7 @@ REACH_SECONDS = 5.0
 def share(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
     """One process's share of a suite, in this process; where the run then stands. Runs on a worker."""
     from decisor.evaluation.runner import evaluate
-    from decisor.evaluation.store import open_store
+    from decisor.evaluation.stores import open_store
     from decisor.evaluation.suite import suite_of
 
     os.environ.update(environment)

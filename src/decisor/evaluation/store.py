@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Protocol
 
 from decisor.errors import SetupError
@@ -120,22 +119,6 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-def open_store(path: Path | str, create: bool = True) -> Store:
-    """A store in a file, or in a schema of PostgreSQL (``postgresql://USER@HOST/DATABASE?schema=NAME``). It is made
-    where there is none, unless not ``create``.
-
-    Raises:
-        SetupError: it cannot be opened, or is something else.
-    """
-    if str(path).startswith(("postgresql://", "postgres://")):
-        from decisor.evaluation.store_postgres import open_postgres
-
-        return open_postgres(str(path), create)
-    from decisor.evaluation.store_sqlite import open_sqlite
-
-    return open_sqlite(Path(path), create)
 
 
 def outcome_of(text: str) -> Outcome:
