@@ -196,3 +196,24 @@ async def test_what_cannot_be_opened_is_one_line_and_makes_no_file(name: str, tm
 def test_each_engines_complaint_is_understood(message: str, hint: str) -> None:
     tables = (TableInfo("plant", (ColumnInfo("cost", "REAL"),)),)
     assert close_names(message, tables) == f" Did you mean: {hint}?"
+
+
+async def test_a_database_that_knows_no_encoding_gives_text_all_the_same() -> None:
+    psycopg = pytest.importorskip("psycopg")
+    server, name = "postgresql://postgres@127.0.0.1", f"{DATABASE}_ascii"
+    try:
+        admin = psycopg.connect(f"{server}/postgres", autocommit=True, connect_timeout=2)
+    except psycopg.Error:
+        pytest.skip("no PostgreSQL at 127.0.0.1:5432")
+    with admin:
+        admin.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        try:
+            with psycopg.connect(f"{server}/{name}", autocommit=True, client_encoding="UTF8") as db:
+                db.execute("CREATE TABLE plant(city TEXT)")
+                db.execute("INSERT INTO plant VALUES('Orléans')")
+            tool = await SqlTool.open(f"{server}/{name}")
+            assert tool.tables[0].columns == (ColumnInfo("city", "TEXT", examples=('"Orléans"',)),)
+            assert (await tool.call("SELECT city FROM plant")).records[0].fields == {"city": "Orléans"}
+            await tool.close()
+        finally:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -86,7 +86,7 @@ def open_postgres(url: str, create: bool = True) -> SqlStore:
     options = {"connect_timeout": str(CONNECT_SECONDS), "keepalives_idle": "30", **options}
     with clear(name):
         address = urlunsplit((scheme, place, path, urlencode(options), ""))
-        connection = psycopg.connect(address, autocommit=True, prepare_threshold=2)
+        connection = psycopg.connect(address, autocommit=True, prepare_threshold=2, client_encoding="UTF8")
         try:
             return SqlStore(prepare(name, connection, schema, create))
         except BaseException:

@@ -125,15 +125,17 @@ def _postgres(url: str) -> Any:
     import psycopg
 
     try:
-        return psycopg.connect(url)
+        return psycopg.connect(url, client_encoding="UTF8")
     except psycopg.OperationalError as error:
         if "does not exist" not in str(error):
             raise
         parts = urlsplit(url)
-        with psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True) as server:
+        with psycopg.connect(
+            urlunsplit(parts._replace(path="/postgres")), autocommit=True, client_encoding="UTF8"
+        ) as server:
             name = psycopg.sql.Identifier(unquote(parts.path.lstrip("/")))
             server.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(name))
-        return psycopg.connect(url)
+        return psycopg.connect(url, client_encoding="UTF8")
 
 
 def to_mysql(world: World, url: str) -> None:

@@ -96,9 +96,11 @@ def broken(error: Exception) -> bool:
 
 
 def _open(url: str) -> Any:
+    """Text in UTF-8 also from a database of the encoding SQL_ASCII, which else gives bytes."""
     return psycopg.connect(
-        url, autocommit=True, connect_timeout=10, application_name="decisor", keepalives=1, keepalives_idle=30
-    )
+        url, autocommit=True, connect_timeout=10, application_name="decisor", keepalives=1, keepalives_idle=30,
+        client_encoding="UTF8",
+    )  # fmt: skip
 
 
 def connect(url: str, caps: Caps) -> PostgresEngine:

@@ -68,7 +68,7 @@ def connect(url: str, caps: Caps) -> Reflection:
         case "duckdb":
             alchemy = sqlalchemy.create_engine(url, connect_args={"read_only": True})
         case "postgres":
-            alchemy = sqlalchemy.create_engine(f"postgresql+psycopg://{rest}")
+            alchemy = sqlalchemy.create_engine(f"postgresql+psycopg://{rest}", connect_args={"client_encoding": "UTF8"})
         case "mysql":
             alchemy = sqlalchemy.create_engine(f"mysql+pymysql://{rest}")
         case _:
