@@ -7,7 +7,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "errors"},
-    {"budget", "talk", "trace", "replies", "aio", "secrets", "children"},
+    {"budget", "talk", "trace", "replies", "aio", "secrets", "children", "plurals"},
     {"run"},
     {"learned"},
     {"lms", "tools", "techniques", "whatif"},  # side by side: none imports another

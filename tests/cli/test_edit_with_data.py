@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cli.test_ask import MODEL
 from decisor.cli import run
 from servers.openai_server import serve_threaded
 
@@ -18,13 +19,6 @@ def freight(city: str, tons: float = 1.0) -> dict[str, object]:
     print("counting")
     return {"city": city, "euros": 90 + 12.5 * tons}
 '''
-MODEL = """
-measure = "monthly cost"
-goal = "min"
-candidates = "SELECT name FROM site WHERE is_open = 0"
-change = ["UPDATE site SET is_open = 1 WHERE name = :candidate"]
-outcome = "SELECT sum(rent) FROM site WHERE is_open = 1"
-"""
 PLAN = "Plan: [Step 1: read the note, Step 2: compare]\n"
 NOTE = "Thought: the note first\nAction: passages\nAction input: which sites are closed to us"
 RENTS = "Re-plan: N\nThought: the rents\nAction: sql\nAction input: select name, rent from site order by rent"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from decisor.budget import Budget, Limits
 from decisor.cli.tool_specs import ToolSpecs, open_tools
 from decisor.errors import BudgetExceeded, ModelMistake, SetupError
+from decisor.lms.gate import close
 from decisor.run import Run
 from decisor.trace import Event, Trace
 from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Technique, Tool, Usage, WhatIf
@@ -132,7 +133,7 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
     Raises:
         SetupError: there is no such technique, setting or LM, or a value does not fit.
     """
-    from decisor.lms.choose import lm
+    from decisor.lms.choose import priced
     from decisor.techniques import kind_of, technique
     from decisor.techniques.own_lms import parts_of, with_lms
 
@@ -141,19 +142,12 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
     lms: dict[str, LM] = {}
     for key, text in settings.items():
         if key in parts:
-            spec, _, price = text.partition(" price=")
-            found = lm(spec, {**os.environ, "DECISOR_PRICE": price}) if spec else None
+            unnamed = not text or text.startswith(" price=")
+            found = None if unnamed else priced(text, {**os.environ, "DECISOR_PRICE": ""})
             if found is None:
                 raise SetupError(f"{key} takes MODEL or MODEL@URL, not {text!r}.")
             lms[parts[key]] = found
     return (with_lms(made, lms) if lms else made), list(lms.values())
-
-
-async def close(lm: LM | None) -> None:
-    """Connections of an LM, where it has any."""
-    end: Any = getattr(lm, "close", None)
-    if end is not None:
-        await end()
 
 
 class tracing:  # noqa: N801 (used as a verb, like contextlib's)

@@ -147,8 +147,8 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
 
 
 async def test_lm(spec: str | None) -> dict[str, Any]:
-    from decisor.cli.asking import close
     from decisor.lms.choose import lm, probe
+    from decisor.lms.gate import close
 
     chosen = lm(spec, os.environ)
     assert chosen is not None

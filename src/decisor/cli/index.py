@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decisor.cli.documents import DATABASES
 from decisor.cli.words import Exit, one_line
 from decisor.errors import SetupError
 
@@ -125,7 +126,7 @@ class read:  # noqa: N801 (used as a verb, like contextlib's)
 
 
 def is_database(path: Path) -> bool:
-    return path.suffix.lower() in (".db", ".sqlite", ".sqlite3", ".duckdb") and path.is_file()
+    return path.suffix.lower() in DATABASES and path.is_file()
 
 
 async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:

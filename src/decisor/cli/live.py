@@ -13,6 +13,7 @@ from rich.text import Text
 
 from decisor.cli.nodes import Nodes, node_lines
 from decisor.cli.words import clean, one_line
+from decisor.plurals import counted
 from decisor.trace import Event, plain
 from decisor.types import Question
 
@@ -113,7 +114,7 @@ def observed(observation: Mapping[str, Any], seconds: float) -> Text:
     if observation["error"]:
         return Text(f"    failed{took}: {one_line(observation['note'], 300)}", style="red")
     count, total = len(observation["records"]), observation.get("total")
-    rows = f"{count} row" + ("s" if count != 1 else "")
+    rows = counted(count, "row")
     cut = f" of {total:,}" if total and total > count else " (cut)" if observation["truncated"] else ""
     if not count and observation["note"]:
         return Text(f"    {one_line(observation['note'], 300)}", style="dim")

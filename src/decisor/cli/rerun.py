@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from decisor.budget import Budget
-from decisor.cli.asking import Asked, NoLM, close, opened, technique_of, tracing
+from decisor.cli.asking import Asked, NoLM, opened, technique_of, tracing
 from decisor.cli.words import clean, exit_of, one_line
 from decisor.errors import SetupError
+from decisor.lms.gate import close
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.trace import Event, plain
 from decisor.types import Decision, Usage
@@ -95,7 +97,7 @@ def show(found: Rerun, spent: Usage) -> None:
     for reason in found.after.reasons[:1]:
         console.print(Text(clean(reason)))
     calls, actions = spent.calls, spent.actions
-    console.print(Text(f"{calls} LM call{'s' * (calls != 1)}, {actions} action{'s' * (actions != 1)}", style="dim"))
+    console.print(Text(f"{counted(calls, 'LM call')}, {counted(actions, 'action')}", style="dim"))
 
 
 def answer_of(decision: Decision) -> str:

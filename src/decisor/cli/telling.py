@@ -11,6 +11,7 @@ from rich.text import Text
 
 from decisor.cli.asking import NO_LM, Told
 from decisor.cli.words import clean, number, one_line
+from decisor.plurals import counted
 from decisor.trace import plain
 from decisor.types import Decision, Ranking, Record, Usage
 
@@ -109,13 +110,8 @@ def record_line(record: Record, width: int) -> str:
 
 def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
-    asked = (
-        f"{usage.calls} LM call{'s' * (usage.calls != 1)} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"
-        if lm
-        else "no LM calls"
-    )
-    actions = f"{usage.actions} action" + ("s" if usage.actions != 1 else "")
-    return f"{technique}: {actions}, {asked}"
+    calls = f"{counted(usage.calls, 'LM call')} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"
+    return f"{technique}: {counted(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"
 
 
 def as_object(told: Told) -> dict[str, Any]:

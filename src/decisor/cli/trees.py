@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from decisor.plurals import counted
 from decisor.trace import Event
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def draw(events: Iterable[Event], tree: Event) -> Tree:
     for row in rows:
         if row["of"] is None:
             grown, ended = len(rows) - 1, sum(bool(other["ended"]) for other in rows)
-            told_of = f"Search tree: {grown} node{'s' * (grown != 1)}, {ended} sequence{'s' * (ended != 1)}"
+            told_of = f"Search tree: {counted(grown, 'node')}, {counted(ended, 'sequence')}"
             drawn[row["id"]] = Tree(Text(told_of, style="bold"))
         else:
             drawn[row["id"]] = drawn[row["of"]].add(line(row, told.get(row["id"], {}), row["id"] in way))

@@ -7,15 +7,13 @@ go through the run's gates and journal: a reply is bought once, and the same req
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from decisor.errors import LMError, SetupError
-from decisor.lms.choose import lm
+from decisor.lms.choose import priced
 from decisor.lms.gate import close
 from decisor.lms.journal import Journal
-from decisor.lms.prices import parse_price
 from decisor.types import LM, Completion, Environment, Message, Sampling, Usage
 
 THIS_CASE = ("context",)
@@ -94,13 +92,3 @@ def beside(judging: Usage, simulating: Usage) -> dict[str, Usage]:
     """By who was asked; without those who were not."""
     found = {"judge": judging, "simulator": simulating}
     return {name: usage for name, usage in found.items() if usage.calls or usage.tokens}
-
-
-def priced(text: str, environ: Mapping[str, str]) -> LM | None:
-    """The LM of "MODEL@URL price=0.4,1.6", dollars per million prompt and completion tokens; None for none."""
-    spec, _, price = text.partition(" price=")
-    made: Any = lm(spec or None, environ)
-    if made is not None and price:
-        made.price = parse_price(price)
-    found: LM | None = made
-    return found

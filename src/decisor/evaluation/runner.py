@@ -21,7 +21,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.applying import DoesNotApply, fitting, misfits
 from decisor.evaluation.bench import Bench
 from decisor.evaluation.case_run import Attempt, NoLM, run_case
-from decisor.evaluation.outcome import Outcome
+from decisor.evaluation.outcome import Outcome, State
 from decisor.evaluation.own_lms import own_lms
 from decisor.evaluation.store import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.writing import Writer
@@ -126,14 +126,14 @@ async def evaluate(
         ends.push_async_callback(writer.close)
         ends.push_async_callback(released, writer)
         await writer.do(lambda store: store.begin(suite.about()))
-        known = await writer.do(partial(states, keys={task.key for task in planned}))
-        if known.total() < len(planned):
+        known = await writer.do(states)
+        if any(task.key not in known for task in planned):
             work.tally.left_out = await unfit(suite, cases)
             planned = [task for task in planned if (task.key[0], task.key[2]) not in work.tally.left_out]
         await writer.do(lambda store: store.plan(planned))
         await writer.look()
         work.tally.total = len(planned)
-        work.tally.states = await writer.do(partial(states, keys={task.key for task in planned}))
+        work.tally.states = Counter(known[task.key] for task in planned if task.key in known)
         hear(work.tally)
         with seldom_collected():
             await work.all()
@@ -255,8 +255,9 @@ def finish(store: Store, outcome: Outcome, events: Sequence[Event], fence: int) 
     return store.finish(outcome, events, fence)
 
 
-def states(store: Store, keys: set[Key]) -> Counter[str]:
-    return Counter(outcome.state for outcome in store.each_outcome() if outcome.key in keys)
+def states(store: Store) -> dict[Key, State]:
+    """Of every finished case."""
+    return {outcome.key: outcome.state for outcome in store.each_outcome()}
 
 
 def tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[Task]:

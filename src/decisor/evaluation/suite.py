@@ -23,8 +23,8 @@ from typing import Any
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.evaluation.bench import bench
-from decisor.evaluation.own_lms import priced
 from decisor.evaluation.runner import Suite
+from decisor.lms.choose import priced
 from decisor.techniques import WITHOUT_LM, label, technique
 from decisor.types import LM
 

@@ -17,6 +17,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from decisor.errors import Error, SetupError
@@ -72,6 +73,16 @@ def lm(spec: str | None, environ: Mapping[str, str]) -> LM | None:
         return anthropic(environ.get("ANTHROPIC_MODEL") or ANTHROPIC_MODEL, environ)
     running = next((server for server in servers(environ) if server.models), None)
     return None if running is None else at(running, environ)
+
+
+def priced(text: str, environ: Mapping[str, str]) -> LM | None:
+    """The LM of "MODEL@URL price=0.4,1.6", dollars per million prompt and completion tokens; None for none."""
+    spec, _, price = text.partition(" price=")
+    made: Any = lm(spec or None, environ)
+    if made is not None and price:
+        made.price = parse_price(price)
+    found: LM | None = made
+    return found
 
 
 def named(spec: str, environ: Mapping[str, str]) -> LM:

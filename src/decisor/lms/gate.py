@@ -116,7 +116,7 @@ def gated(lms: Sequence[LM], most: int) -> list[Gated]:
     return made
 
 
-async def close(lm: LM) -> None:
+async def close(lm: LM | None) -> None:
     """Connections of an LM, where it has any."""
     end: Any = getattr(lm, "close", None)
     if end is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from decisor.plurals import plural
+
 if TYPE_CHECKING:
     from decisor.evaluation.second_opinion import Agreement
     from decisor.evaluation.summary import Row
@@ -73,7 +75,7 @@ def counted(many: int, what: str) -> str:
     >>> counted(1, "case"), counted(1200, "case")
     ('1 case', '1,200 cases')
     """
-    return f"{many:,} {what}" + ("" if many == 1 else "s")
+    return f"{many:,} {plural(many, what)}"
 
 
 def beside(row: Row) -> list[str]:

@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree, counted
+from decisor.techniques.tree import Node, Tree
 from decisor.types import LM, Decision, Question
 
 

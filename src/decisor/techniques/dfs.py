@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree, counted
+from decisor.techniques.tree import Node, Tree
 from decisor.types import LM, Decision, Question
 
 

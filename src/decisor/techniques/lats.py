@@ -18,10 +18,11 @@ import math
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.judging import rating
 from decisor.techniques.reflexion import reflect
-from decisor.techniques.tree import Node, Tree, counted
+from decisor.techniques.tree import Node, Tree
 from decisor.types import LM, Decision, Question
 
 

@@ -23,10 +23,11 @@ from typing import Literal
 
 from decisor.aio import each
 from decisor.errors import BudgetExceeded, SetupError
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.elo import Anneal, Backup, annealed, backed_up, rated, softmax
 from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree, counted
+from decisor.techniques.tree import Node, Tree
 from decisor.types import LM, Decision, Question
 
 Opponent = Literal["random", "best", "nearest"]

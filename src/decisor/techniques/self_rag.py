@@ -23,6 +23,7 @@ from typing import Literal
 
 from decisor.aio import each
 from decisor.errors import BudgetExceeded
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
 from decisor.techniques.reading import find, passages_tool
@@ -80,10 +81,7 @@ class SelfRAG:
         best = self.best([said for _, said in written], scores)
         passage, said = written[best]
         decision = story.decision(plain(said.text), f"[{passage.id}]", "answered" if plain(said.text) else "no_answer")
-        return replace(
-            decision,
-            reasons=(f"Score {scores[best]:.3f}, the best of {len(scores)} passage{'s' * (len(scores) != 1)}.",),
-        )
+        return replace(decision, reasons=(f"Score {scores[best]:.3f}, the best of {counted(len(scores), 'passage')}.",))
 
     async def retrieves(self, prompt: str, run: Run) -> bool:
         if self.mode != "adaptive":

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
+from decisor.plurals import counted
 from decisor.replies.moves import Move
 from decisor.run import Run
 from decisor.techniques.judging import chance
 from decisor.techniques.showing import show_observation
-from decisor.techniques.tree import Node, Tree, counted
+from decisor.techniques.tree import Node, Tree
 from decisor.types import LM, Action, Decision, Message, Question
 
 

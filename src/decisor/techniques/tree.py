@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 from decisor.budget import Limits
 from decisor.errors import BudgetExceeded, ParseError
+from decisor.plurals import counted
 from decisor.replies.moves import Move, parse_move
 from decisor.run import Run
 from decisor.techniques.deciding import Story, tell
@@ -196,14 +197,6 @@ class Tree:
         steps = tuple(node.step for node in chosen.path() if node.step)
         decision = Story(self.question, steps).decision(chosen.answer, chosen.because)
         return tell(replace(decision, reasons=(*decision.reasons, why)), self.run)
-
-
-def counted(number: int, what: str) -> str:
-    """
-    >>> counted(1, "sequence"), counted(0, "sequence")
-    ('1 sequence', '0 sequences')
-    """
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def tried_line(node: Node) -> str:

@@ -130,9 +130,7 @@ def _postgres(url: str) -> Any:
         if "does not exist" not in str(error):
             raise
         parts = urlsplit(url)
-        with psycopg.connect(
-            urlunsplit(parts._replace(path="/postgres")), autocommit=True, client_encoding="UTF8"
-        ) as server:
+        with psycopg.connect(urlunsplit(parts._replace(path="/postgres")), autocommit=True) as server:
             name = psycopg.sql.Identifier(unquote(parts.path.lstrip("/")))
             server.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(name))
         return psycopg.connect(url, client_encoding="UTF8")

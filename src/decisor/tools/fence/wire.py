@@ -17,7 +17,11 @@ ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def pack(frame: dict[str, Any]) -> bytes:
     """Lone surrogates become question marks: what a database holds must never break the pipe."""
-    body = ENCODER.encode(frame).encode("utf-8", "replace")
+    return framed(ENCODER.encode(frame))
+
+
+def framed(text: str) -> bytes:
+    body = text.encode("utf-8", "replace")
     return HEAD.pack(len(body)) + body
 
 
@@ -28,8 +32,7 @@ def request(op: str, statement: str, parameters: dict[str, Any], caps: Caps, tru
     'run'
     """
     told = ENCODER.encode({"op": op, "statement": statement, "parameters": parameters, "trusted": trusted})
-    body = f'{told[:-1]},"caps":{caps_json(caps)}}}'.encode("utf-8", "replace")
-    return HEAD.pack(len(body)) + body
+    return framed(f'{told[:-1]},"caps":{caps_json(caps)}}}')
 
 
 def receive(pipe: BinaryIO) -> dict[str, Any] | None:
