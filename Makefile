@@ -8,7 +8,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
-# The rest of benchmarks/ needs arguments: see the head of each file.
+# The rest of performance/ needs arguments: see the head of each file.
 BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
 .PHONY: demo test check fix bench clean
@@ -31,7 +31,7 @@ fix: .venv/dev
 	$(BIN)/ruff check --fix .
 
 bench: .venv/dev
-	@for name in $(BENCHMARKS); do echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@for name in $(BENCHMARKS); do echo "== performance/$$name.py"; $(BIN)/python performance/$$name.py || exit 1; done
 
 clean:
 	rm -rf .venv

@@ -13,22 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data import DATA
+from decisor.benchmarks.webshop.bench import WebShopBench
 from decisor.benchmarks.webshop.bm25 import build
 from decisor.benchmarks.webshop.goals import Goal, goals
+from decisor.benchmarks.webshop.nouns import by_rule
 from decisor.benchmarks.webshop.pages import View, clickable
 from decisor.benchmarks.webshop.products import Product, load_products
+from decisor.benchmarks.webshop.reward import COLOURS, fit
 from decisor.benchmarks.webshop.shop import Shop, WebShop, open_shop, order_text
 from decisor.benchmarks.webshop.stock import indexed, is_kept
 from decisor.benchmarks.webshop.terms import STOP_WORDS, terms
 from decisor.errors import SetupError
-from decisor.evaluation.webshop_bench import WebShopBench
-from decisor.evaluation.webshop_nouns import by_rule
-from decisor.evaluation.webshop_reward import COLOURS, fit
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques.iter_rag import IterRAG
-from decisor.techniques.showing import show_observation
-from decisor.trace import Trace
+from decisor.techniques.shared.render import show_observation
+from decisor.trace.events import Trace
 from decisor.types import Action, Observation
 
 SMALL = DATA / "webshop"
@@ -279,7 +279,7 @@ def ranks(shop: Shop, found: list[list[int]]) -> tuple[int, int, int]:
 
 @needs_data
 def test_the_gold_items_ranks_are_those_of_lucene_and_those_of_the_specification() -> None:
-    """281, 173 and 1 is what Lucene 10.5 itself gives (benchmarks/webshop.py); 273, 181 and 2 is with plain words."""
+    """281, 173 and 1 is what Lucene 10.5 itself gives (performance/webshop.py); 273, 181 and 2 is with plain words."""
     shop = small()
     assert len(shop.goals) == 6910
     queries = [goal.text.lower() for goal in shop.goals[:500]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
 COMMANDS = {
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
-    "trace": ("decisor.cli.story", "Show a recorded run as a readable story."),
+    "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
@@ -52,7 +52,7 @@ def run(words: Sequence[str]) -> int:
     except SystemExit as leaving:
         return int(leaving.code or 0)
     except Error as error:
-        from decisor.cli.words import exit_of_error, say_error
+        from decisor.cli.exits import exit_of_error, say_error
 
         say_error(error, "--json" in words)
         return int(exit_of_error(error))

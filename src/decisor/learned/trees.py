@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decisor.children import module_path
+from decisor.child_process import module_path
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:

@@ -1,0 +1,108 @@
+"""What models write when they do not write what they should: each row of the corpus reaches its label."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.errors import ParseError
+from decisor.replies.actions import JsonCall, parse_action, parse_tool_calls
+from decisor.replies.answers import parse_json_answer
+from decisor.replies.fields import parse_written
+from decisor.replies.plans import parse_plan_graph
+from decisor.run import Run
+from decisor.tools.toolbox import Toolbox
+from decisor.types import Completion, Message, Sampling
+
+HOME = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[2] / "../shared/data"))
+FILE = HOME / "security" / "malformed_lm_outputs.jsonl"
+ROWS: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_bytes().splitlines()] if FILE.exists() else []
+TOOLS = ("sql", "cypher", "search_passages", "finish")
+
+pytestmark = pytest.mark.skipif(not ROWS, reason=f"{FILE} is not there")
+
+
+@dataclass
+class Says:
+    text: str
+    finish: str
+    name: str = "says"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        return Completion((self.text,), finish=self.finish)
+
+
+def text_of(row: dict[str, Any]) -> str:
+    return row["raw"] if "raw" in row else "".join(piece * times for piece, times in row["gen"])
+
+
+def call_of(call: JsonCall) -> dict[str, Any]:
+    return {"tool": call.tool, "input": call.input, "repairs": call.repairs}
+
+
+def parser(row: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
+    context = row.get("context", {})
+    seen = context.get("observations")
+
+    def planrag(reply: str) -> dict[str, Any]:
+        said = parse_written(reply, TOOLS, seen if seen is not None else 1)
+        if said.call is None:
+            return {"final": said.answer, "repairs": said.repairs}
+        return {"tool": said.call.tool, "input": said.call.input, "repairs": said.repairs}
+
+    def dag(reply: str) -> dict[str, Any]:
+        graph = parse_plan_graph(reply)
+        ids = [part.id for part in graph.parts]
+        return {"nodes": len(ids), "order": ids, "repairs": graph.repairs}
+
+    def answer(reply: str) -> dict[str, Any]:
+        found = parse_json_answer(reply, context.get("sources", ()), context.get("options", ()), seen)
+        return {"decision": found.decision, "confidence": found.confidence, "evidence": len(found.evidence),
+                "repairs": found.repairs}  # fmt: skip
+
+    return {
+        "json_action": lambda reply: call_of(parse_action(reply, TOOLS, seen)),
+        "planrag_text": planrag,
+        "plan_dag": dag,
+        "final_answer": answer,
+        "tool_call": lambda reply: call_of(parse_tool_calls(reply, TOOLS)[0]),
+    }[row["format"]]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['id']}-{row['expected']}-{row['reason']}")
+async def test_a_reply_is_handled_as_labelled(row: dict[str, Any]) -> None:
+    run = Run(Says(text_of(row), row["finish_reason"]), Toolbox([]), asks_again=0)
+    if row["expected"] in ("ask_again", "refuse"):
+        with pytest.raises(ParseError) as raised:
+            await run.ask("?", parser(row))
+        assert raised.value.reason == row["reason"], raised.value
+        return
+    found = await run.ask("?", parser(row))
+    repairs = found.pop("repairs")
+    assert found == row["expect"]
+    assert sorted(repairs) == sorted(row.get("repairs", [])), "what was forgiven is told"
+
+
+async def test_a_reply_over_the_limits_is_not_asked_for_again() -> None:
+    run = Run(Says("[" * 100_000, "stop"), Toolbox([]), asks_again=2)
+    with pytest.raises(ParseError):
+        await run.ask("?", lambda reply: parse_action(reply, TOOLS))
+    assert run.budget.spent.calls == 1
+
+
+@pytest.mark.parametrize("piece", ['{"a": "', "Action: sql\n", '\\"', "{", "```json\n", "Step 1: ", "'", "/* ", "**"])
+def test_reading_takes_linear_time(piece: str) -> None:
+    long = piece * (199_000 // len(piece))
+    began = time.process_time()
+    for parse in (lambda r: parse_action(r, TOOLS), lambda r: parse_written(r, TOOLS, 1), parse_plan_graph):
+        for text in (long, "{" + long, "Plan: " + long):
+            try:
+                parse(text)
+            except ParseError:
+                continue
+    assert time.process_time() - began < 3.0
