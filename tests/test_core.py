@@ -12,7 +12,8 @@ from decisor.errors import BudgetExceeded, ParseError, SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Trace, read_trace
+from decisor.trace.events import Trace
+from decisor.trace.file import read_trace
 from decisor.types import Action, Completion, Message, Observation, Record, Sampling, Usage
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from decisor.benchmarks.dqa.failures import Facts, classify, missed, retrieved_by
-from decisor.trace.events import Trace, read_trace
+from decisor.trace.events import Trace
+from decisor.trace.file import read_trace
 from decisor.types import Observation, Option, Ranking, Record, Value
 
 NODE = Facts("locating", "krakow", frozenset({"krakow", "wien"}))

@@ -13,7 +13,8 @@ from decisor.run import Run
 from decisor.story.live import lines_of
 from decisor.techniques import technique
 from decisor.techniques.radagent import RadAgent
-from decisor.trace.events import Event, Trace, read_trace
+from decisor.trace.events import Entry, Trace
+from decisor.trace.file import read_trace
 from policies.game24 import Game24LM
 
 

@@ -1,17 +1,18 @@
 """Marks of a trace that was made through a Run, and of the same trace as a store keeps it."""
 
+from decisor.encoding import json_value
 from decisor.errors import ParseError
 from decisor.evaluation.marks import marks
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event, Trace, plain
+from decisor.trace.events import Entry, Trace
 from decisor.types import Action
 
 
-def stored(trace: Trace) -> list[Event]:
-    return [Event(one.id, one.parent, one.kind, one.at, plain(one.data)) for one in trace.events]
+def stored(trace: Trace) -> list[Entry]:
+    return [Event(one.id, one.parent, one.kind, one.at, json_value(one.data)) for one in trace.events]
 
 
 async def test_a_run_without_trouble_has_no_mark() -> None:

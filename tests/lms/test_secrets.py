@@ -11,7 +11,8 @@ import pytest
 
 from data import DATA
 from decisor.secrets import Secret, redact, redact_known
-from decisor.trace.events import Trace, line_of
+from decisor.trace.events import Trace
+from decisor.trace.file import line_of
 
 FILE = DATA / "security" / "secrets_redaction.jsonl"
 

@@ -4,8 +4,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from decisor.encoding import json_value
 from decisor.outcome import Outcome, State
-from decisor.trace.events import Event, Trace, plain
+from decisor.trace.events import Entry, Trace
 from decisor.types import (
     Decision,
     Evidence,
@@ -73,7 +74,7 @@ def one(at: int, technique: str, strength: float, own: random.Random, shared: ra
     return Made(outcome, tuple(events_of(outcome, gold, queries, replans, own)))
 
 
-def events_of(outcome: Outcome, gold: str, queries: int, replans: int, own: random.Random) -> list[Event]:
+def events_of(outcome: Outcome, gold: str, queries: int, replans: int, own: random.Random) -> list[Entry]:
     """The trace of a run as a technique writes it."""
     trace = Trace(began=0.0)
     question = Question(f"Which trading node should country {own.choice('ABCDEF')}AU strengthen to gain the most?",
@@ -109,4 +110,4 @@ def events_of(outcome: Outcome, gold: str, queries: int, replans: int, own: rand
                         reasons=("It has the largest flow of all nodes where the country has power.",))  # fmt: skip
     if outcome.state != "crashed":
         trace.add("decision", decision=decision)
-    return [Event(event.id, event.parent, event.kind, float(event.id), plain(event.data)) for event in trace.events]
+    return [Event(event.id, event.parent, event.kind, float(event.id), json_value(event.data)) for event in trace.events]

@@ -18,13 +18,14 @@ import pytest
 
 from data import DATA
 from decisor.cli import main
+from decisor.encoding import json_value
 from decisor.evaluation.store.open import open_store
 from decisor.outcome import Outcome
 from decisor.report.document import as_json, make
 from decisor.report.page import write_page
 from decisor.report.text import as_csv, markdown
 from decisor.story.html import LEVELS, story
-from decisor.trace.events import Event, Trace, plain
+from decisor.trace.events import Entry, Trace
 from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
 from report.browser import FOUND, browser
 from report.made import Made, run
@@ -49,9 +50,9 @@ def page(made: list[Made], before: list[Made] | None = None) -> str:
     return out.getvalue()
 
 
-def stored(trace: Trace) -> list[Event]:
+def stored(trace: Trace) -> list[Entry]:
     """As a store gives them back."""
-    return [Event(one.id, one.parent, one.kind, one.at, plain(one.data)) for one in trace.events]
+    return [Event(one.id, one.parent, one.kind, one.at, json_value(one.data)) for one in trace.events]
 
 
 def payloads() -> list[str]:

@@ -20,7 +20,8 @@ from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import read_past
 from decisor.techniques.replay.rerun import Edit, Rerun, rerun, with_field
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event, Trace, read_trace
+from decisor.trace.events import Entry, Trace
+from decisor.trace.file import read_trace
 from decisor.types import Action, Decision, Message, Observation, Question, Technique, Tool
 from servers.openai_server import serve
 from techniques.documents import DOCUMENTS, Passages, Policy, nodes, role_of
@@ -72,13 +73,13 @@ async def record(how: Technique, name: str, server: Server, tools: list[Tool], p
         return await how(QUESTION, run)
 
 
-async def again(past: list[Event], edits: list[Edit], server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
+async def again(past: list[Entry], edits: list[Edit], server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
     async with going(server, tools) as run:
         return await rerun(past, edits, run), run
 
 
 @pytest.fixture
-async def past(tmp_path: Path) -> list[Event]:
+async def past(tmp_path: Path) -> list[Entry]:
     """A whole run of the graph, read back from its file."""
     path = tmp_path / "trace.jsonl"
     decision = await record(ReasoningDAG(), "reasoning_dag", Server(Policy(PLAN)), [Passages()], path)
@@ -86,7 +87,7 @@ async def past(tmp_path: Path) -> list[Event]:
     return read_trace(path)
 
 
-async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_is_asked(past: list[Event]) -> None:
+async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_is_asked(past: list[Entry]) -> None:
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
@@ -97,7 +98,7 @@ async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_i
     assert any("Who directed the film Dune? -> Denis Villeneuve (given)" in reason for reason in found.after.reasons)
 
 
-async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[Event]) -> None:
+async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[Entry]) -> None:
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("Q1.2", answer="david lynch.")], server, [Passages()])
     assert server.sent == []
@@ -108,7 +109,7 @@ async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_st
     assert all("He also paints." in m[0].content for m in server.sent if role_of(m[0].content) == "generator")
 
 
-async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list[Event]) -> None:
+async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list[Entry]) -> None:
     server = Server(Policy(PLAN))
     tool = Passages()
     edit = Edit("1.2", ask="Who directed Arrival (film)?")
@@ -121,7 +122,7 @@ async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list
     assert not old & set(new)
 
 
-async def test_a_rerun_can_itself_be_gone_on_from(past: list[Event]) -> None:
+async def test_a_rerun_can_itself_be_gone_on_from(past: list[Entry]) -> None:
     tools: list[Tool] = [Passages()]
     _, run = await again(past, [Edit("1.2", answer="Denis Villeneuve")], Server(Policy(PLAN)), tools)
     server = Server(Policy(PLAN))
@@ -131,7 +132,7 @@ async def test_a_rerun_can_itself_be_gone_on_from(past: list[Event]) -> None:
     assert "planner" not in server.roles()
 
 
-async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(past: list[Event]) -> None:
+async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(past: list[Entry]) -> None:
     edit = Edit("2.2", ask="Where was <A1.1> born?")
     found, _ = await again(past, [edit], Server(Policy(PLAN)), [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
@@ -141,7 +142,7 @@ async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(p
         await again(past, [Edit("7.1", answer="x")], Server(Policy(PLAN)), [Passages()])
 
 
-async def test_data_that_are_needed_and_not_named_again_are_asked_for(past: list[Event]) -> None:
+async def test_data_that_are_needed_and_not_named_again_are_asked_for(past: list[Entry]) -> None:
     with pytest.raises(SetupError, match="the tool passages is needed"):
         await again(past, [Edit("1.2", answer="x")], Server(Policy(PLAN)), [])
 

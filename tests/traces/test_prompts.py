@@ -8,7 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.trace.events import Event, Trace, events_of, line_of, plain, read_trace
+from decisor.encoding import json_value
+from decisor.trace.events import Entry, Trace
+from decisor.trace.file import line_of, read_entries, read_trace
 from decisor.trace.prompts import Prompt
 from decisor.types import Message
 
@@ -22,7 +24,7 @@ def lm_event(trace: Trace, *messages: Message, span: int = 0) -> Event:
     return trace.events[-1]
 
 
-def read_back(events: list[Event]) -> list[Event]:
+def read_back(events: list[Entry]) -> list[Entry]:
     return list(events_of(json.loads(line_of(event)) for event in events))
 
 
@@ -64,7 +66,7 @@ def test_messages_that_are_added_are_all_that_is_kept() -> None:
         "since": 1, "same": 2, "start": 0, "end": 0,
         "new": [{"role": "assistant", "content": "In Lyon."}, {"role": "user", "content": "Sure?"}]}  # fmt: skip
     assert len(prompt) == 4 and prompt[-1].content == "Sure?"
-    assert plain(prompt) == [{"role": message.role, "content": message.content} for message in talk]
+    assert json_value(prompt) == [{"role": message.role, "content": message.content} for message in talk]
 
 
 def test_conversations_side_by_side_build_each_on_its_own() -> None:

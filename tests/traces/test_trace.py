@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError
-from decisor.trace.events import Trace, line_of, read_trace
+from decisor.trace.events import Trace
+from decisor.trace.file import line_of, read_trace
 from decisor.types import Message
 
 

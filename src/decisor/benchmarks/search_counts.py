@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 
 
-def ratings(events: Sequence[Event]) -> dict[str, float]:
+def ratings(events: Sequence[Entry]) -> dict[str, float]:
     """``elo``: the rating of the sequence that was chosen; nothing where no comparison was made.
 
     >>> row = {"id": 1, "elo": 40.0, "matches": 2}

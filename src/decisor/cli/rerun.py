@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from decisor.budget import Budget
 from decisor.cli.exits import exit_of
+from decisor.encoding import json_value
 from decisor.errors import SetupError
 from decisor.lms.gate import close
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.run import Run
 from decisor.session.composition import Asked, NoLM, opened, technique_of, tracing
-from decisor.trace.events import Event, plain
+from decisor.trace.events import Entry
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def go_on(
-    events: Sequence[Event],
+    events: Sequence[Entry],
     at: str,
     changes: Mapping[str, str | None],
     asked: Asked,
@@ -48,13 +49,13 @@ def go_on(
         found, spent = asyncio.run(run_again(events, edit, asked))
     if as_json:
         told = {"changes": found.changes, "before": found.before, "after": found.after, "usage": spent}
-        print(json.dumps(plain(told), ensure_ascii=False))
+        print(json.dumps(json_value(told), ensure_ascii=False))
     else:
         show(found, spent)
     return int(exit_of(found.after))
 
 
-async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
+async def run_again(events: Sequence[Entry], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
     from decisor.lms.choose import lm
     from decisor.techniques.replay.recorded_run import read_past
     from decisor.techniques.replay.rerun import rerun

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from decisor.encoding import json_value
 from decisor.session.composition import NO_LM, Told
 from decisor.story.decision import show_decision, usage_line
-from decisor.trace.events import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +56,7 @@ def as_object(told: Told) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    value = plain(value)
+    value = json_value(value)
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decisor.encoding import json_value
 from decisor.errors import SetupError
 from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
-from decisor.trace.events import Event, decision_of, plain, read_trace
+from decisor.trace.events import Entry
+from decisor.trace.file import read_trace
 from decisor.types import Question, Record
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def command(
                                           "--tools": tools, "--out": out}.items() if value]:  # fmt: skip
         raise SetupError(f"{given[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1.")
     if as_json:
-        print(json.dumps([plain(event) for event in events], ensure_ascii=False))
+        print(json.dumps([json_value(event) for event in events], ensure_ascii=False))
         return
     from rich.console import Console
 
@@ -69,7 +71,7 @@ def command(
         raise SetupError(f"{file} holds an event that is not as --trace writes it ({error!r}).") from error
 
 
-def tell_story(events: Sequence[Event], console: Console, full: bool = False) -> None:
+def tell_story(events: Sequence[Entry], console: Console, full: bool = False) -> None:
     from rich.text import Text
 
     from decisor.render.text import clean

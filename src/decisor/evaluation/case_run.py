@@ -19,7 +19,7 @@ from decisor.evaluation.timing import critical
 from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, spent_by
 from decisor.outcome import Outcome, State
 from decisor.run import Run
-from decisor.trace.events import Event, Trace
+from decisor.trace.events import Entry, Trace
 from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
 
 
@@ -71,7 +71,7 @@ class Watched:
         return reply
 
 
-async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
+async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
     """The outcome and the trace. A limit, a failing endpoint and a bug are outcomes, not exceptions.
 
     Raises:
@@ -158,7 +158,7 @@ class Held:
     judging: Usage = field(default_factory=Usage)
 
 
-async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Event]) -> Held:
+async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Entry]) -> Held:
     """Of the answers held on the way. The same answer is scored once; where no judge can say, it is left out."""
     held, known = Held(), {decision.answer: score.right}
     for at, event in enumerate(events, 1):

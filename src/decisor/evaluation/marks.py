@@ -13,18 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 
 NO_TOOL = ("There is no tool", "There is no function")
 
 
-def marks(events: Sequence[Event]) -> tuple[str, ...]:
+def marks(events: Sequence[Entry]) -> tuple[str, ...]:
     """Each mark once, in the order above."""
     found = set(_met(events))
     return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in found)
 
 
-def _met(events: Sequence[Event]) -> Iterator[str]:
+def _met(events: Sequence[Entry]) -> Iterator[str]:
     seen = {event.data.get("action") for event in events if event.kind == "observation"}
     for event in events:
         if event.kind == "note" and event.data.get("problem") == "reply":

@@ -19,7 +19,7 @@ from decisor.judging.question import judging, parse_word, quoted, verdict
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import kappa
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import LM, Completion, Message, Sampling
 
 MEANINGS: Mapping[str, str] = {
@@ -127,7 +127,7 @@ def classes_of(found: set[str]) -> list[str]:
     return [*family, *sorted(found.difference(family))]
 
 
-async def judge(one: Outcome, events: Sequence[Event], classes: Sequence[str], lm: LM) -> str | None:
+async def judge(one: Outcome, events: Sequence[Entry], classes: Sequence[str], lm: LM) -> str | None:
     """The class that the judge gives; None where it cannot be read."""
     spelled = {name.casefold(): name for name in classes}
     meanings = "\n".join(f"{name}: {MEANINGS.get(name, name.replace('_', ' '))}" for name in classes)
@@ -146,7 +146,7 @@ def question_of(head: Mapping[str, Any]) -> str:
     return "\n\n".join(str(head[name]).strip() for name in ("rules", "text", "goal") if head.get(name))
 
 
-def steps_of(events: Sequence[Event]) -> str:
+def steps_of(events: Sequence[Entry]) -> str:
     """Plans, queries and what came back, as text."""
     lines: list[str] = []
     for event in events:

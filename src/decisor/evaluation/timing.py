@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Usage
 
 
-def critical(events: Sequence[Event]) -> float:
+def critical(events: Sequence[Entry]) -> float:
     """Seconds along the longest chain of calls and actions that waited for each other.
 
     A call may have waited for everything that had ended when it began; that is read from the order of events, not

@@ -15,7 +15,7 @@ from decisor.errors import BudgetExceeded, ModelMistake, SetupError
 from decisor.lms.gate import close
 from decisor.run import Run
 from decisor.session.tools import ToolSpecs, open_tools
-from decisor.trace.events import Event, Trace
+from decisor.trace.events import Entry, Trace
 from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Technique, Tool, Usage, WhatIf
 
 NO_TOOLS = ToolSpecs()
@@ -75,7 +75,7 @@ class NoLM:
         raise SetupError(f"There is no LM: {NAME_ONE}.")
 
 
-async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
+async def decide(asked: Asked, listen: Callable[[Entry], None]) -> Told:
     """Run the question.
 
     Raises:
@@ -150,7 +150,7 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
 class tracing:  # noqa: N801 (used as a verb, like contextlib's)
     """A trace that ``listen`` hears, written to ``path`` where one is given."""
 
-    def __init__(self, path: Path | None, listen: Callable[[Event], None]) -> None:
+    def __init__(self, path: Path | None, listen: Callable[[Entry], None]) -> None:
         self.path, self.listen, self.stack = path, listen, AsyncExitStack()
 
     def __enter__(self) -> Trace:

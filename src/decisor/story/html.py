@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 
 Item = dict[str, Any]
 
@@ -35,7 +35,7 @@ LEVELS = (
 )
 
 
-def story(events: Sequence[Event], most: int = 60_000) -> str:
+def story(events: Sequence[Entry], most: int = 60_000) -> str:
     """JSON of at most about ``most`` characters: the least cut version that fits, else the most cut one.
 
     ``events``: as a store gives them, data as plain values.
@@ -49,7 +49,7 @@ def story(events: Sequence[Event], most: int = 60_000) -> str:
     return text
 
 
-def _told(events: Sequence[Event], cited: set[str], caps: Caps) -> Item:
+def _told(events: Sequence[Entry], cited: set[str], caps: Caps) -> Item:
     head = next((event.data for event in events if event.kind == "run"), {})
     question = head.get("question") or {}
     return {
@@ -63,10 +63,10 @@ def _told(events: Sequence[Event], cited: set[str], caps: Caps) -> Item:
 class _Teller:
     """Walks the events of each span; an observation is told with its action."""
 
-    def __init__(self, events: Sequence[Event], cited: set[str], caps: Caps) -> None:
+    def __init__(self, events: Sequence[Entry], cited: set[str], caps: Caps) -> None:
         self.caps, self.cited = caps, cited
         self.seen = {event.data.get("action"): event.data for event in events if event.kind == "observation"}
-        self.inside: dict[int, list[Event]] = defaultdict(list)
+        self.inside: dict[int, list[Entry]] = defaultdict(list)
         for event in events:
             self.inside[event.parent].append(event)
 

@@ -11,10 +11,11 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from decisor.encoding import json_value
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.story.nodes import Nodes, node_lines
-from decisor.trace.events import Event, plain
+from decisor.trace.events import Entry
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def tick(at: int, step: str, current: int) -> Text:
 
 def lines_of(event: Event) -> Sequence[Text]:
     """What an event prints, live and in a story: nothing for those that only matter to programs."""
-    data = plain(event.data)
+    data = json_value(event.data)
     if event.kind == "plan":
         lines = [Text(f"  {one_line(step, 200)}") for step in data["plan"]] if "nodes" in data else None
         return [Text("Plan", style="bold"), *(lines or plan_lines(data["plan"]))]

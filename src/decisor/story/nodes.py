@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from decisor.render.text import clean, one_line
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_cyan", "bright_magenta", "bright_green")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from decisor.plurals import counted
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ENDED = {"answered": "answered", "gave_up": "gave up", "steps": "no steps left"}
 
 
-def draw(events: Iterable[Event], tree: Event) -> Tree:
+def draw(events: Iterable[Entry], tree: Event) -> Tree:
     """The tree that the event ``tree`` ends, of the same span; the way to the chosen sequence is marked."""
     from rich.text import Text
     from rich.tree import Tree

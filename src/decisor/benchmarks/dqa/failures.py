@@ -18,7 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from decisor.trace.events import Event, plain
+from decisor.encoding import json_value
+from decisor.trace.events import Entry
 
 Failure = Literal["CAN", "MIS", "DEEP", "QUR", "OTH"]
 Reading = Literal["any", "all"]
@@ -63,11 +64,11 @@ class Facts:
     able: frozenset[str] = frozenset()
 
 
-def retrievals(events: Sequence[Event]) -> tuple[Retrieval, ...]:
+def retrievals(events: Sequence[Entry]) -> tuple[Retrieval, ...]:
     """The queries to databases in a trace, in order. An action without an observation (a limit) counts as failed."""
     came = {event.data["action"]: event.data for event in events if event.kind == "observation"}
     return tuple(
-        _retrieval(str(event.data["input"]), plain(came.get(event.id, {})).get("observation"))
+        _retrieval(str(event.data["input"]), json_value(came.get(event.id, {})).get("observation"))
         for event in events
         if event.kind == "action" and event.data["tool"] in DATABASES
     )
@@ -99,14 +100,14 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, str(value)
 
 
-def ranked(events: Sequence[Event]) -> bool:
+def ranked(events: Sequence[Entry]) -> bool:
     """Whether a decision model computed the outcome of candidates in this run."""
     return any(
-        event.kind == "observation" and (plain(event.data).get("observation") or {}).get("ranking") for event in events
+        event.kind == "observation" and (json_value(event.data).get("observation") or {}).get("ranking") for event in events
     )
 
 
-def missed(events: Sequence[Event], scenario: str) -> tuple[str, ...]:
+def missed(events: Sequence[Entry], scenario: str) -> tuple[str, ...]:
     """The needed values that were neither queried nor computed. Only queries that brought rows count.
 
     "Any missing" is a result that is not empty; "all missing" one as long as ``NEEDED[scenario]``.
@@ -117,13 +118,13 @@ def missed(events: Sequence[Event], scenario: str) -> tuple[str, ...]:
     return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in told))
 
 
-def retrieved_by(events: Sequence[Event]) -> Literal["none", "SR", "MR"]:
+def retrieved_by(events: Sequence[Entry]) -> Literal["none", "SR", "MR"]:
     """SR: exactly one retrieval before the answer; MR: several."""
     count = len(retrievals(events))
     return "none" if not count else "SR" if count == 1 else "MR"
 
 
-def classify(events: Sequence[Event], facts: Facts, answer: str, stopped: str = "answered") -> Failure:
+def classify(events: Sequence[Entry], facts: Facts, answer: str, stopped: str = "answered") -> Failure:
     """The class of a wrong answer; ``answer`` is the candidate that was read, '' where none could be."""
     got = retrievals(events)
     missing = missed(events, facts.scenario)

@@ -11,7 +11,7 @@ from decisor.benchmarks.dqa import failures
 from decisor.benchmarks.dqa.replans import Replanned, classify
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import wilson
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Usage
 
 
@@ -68,7 +68,7 @@ def answered(outcome: Outcome) -> Answered:
     )  # fmt: skip
 
 
-def replans(events: Sequence[Event]) -> tuple[Replanned, ...]:
+def replans(events: Sequence[Entry]) -> tuple[Replanned, ...]:
     """Each replan of a trace against the plan before it."""
     found: list[Replanned] = []
     plan: Sequence[str] = ()

@@ -20,7 +20,7 @@ from decisor.benchmarks.toolbench.answers import By
 from decisor.benchmarks.toolbench.functions import FINISH
 from decisor.benchmarks.toolbench.statuses import UNAVAILABLE, status_of
 from decisor.outcome import Outcome
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Observation
 
 CLASSES: Mapping[str, frozenset[int]] = {
@@ -43,7 +43,7 @@ class Called:
     response: str
 
 
-def calls(events: Sequence[Event]) -> list[Called]:
+def calls(events: Sequence[Entry]) -> list[Called]:
     """In time order. Actions without an observation are left out."""
     actions = {event.id: event.data for event in events if event.kind == "action"}
     found = []

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from decisor.encoding import json_value
 from decisor.errors import SetupError
 from decisor.replies.plans import Part, PlanGraph
 from decisor.techniques import kind_of
 from decisor.techniques.plan_dag.node import Answered, answered_of
-from decisor.trace.events import Event, decision_of, observation_of, plain
+from decisor.trace.events import Entry
 from decisor.types import Action, Decision, Observation, Question
 
 
@@ -68,7 +69,7 @@ def number_of(id: str) -> int:
     return int(head) if head.isdecimal() else 0
 
 
-def read_past(events: Sequence[Event]) -> Past:
+def read_past(events: Sequence[Entry]) -> Past:
     """
     Raises:
         SetupError: an event is not as a run writes it.
@@ -79,7 +80,7 @@ def read_past(events: Sequence[Event]) -> Past:
         raise SetupError(f"The trace holds an event that cannot be gone on from ({error!r}).") from error
 
 
-def past_of(events: Sequence[Event]) -> Past:
+def past_of(events: Sequence[Entry]) -> Past:
     head: dict[str, Any] = {}
     replies: list[Reply] = []
     actions: dict[int, tuple[Action, int]] = {}
@@ -90,26 +91,26 @@ def past_of(events: Sequence[Event]) -> Past:
         if event.kind == "run":
             name, *settings = str(data["technique"]).split()
             labelled = dict(setting.split("=", 1) for setting in settings if "=" in setting)
-            head = {"question": Question(**plain(data["question"])), "technique": name,
-                    "settings": {**labelled, **plain(data.get("settings", {}))},
-                    "at_hand": tuple(map(str, plain(data.get("tools", ()))))}  # fmt: skip
+            head = {"question": Question(**json_value(data["question"])), "technique": name,
+                    "settings": {**labelled, **json_value(data.get("settings", {}))},
+                    "at_hand": tuple(map(str, json_value(data.get("tools", ()))))}  # fmt: skip
         elif event.kind == "note" and data.get("name") == "auto":
             head |= chosen_by_auto(data["technique"], head.get("settings", {}))
         elif event.kind == "lm":
-            asked = tuple((one["role"], one["content"]) for one in plain(data.get("messages", ())))
+            asked = tuple((one["role"], one["content"]) for one in json_value(data.get("messages", ())))
             replies.append(Reply(data["texts"][0], data["finish"], asked))
         elif event.kind == "action":
             actions[event.id] = Action(data["tool"], data["input"]), len(replies) - 1
         elif event.kind == "observation":
             action, reply = actions[data["action"]]
-            steps.append(PastStep(action, observation_of(plain(data["observation"])), reply))
+            steps.append(PastStep(action, observation_of(json_value(data["observation"])), reply))
         elif event.kind == "plan" and "nodes" in data and "plan" not in head:
-            head["plan"] = plan_of(plain(data))
+            head["plan"] = plan_of(json_value(data))
         elif event.kind == "note" and "answered" in data:
-            one = answered_of(plain(data["answered"]))
+            one = answered_of(json_value(data["answered"]))
             answers[one.node] = one
         elif event.kind == "decision" and event.parent == 0:
-            head["decision"] = decision_of(plain(data["decision"]))
+            head["decision"] = decision_of(json_value(data["decision"]))
     nested = any(event.kind == "span" for event in events)
     return Past(**head, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
 

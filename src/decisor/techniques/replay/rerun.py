@@ -26,7 +26,7 @@ from decisor.techniques.replay.recorded_run import Past, PastStep, read_past
 from decisor.techniques.shared.decision import THINK, tell
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.techniques.shared.render import show_observation
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Action, Decision, Observation, Question, Record, Technique
 
 
@@ -68,7 +68,7 @@ class Rerun:
 
 
 async def rerun(
-    events: Sequence[Event],
+    events: Sequence[Entry],
     edits: Sequence[Edit],
     run: Run,
     how: Technique | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from decisor.trace.events import plain
+from decisor.encoding import json_value
 from decisor.types import Observation, Record, Value
 
 
@@ -27,7 +27,7 @@ def observed(value: Any, source: str, cut: Cut = Cut()) -> Observation:
     """
     if isinstance(value, Observation):
         return value
-    value = plain(value)
+    value = json_value(value)
     if value is None:
         return Observation(note="(it returned nothing)")
     rows, total = rows_of(value)
