@@ -70,6 +70,7 @@ def test_nothing_evaluates_unpickles_or_shells_out() -> None:
 STARTERS = ("subprocess.", "multiprocessing.", "concurrent.futures.ProcessPool", "pty.", "os.system", "os.exec",
             "os.spawn", "os.posix_spawn", "os.fork", "os.popen", "os.startfile", "asyncio.create_subprocess",
             "webbrowser.", "ctypes.util.find_library")  # fmt: skip
+ENDERS = (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
 STARTING = {
     "children.py": {"subprocess.run", "subprocess.Popen"},
     "tools/fence/child.py": {"loop.subprocess_exec"},
@@ -110,12 +111,19 @@ def test_a_process_is_started_in_one_way_only() -> None:
 
 
 def test_every_way_to_start_a_process_is_noticed(tmp_path: Path) -> None:
-    ways = ["import subprocess as s; s.run(['x'])", "from subprocess import Popen as P; P(['x'])", "import os; os.fork()",
-            "from os import execv; execv('x', [])", "import asyncio; asyncio.create_subprocess_exec('x')",
-            "from asyncio import create_subprocess_shell; create_subprocess_shell('x')",
-            "loop.subprocess_shell(x, 'x')", "import multiprocessing; multiprocessing.Process(target=x)",
-            "from concurrent.futures import ProcessPoolExecutor; ProcessPoolExecutor()",
-            "from concurrent import futures; futures.ProcessPoolExecutor()", "import os; os.posix_spawnp('x', [], {})"]  # fmt: skip
+    ways = [
+        "import subprocess as s; s.run(['x'])",
+        "from subprocess import Popen as P; P(['x'])",
+        "import os; os.fork()",
+        "import os; os.posix_spawnp('x', [], {})",
+        "from os import execv; execv('x', [])",
+        "import asyncio; asyncio.create_subprocess_exec('x')",
+        "from asyncio import create_subprocess_shell; create_subprocess_shell('x')",
+        "loop.subprocess_shell(x, 'x')",
+        "import multiprocessing; multiprocessing.Process(target=x)",
+        "from concurrent.futures import ProcessPoolExecutor; ProcessPoolExecutor()",
+        "from concurrent import futures; futures.ProcessPoolExecutor()",
+    ]
     for number, way in enumerate(ways):
         path = tmp_path / f"{number}.py"
         path.write_text(way)
