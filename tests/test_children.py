@@ -14,7 +14,8 @@ import pytest
 from decisor import children
 from decisor.learned.trees import grow_apart
 from decisor.tools.corpus.confined import Confined
-from decisor.tools.fence.process import Worker
+from decisor.tools.fence.process import Worker, how
+from decisor.tools.fence.urls import placed
 
 SOURCE = str(Path(__file__).resolve().parents[1] / "src")
 NAMES = ("json", "numpy", "apsw", "sklearn", "selectolax", "runpy", "io", "struct", "sitecustomize", "usercustomize")
@@ -41,17 +42,29 @@ def ran(folder: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
+@pytest.mark.parametrize("flags", [["-P"], []], ids=["as the command decisor", "python -m decisor"])
 @pytest.mark.parametrize(
     "words",
     [["index", ".", "--out", "../index"], ["doctor", "--db", "shop.db", "--lm", "none"]],
+    ids=lambda words: words[0],
 )
-def test_a_command_given_in_a_folder_of_someone_else_runs_nothing_of_it(words: list[str], hostile: Path) -> None:
+def test_a_command_given_in_a_folder_of_someone_else_runs_nothing_of_it(
+    words: list[str], flags: list[str], hostile: Path
+) -> None:
+    command = [sys.executable, *flags, "-m", "decisor", *words]
     environment = {**os.environ, "PYTHONPATH": SOURCE}
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "decisor", *words], cwd=hostile, env=environment, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=hostile, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert not ran(hostile)
+
+
+@pytest.mark.parametrize("flags", [["-P"], []], ids=["as the command decisor", "python -m decisor"])
+def test_a_module_that_the_person_names_is_still_found_in_the_folder(flags: list[str], tmp_path: Path) -> None:
+    (tmp_path / "costs_here.py").write_text("import sys\n\ndef freight(city: str) -> int:\n    return 90\n")
+    command = [sys.executable, *flags, "-m", "decisor", "doctor", "--tools", "costs_here:freight", "--lm", "none"]
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and "freight" in done.stdout, done.stderr
 
 
 @pytest.fixture
@@ -140,3 +153,33 @@ def test_the_folder_of_children_is_gone_with_the_process_and_made_anew_where_it_
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert not Path(done.stdout.strip()).exists()
+
+
+def test_files_that_a_url_names_are_where_the_person_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = str(tmp_path)
+    for url, meant in (
+        ("sqlite:///a.db", f"sqlite:///{here}/a.db"),
+        ("sqlite:////data/a.db", "sqlite:////data/a.db"),
+        ("duckdb:///../a b.duckdb", f"duckdb:///{here}/../a b.duckdb"),
+        ("kglite:///g.kgl", f"kglite:///{here}/g.kgl"),
+        ("arcadedb:///graph", f"arcadedb:///{here}/graph"),
+        ("bolt://me:a?b@host/graph", "bolt://me:a?b@host/graph"),
+        ("postgresql://me@h/d?sslmode=verify-full&sslrootcert=ca%20x.pem&sslcert=/me.pem",
+         f"postgresql://me@h/d?sslmode=verify-full&sslrootcert={here}/ca%20x.pem&sslcert=/me.pem"),
+        ("postgresql://me@h/d?sslrootcert=system", "postgresql://me@h/d?sslrootcert=system"),
+        ("mysql://me@h/d?ssl_ca=ca.pem&charset=utf8", f"mysql://me@h/d?ssl_ca={here}/ca.pem&charset=utf8"),
+    ):  # fmt: skip
+        assert placed(url) == meant
+
+
+def test_the_certificates_of_the_environment_are_where_the_person_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PGSSLROOTCERT", "ca.pem")
+    monkeypatch.setenv("PGSSLMODE", "verify-full")
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    environment = how().environment
+    assert environment["PGSSLROOTCERT"] == str(tmp_path / "ca.pem") and environment["PGSSLMODE"] == "verify-full"
+    assert "PGPASSWORD" not in environment

@@ -106,7 +106,7 @@ class Worker:
             limit = START_SECONDS
             if self.engine in SERVERS:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
-            child = self.child = await spawn(_how())
+            child = self.child = await spawn(how())
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
             told = ToolError if self.opened else SetupError
             try:
@@ -124,11 +124,12 @@ class Worker:
             return child
 
 
-def _how() -> Start:
-    """Only what a driver needs of the environment: keys and tokens of the parent stay out of reach of a statement."""
+def how() -> Start:
+    """How a worker starts. Of the environment only what a driver needs: keys and tokens stay out of a statement's
+    reach."""
     tls = [name for name in os.environ if name.startswith("PGSSL")]
-    how = python("decisor.tools.fence.worker", (*VARIABLES, *tls))
+    start = python("decisor.tools.fence.worker", (*VARIABLES, *tls))
     for name in TLS_FILES:
-        if how.environment.get(name, SYSTEM) != SYSTEM:
-            how.environment[name] = absolute(how.environment[name])
-    return how
+        if start.environment.get(name, SYSTEM) != SYSTEM:
+            start.environment[name] = absolute(start.environment[name])
+    return start
