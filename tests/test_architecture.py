@@ -72,8 +72,8 @@ STARTERS = ("subprocess.", "multiprocessing.", "concurrent.futures.ProcessPool",
             "webbrowser.", "ctypes.util.find_library")  # fmt: skip
 ENDERS = (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
 STARTING = {
-    "children.py": {"subprocess.run", "subprocess.Popen"},
-    "tools/fence/child.py": {"loop.subprocess_exec"},
+    "child_process.py": {"subprocess.run", "subprocess.Popen"},
+    "tools/databases/sandbox/child.py": {"loop.subprocess_exec"},
 }
 """Who starts a process. Ray starts its own, in ray_executor.py."""
 
@@ -104,7 +104,9 @@ def test_a_process_is_started_in_one_way_only() -> None:
     for path in FILES:
         allowed = STARTING.get(str(path.relative_to(SOURCE)), set())
         for node in starts(path):
-            assert ast.unparse(node.func) in allowed, f"{path}, line {node.lineno}: start it through decisor.children"
+            assert ast.unparse(node.func) in allowed, (
+                f"{path}, line {node.lineno}: start it through decisor.child_process"
+            )
             given = {word.arg: ast.unparse(word.value) for word in node.keywords}
             assert (given["env"], given["cwd"]) == ("how.environment", "how.folder"), path
             assert "how.command" in {ast.unparse(word).lstrip("*") for word in node.args}, path

@@ -13,9 +13,9 @@ import pytest
 
 from decisor import children
 from decisor.learned.trees import grow_apart
-from decisor.tools.corpus.confined import Confined
-from decisor.tools.fence.process import Worker, how
-from decisor.tools.fence.urls import placed
+from decisor.tools.databases.sandbox.process import Worker, how
+from decisor.tools.databases.sandbox.urls import placed
+from decisor.tools.documents.parser_process import Confined
 
 SOURCE = str(Path(__file__).resolve().parents[1] / "src")
 NAMES = ("json", "numpy", "apsw", "sklearn", "selectolax", "runpy", "io", "struct", "sitecustomize", "usercustomize")
@@ -112,8 +112,8 @@ def test_the_process_that_grows_trees_runs_nothing_of_the_folder(standing: Path)
 
 def test_the_process_that_loads_a_graph_runs_nothing_of_the_folder(standing: Path) -> None:
     pytest.importorskip("arcadedb_embedded")
-    from decisor.tools.arcadedb_load import load_arcadedb
-    from decisor.tools.graph_write import Node
+    from decisor.tools.databases.arcadedb_load import load_arcadedb
+    from decisor.tools.databases.graph_write import Node
 
     load_arcadedb(Path("graph"), [Node(("Site",), {"name": "elm"})], [])
     assert (standing / "graph").is_dir()

@@ -12,7 +12,7 @@ from decisor.errors import BudgetExceeded, ParseError, SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
-from decisor.trace import Trace, read_trace
+from decisor.trace.events import Trace, read_trace
 from decisor.types import Action, Completion, Message, Observation, Record, Sampling, Usage
 
 

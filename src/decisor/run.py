@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from decisor.budget import Budget
 from decisor.errors import BudgetExceeded, LMError, ParseError, ToolError
-from decisor.trace import Trace
+from decisor.trace.events import Trace
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
 
 T = TypeVar("T")

@@ -11,12 +11,12 @@ from data import DATA
 from decisor.benchmarks.dqa import dumps
 from decisor.benchmarks.dqa.cases import Scenario, cases
 from decisor.benchmarks.dqa.load import load_database
+from decisor.decision_models import building, locating
+from decisor.decision_models.ranking import rank
+from decisor.decision_models.recognise import recognise
 from decisor.errors import SetupError
-from decisor.tools.cypher import CypherTool
-from decisor.tools.sql import SqlTool
-from decisor.whatif import building, locating
-from decisor.whatif.ranking import rank
-from decisor.whatif.recognise import recognise
+from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.sql import SqlTool
 
 pytestmark = pytest.mark.skipif(not (DATA / "dqa").is_dir(), reason="no released questions at hand")
 TABLES = {

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data import DATA
+from decisor.benchmarks.game24.bench import Game24Bench, finished, makes_24
 from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.errors import SetupError, ToolError
-from decisor.evaluation.game24_bench import Game24Bench, finished, makes_24
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique

@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 
 from data import DATA
 from decisor.benchmarks.toolbench.answers import InOrder, Live, Recorded, Simulated, read, same
+from decisor.benchmarks.toolbench.bench import ToolBenchBench
 from decisor.benchmarks.toolbench.environment import ToolServer, read_finish
+from decisor.benchmarks.toolbench.failures import Incidence, calls, incidences, tags
 from decisor.benchmarks.toolbench.functions import Api, Parameter, change, distinct, schema, standardize
 from decisor.benchmarks.toolbench.load import Call, Task, load_calls, load_tasks
 from decisor.benchmarks.toolbench.statuses import reply_of, status_of
+from decisor.benchmarks.toolbench.wins import Ran, Wins, wins
 from decisor.errors import SetupError
-from decisor.evaluation.judges.asking import judging
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.toolbench_bench import ToolBenchBench
-from decisor.evaluation.toolbench_failures import Incidence, calls, incidences, tags
-from decisor.evaluation.toolbench_wins import Ran, Wins, wins
+from decisor.judging.question import judging
 from decisor.lms.scripted import ScriptedLM
+from decisor.outcome import Outcome
 from decisor.run import Run
 from decisor.secrets import Secret
 from decisor.techniques.cot import CoT
-from decisor.trace import Trace
+from decisor.trace.events import Trace
 from decisor.types import Action, Message, Observation
 from servers.openai_server import serve, serve_app
 

@@ -13,22 +13,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data import DATA
+from decisor.benchmarks.webshop.bench import WebShopBench
 from decisor.benchmarks.webshop.bm25 import build
 from decisor.benchmarks.webshop.goals import Goal, goals
+from decisor.benchmarks.webshop.nouns import by_rule
 from decisor.benchmarks.webshop.pages import View, clickable
 from decisor.benchmarks.webshop.products import Product, load_products
+from decisor.benchmarks.webshop.reward import COLOURS, fit
 from decisor.benchmarks.webshop.shop import Shop, WebShop, open_shop, order_text
 from decisor.benchmarks.webshop.stock import indexed, is_kept
 from decisor.benchmarks.webshop.terms import STOP_WORDS, terms
 from decisor.errors import SetupError
-from decisor.evaluation.webshop_bench import WebShopBench
-from decisor.evaluation.webshop_nouns import by_rule
-from decisor.evaluation.webshop_reward import COLOURS, fit
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques.iter_rag import IterRAG
-from decisor.techniques.showing import show_observation
-from decisor.trace import Trace
+from decisor.techniques.shared.render import show_observation
+from decisor.trace.events import Trace
 from decisor.types import Action, Observation
 
 SMALL = DATA / "webshop"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from decisor.benchmarks.dqa.published import PUBLISHED
 from decisor.cli import run
-from decisor.evaluation.published import PUBLISHED
 
 RELEASED = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[3] / "shared" / "data")) / "dqa"
 released = pytest.mark.skipif(not RELEASED.is_dir(), reason="the released questions are not here (set DECISOR_DATA)")

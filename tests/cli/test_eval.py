@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from decisor.cli import run
-from decisor.evaluation.outcome import Outcome, State
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
 from decisor.evaluation.table import table
+from decisor.outcome import Outcome, State
 from decisor.types import Usage
 from evaluation.small import model
 from servers.openai_server import serve_threaded

@@ -14,14 +14,14 @@ import pytest
 from decisor.budget import Budget
 from decisor.cli import run
 from decisor.errors import SetupError
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.store import Task
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Task
 from decisor.lms.scripted import ScriptedLM
+from decisor.outcome import Outcome
 from decisor.run import Run
-from decisor.techniques.rerun import Edit, rerun
+from decisor.techniques.replay.rerun import Edit, rerun
 from decisor.tools.toolbox import Toolbox
-from decisor.trace import Event, read_trace
+from decisor.trace.events import Event, read_trace
 from decisor.types import Question
 from servers.listening import listening
 from servers.openai_server import serve_threaded

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from decisor.cli import run
-from decisor.tools.corpus import Passage, build_index
+from decisor.tools.documents import Passage, build_index
 from servers.openai_server import serve_threaded
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from decisor.cli import run
-from decisor.cli.asking import technique_of
 from decisor.lms.http import OpenAICompatible
 from decisor.lms.prices import Price
+from decisor.session.composition import technique_of
 from servers.openai_server import serve_threaded
 
 

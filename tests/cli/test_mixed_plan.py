@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from decisor.cli import run
-from decisor.tools.graph_load import load
-from decisor.tools.graph_write import Edge, Node
-from decisor.trace import read_trace
+from decisor.tools.databases.graph_load import load
+from decisor.tools.databases.graph_write import Edge, Node
+from decisor.trace.events import read_trace
 from decisor.types import Message
 from servers.openai_server import serve_threaded
 from techniques.documents import Policy, part_of

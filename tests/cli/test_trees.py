@@ -8,12 +8,12 @@ from rich.console import Console
 from decisor.benchmarks.game24.load import question
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.budget import Budget, Limits
-from decisor.cli.live import lines_of
-from decisor.cli.story import tell_story
+from decisor.cli.trace import tell_story
 from decisor.run import Run
+from decisor.story.live import lines_of
 from decisor.techniques import technique
 from decisor.techniques.radagent import RadAgent
-from decisor.trace import Event, Trace, read_trace
+from decisor.trace.events import Event, Trace, read_trace
 from policies.game24 import Game24LM
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from decisor.evaluation.ray_executor import evaluate_on_ray, share
 from decisor.evaluation.runner import Tally
-from decisor.evaluation.store_postgres import open_postgres
+from decisor.evaluation.store.postgres import open_postgres
 from decisor.evaluation.suite import Wanted
 
 AT_ONCE = 2

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import BENCHES, Score
 from decisor.errors import Error
-from decisor.evaluation.bench import BENCHES, Score
 from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
-from decisor.evaluation.store import Store
-from decisor.evaluation.store_sql import SqlStore
-from decisor.evaluation.store_sqlite import SqliteDatabase
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Store
+from decisor.evaluation.store.sql import SqlStore
+from decisor.evaluation.store.sqlite import SqliteDatabase
 from decisor.evaluation.table import table
 from decisor.lms.http import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.techniques import label, technique
 from decisor.tools.toolbox import Toolbox
-from decisor.trace import Event
+from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Question
 from techniques.table import TableTool
 

@@ -13,8 +13,8 @@ from decisor.benchmarks.case import Case
 from decisor.cli import run
 from decisor.errors import SetupError
 from decisor.evaluation.runner import Suite, Tally, evaluate
-from decisor.evaluation.store import Store
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Store
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import TECHNIQUES, technique

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
 from evaluation.small import model, run_here, run_in_child
 from evaluation.test_store import schema
 from servers.openai_server import serve_threaded

@@ -2,9 +2,9 @@
 
 import pytest
 
-from decisor.evaluation.bench import bench
-from decisor.evaluation.published_tables import TABLES
+from decisor.benchmarks.protocol import bench
 from decisor.evaluation.suite import read_entry
+from decisor.report.published import TABLES
 from decisor.techniques import TECHNIQUES, label, technique
 
 

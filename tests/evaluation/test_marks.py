@@ -6,7 +6,7 @@ from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace import Event, Trace, plain
+from decisor.trace.events import Event, Trace, plain
 from decisor.types import Action
 
 

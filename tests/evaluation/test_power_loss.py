@@ -6,9 +6,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.store_sql import SqlStore
-from decisor.evaluation.store_sqlite import SqliteDatabase, open_sqlite
+from decisor.evaluation.store.sql import SqlStore
+from decisor.evaluation.store.sqlite import SqliteDatabase, open_sqlite
+from decisor.outcome import Outcome
 from decisor.types import Completion
 from evaluation.power import PowerVFS
 

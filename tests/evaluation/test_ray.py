@@ -25,7 +25,7 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.evaluation.ray_executor import evaluate_on_ray, reach
-from decisor.evaluation.store_postgres import open_postgres
+from decisor.evaluation.store.postgres import open_postgres
 from decisor.evaluation.suite import Wanted
 from evaluation.ray_run import AT_ONCE
 from evaluation.small import model

@@ -11,8 +11,8 @@ import pytest
 from decisor.budget import Limits
 from decisor.errors import LMError, ParseError, SetupError
 from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
-from decisor.evaluation.store import Store
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Store
 from decisor.evaluation.table import table
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError
-from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.preference_ranks import preference_ranks
 from decisor.evaluation.second_opinion import Opinion, agreement, second_opinion
-from decisor.evaluation.store import Store
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Store
 from decisor.lms.scripted import ScriptedLM
-from decisor.trace import Trace
+from decisor.outcome import Outcome
+from decisor.trace.events import Trace
 from decisor.types import Message, Observation, Question, Record
 
 FAILED = Outcome("dqa", "c", "plan_rag", "m", 0, "wrong", answer="wien", gold=("krakow",), failure="DEEP")

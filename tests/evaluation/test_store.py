@@ -10,12 +10,12 @@ import psycopg
 import pytest
 
 from decisor.errors import SetupError
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.store import StoreError, Task
-from decisor.evaluation.store_sql import SqlStore
-from decisor.evaluation.store_sqlite import SqliteDatabase, open_sqlite
-from decisor.evaluation.stores import open_store
-from decisor.trace import Trace
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import StoreError, Task
+from decisor.evaluation.store.sql import SqlStore
+from decisor.evaluation.store.sqlite import SqliteDatabase, open_sqlite
+from decisor.outcome import Outcome
+from decisor.trace.events import Trace
 from decisor.types import Completion, Decision, Message, Usage
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"

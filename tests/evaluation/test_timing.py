@@ -1,7 +1,7 @@
 """The critical path of made traces."""
 
 from decisor.evaluation.timing import critical
-from decisor.trace import Trace
+from decisor.trace.events import Trace
 from decisor.types import Usage
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from decisor.evaluation.seen import Seen
-from decisor.evaluation.store import Task
-from decisor.evaluation.stores import open_store
-from decisor.evaluation.writing import Writer
+from decisor.evaluation.store.bloom_filter import Seen
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Task
+from decisor.evaluation.store.writer import Writer
 from decisor.types import Completion, Usage
 from evaluation.test_store import schema
 

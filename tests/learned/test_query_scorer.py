@@ -21,8 +21,8 @@ from decisor.learned.query_scorer import QueryScorer, Rule, load, save, scorer_o
 from decisor.learned.training import Measured, choose, fit, measure
 from decisor.learned.trees import Trees, grow, grow_apart
 from decisor.learned.words import Rarity, bag, names, words
-from decisor.tools.corpus.index import index_of
-from decisor.tools.corpus.passage import Passage
+from decisor.tools.documents.index import index_of
+from decisor.tools.documents.passage import Passage
 from decisor.types import Record
 
 

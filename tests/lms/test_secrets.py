@@ -11,7 +11,7 @@ import pytest
 
 from data import DATA
 from decisor.secrets import Secret, redact, redact_known
-from decisor.trace import Trace, line_of
+from decisor.trace.events import Trace, line_of
 
 FILE = DATA / "security" / "secrets_redaction.jsonl"
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decisor.benchmarks.case import Case
-from decisor.tools.corpus.passage import Passage
+from decisor.tools.documents.passage import Passage
 from decisor.types import Retriever
 
 REFERENCE = re.compile(r"#(\d)")

@@ -12,8 +12,8 @@ import pytest
 
 from decisor.benchmarks.dqa.dumps import sql_rows
 from decisor.benchmarks.dqa.load import load_database
-from decisor.tools.cypher import CypherTool
-from decisor.tools.sql import SqlTool
+from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.sql import SqlTool
 from decisor.types import Tool
 
 Store = Literal["sqlite", "kglite", "postgresql", "mariadb", "bolt"]

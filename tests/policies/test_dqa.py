@@ -11,13 +11,13 @@ from data import DATA
 from decisor.benchmarks.dqa import dumps
 from decisor.benchmarks.dqa.cases import DqaCase, Scenario, cases
 from decisor.budget import Budget, Limits
+from decisor.decision_models.ranking import rank
 from decisor.lms.http import OpenAICompatible
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.tools.toolbox import Toolbox
 from decisor.types import LM, Decision
-from decisor.whatif.ranking import rank
 from policies.dqa import DqaPolicy
 from policies.stores import STORES, BoltServer, Store, opened
 from servers.arcadedb_server import arcadedb_server

@@ -7,13 +7,13 @@ import pytest
 from data import DATA
 from decisor.aio import each
 from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Score
 from decisor.benchmarks.qa import musique
-from decisor.evaluation.bench import Score
-from decisor.evaluation.qa_sets.musique import MuSiQueBench
+from decisor.benchmarks.qa.sets.musique import MuSiQueBench
 from decisor.lms.http import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.tools.passages import PassagesTool
+from decisor.tools.documents.passages_tool import PassagesTool
 from policies.musique import MusiquePolicy, reachable
 from servers.openai_server import serve
 

@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from decisor.evaluation.outcome import Outcome, State
-from decisor.trace import Event, Trace, plain
+from decisor.outcome import Outcome, State
+from decisor.trace.events import Event, Trace, plain
 from decisor.types import (
     Decision,
     Evidence,

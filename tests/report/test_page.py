@@ -18,13 +18,13 @@ import pytest
 
 from data import DATA
 from decisor.cli import main
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.stores import open_store
+from decisor.evaluation.store.open import open_store
+from decisor.outcome import Outcome
 from decisor.report.document import as_json, make
 from decisor.report.page import write_page
-from decisor.report.story import LEVELS, story
 from decisor.report.text import as_csv, markdown
-from decisor.trace import Event, Trace, plain
+from decisor.story.html import LEVELS, story
+from decisor.trace.events import Event, Trace, plain
 from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
 from report.browser import FOUND, browser
 from report.made import Made, run

@@ -1,8 +1,8 @@
 """A small real corpus, indexed in memory, for tests of techniques that read passages."""
 
-from decisor.tools.corpus.index import index_of
-from decisor.tools.corpus.passage import Passage
-from decisor.tools.passages import PassagesTool
+from decisor.tools.documents.index import index_of
+from decisor.tools.documents.passage import Passage
+from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
 
 BOOKS = (

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from decisor.benchmarks.game24.bench import makes_24
 from decisor.benchmarks.game24.load import question
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.budget import Budget, Limits
 from decisor.cli import run as main
-from decisor.evaluation.game24_bench import makes_24
 from decisor.run import Run
 from decisor.techniques.auto import Auto
 from decisor.types import Action, Environment, Observation

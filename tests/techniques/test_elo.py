@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.techniques.elo import Anneal, annealed, backed_up, expected, rated, softmax
+from decisor.techniques.shared.elo import Anneal, annealed, backed_up, expected, rated, softmax
 
 ELO = st.floats(-2000, 2000)
 R = 400 / math.log(10)

@@ -12,8 +12,8 @@ from decisor.budget import Budget, Limits
 from decisor.errors import ParseError, SetupError
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.techniques.deciding import Story
 from decisor.techniques.furepa import FuRePA, parse_proposal
+from decisor.techniques.shared.decision import Story
 from decisor.types import Completion, Decision, Message, Question, Sampling, Usage
 from techniques.shelf import shelf
 

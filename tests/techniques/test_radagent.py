@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decisor.benchmarks.game24.bench import finished, makes_24
 from decisor.benchmarks.game24.load import question
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
-from decisor.evaluation.game24_bench import finished, makes_24
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.techniques.judging import compare
 from decisor.techniques.radagent import PRESETS, RadAgent, Search
-from decisor.techniques.tree import Node
+from decisor.techniques.shared.judge import compare
+from decisor.techniques.shared.tree import Node
 from decisor.types import Completion, Decision, Message, Sampling, Usage
 from policies.game24 import Game24LM
 

@@ -14,8 +14,8 @@ from decisor.lms.scripted import ScriptedLM
 from decisor.replies.figures import without_citations
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.techniques.dag_experts import criticise, read_answer
-from decisor.techniques.dag_roles import Experts, by
+from decisor.techniques.plan_dag.experts import criticise, read_answer
+from decisor.techniques.plan_dag.roles import Experts, by
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Decision, Question

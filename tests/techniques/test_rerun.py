@@ -15,12 +15,12 @@ from decisor.lms.http import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG
-from decisor.techniques.past import read_past
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
-from decisor.techniques.rerun import Edit, Rerun, rerun, with_field
+from decisor.techniques.replay.recorded_run import read_past
+from decisor.techniques.replay.rerun import Edit, Rerun, rerun, with_field
 from decisor.tools.toolbox import Toolbox
-from decisor.trace import Event, Trace, read_trace
+from decisor.trace.events import Event, Trace, read_trace
 from decisor.types import Action, Decision, Message, Observation, Question, Technique, Tool
 from servers.openai_server import serve
 from techniques.documents import DOCUMENTS, Passages, Policy, nodes, role_of

@@ -262,8 +262,8 @@ async def test_an_endpoint_that_knows_no_special_tokens_is_asked_without() -> No
 
 
 def test_a_kept_completion_comes_back_with_its_tokens() -> None:
-    from decisor.evaluation.store import completion_of
-    from decisor.trace import to_json
+    from decisor.evaluation.store.protocol import completion_of
+    from decisor.trace.events import to_json
     from decisor.types import Token
 
     kept = Completion(("a",), logprobs=((Token("a", -0.5, {"a": -0.5, "b": -1.0}),),))

@@ -55,7 +55,7 @@ def example(name: str, folder: Path | None = None) -> Example:
         SetupError: there is no such example, or its files cannot be written.
     """
     from decisor.benchmarks.dqa import generate
-    from decisor.benchmarks.dqa.generate_write import write_graph, write_sqlite
+    from decisor.benchmarks.dqa.generator.write import write_graph, write_sqlite
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
 COMMANDS = {
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
-    "trace": ("decisor.cli.story", "Show a recorded run as a readable story."),
+    "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.asking import Asked, decide
-from decisor.cli.tool_specs import AUTH, METHODS, ToolSpecs, split
 from decisor.cli.words import exit_of
 from decisor.errors import SetupError
+from decisor.session.composition import Asked, decide
+from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def command(
 
 def quiet(asked: Asked) -> int:
     """One JSON object, nothing else."""
-    from decisor.cli.telling import as_object
+    from decisor.story.decision import as_object
 
     with redirect_stdout(sys.stderr):  # a person's own tools may print
         told = asyncio.run(decide(asked, lambda event: None))
@@ -81,8 +81,8 @@ def shown(asked: Asked) -> int:
     """Live on a terminal; line by line elsewhere."""
     from rich.console import Console
 
-    from decisor.cli.live import LiveView
-    from decisor.cli.telling import tell
+    from decisor.story.decision import tell
+    from decisor.story.live import LiveView
 
     console = Console(highlight=False)
     with LiveView(console, asked.question) as view:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from decisor.cli.bench_show import Ran
-    from decisor.evaluation.outcome import Outcome
     from decisor.evaluation.runner import Suite
-    from decisor.trace import Event
+    from decisor.outcome import Outcome
+    from decisor.trace.events import Event
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 dqa = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Decision QA: where to trade, what to build.")
@@ -36,8 +36,8 @@ def benchmarks() -> None:
 @app.command("list")
 def list_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
     """List the benchmarks that decisor eval runs, and their settings."""
+    from decisor.benchmarks.protocol import BENCHES, kind_of
     from decisor.cli.techniques import print_rows, row_of
-    from decisor.evaluation.bench import BENCHES, kind_of
 
     print_rows([row_of(name, kind_of(name)) for name in BENCHES], as_json, "-b")
 
@@ -92,11 +92,11 @@ async def run_all(suite: Suite, traces: Path | None, form: str, bar: bool) -> Ra
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from decisor.benchmarks.dqa.summary import answered
     from decisor.cli.bench_show import Ran
-    from decisor.evaluation.dqa_run import answered
     from decisor.evaluation.runner import Tally, evaluate
-    from decisor.evaluation.stores import open_store
-    from decisor.trace import line_of
+    from decisor.evaluation.store.open import open_store
+    from decisor.trace.events import line_of
 
     began = time.monotonic()
     loaded: list[float] = []
@@ -136,7 +136,7 @@ def generate_command(
     questions: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
 ) -> None:
     """Make a new world with questions that have one best decision, in the released layout."""
-    from decisor.benchmarks.dqa.generate import generate
+    from decisor.benchmarks.dqa.generator.generate import generate
 
     if scenario not in ("locating", "building"):
         raise SetupError(f"--scenario is locating or building, not {scenario!r}.")
@@ -165,7 +165,7 @@ def extract_command(
     questions: Annotated[int, typer.Option(min=1, help="At most so many.")] = 200,
 ) -> None:
     """Read a world from a savegame, simulate it, and write questions in the released layout."""
-    from decisor.benchmarks.dqa.extract import extract
+    from decisor.benchmarks.dqa.savegames.extract import extract
 
     made = extract(save, out, definitions, questions)
     print(f"{made.folder}: {made.questions} questions on {made.nodes:,} nodes and {made.edges:,} edges")

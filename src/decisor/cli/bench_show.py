@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decisor.evaluation.dqa_run import Answered, Summary, summary
-from decisor.evaluation.published import CEILING, MISSED, PAPER, published
-from decisor.trace import plain
+from decisor.benchmarks.dqa.published import CEILING, MISSED, PAPER, published
+from decisor.benchmarks.dqa.summary import Answered, Summary, summary
+from decisor.trace.events import plain
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -49,8 +49,8 @@ def command(
 
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
-    from decisor.cli.tool_specs import ToolSpecs, left_out, open_tools
     from decisor.cli.words import clean
+    from decisor.session.tools import ToolSpecs, left_out, open_tools
 
     tools = open_tools(ToolSpecs(specs))
     missing = left_out(tools)
@@ -66,7 +66,7 @@ def show_tools(specs: list[str], as_json: bool) -> None:
 def judge(url: str, path: Path, as_json: bool) -> None:
     """A line for each statement: allowed, or why not."""
     from decisor.cli.words import one_line
-    from decisor.tools.fence.report import check_statements
+    from decisor.tools.databases.sandbox.report import check_statements
 
     rows = read_statements(path)
     verdicts = asyncio.run(check_statements(url, [row["statement"] for row in rows]))
@@ -160,8 +160,8 @@ async def test_lm(spec: str | None) -> dict[str, Any]:
 
 async def test_database(url: str) -> dict[str, Any]:
     """Opens it behind the fence and describes it, as an LM would be shown it."""
-    from decisor.cli.asking import open_any
     from decisor.cli.words import clean
+    from decisor.session.composition import open_any
 
     shown = url.rpartition("@")[2] if "@" in url else url
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from decisor.evaluation.runner import Suite, Tally
-    from decisor.evaluation.store import Store
+    from decisor.evaluation.store.protocol import Store
     from decisor.evaluation.suite import Wanted
 
 Names = list[str] | None
@@ -50,7 +50,7 @@ def command(
 ) -> None:
     """Run techniques on benchmarks and keep everything in a run store. Stopped in any way, the same command goes on."""
     from decisor.errors import SetupError
-    from decisor.evaluation.stores import open_store
+    from decisor.evaluation.store.open import open_store
     from decisor.evaluation.suite import Wanted, read_suite, suite_of
 
     given: dict[str, Any] = {
@@ -116,7 +116,7 @@ async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
 
 def on_ray(store: Store, wanted: Wanted, workers: int | None) -> int:
     """As ``watched``, on a Ray cluster. Stopped, it ends the workers; what they had bought is kept."""
-    from decisor.evaluation.store_sql import SqlStore
+    from decisor.evaluation.store.sql import SqlStore
 
     assert isinstance(store, SqlStore)
     from decisor.evaluation.ray_executor import evaluate_on_ray
@@ -196,7 +196,7 @@ def dollars(amount: float | None) -> str:
 def tell(store: Store, as_json: bool) -> None:
     """The table of everything in the store; ``decisor report`` has more."""
     from decisor.evaluation.table import table
-    from decisor.trace import to_json
+    from decisor.trace.events import to_json
 
     if as_json:
         for outcome in store.each_outcome():

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decisor.cli.documents import DATABASES
 from decisor.cli.words import Exit, one_line
 from decisor.errors import SetupError
+from decisor.session.documents import DATABASES
 
 if TYPE_CHECKING:
-    from decisor.tools.corpus.building import Changes, Document, Progress
-    from decisor.tools.corpus.embedding import Embedder
-    from decisor.tools.corpus.rows import RowForm
+    from decisor.tools.documents.build import Changes, Document, Progress
+    from decisor.tools.documents.embedding import Embedder
+    from decisor.tools.documents.rows import RowForm
 
 SHOWN = 20
 TABLE = "Of a database: a table to read, once for each; all unless said."
@@ -47,10 +47,10 @@ def command(
     The same command once more updates the index: what is new or changed is read, what is gone is taken out. A build
     that is stopped leaves the index as it was.
     """
-    from decisor.tools.corpus.building import update
-    from decisor.tools.corpus.rows import RowForm
-    from decisor.tools.corpus.store import About
-    from decisor.tools.corpus.words import analyzer
+    from decisor.tools.documents.bm25 import analyzer
+    from decisor.tools.documents.build import update
+    from decisor.tools.documents.index_files import About
+    from decisor.tools.documents.rows import RowForm
 
     analyzer(language)
     embedder = chosen(dense, embed)
@@ -78,15 +78,15 @@ def chosen(dense: bool, embed: str) -> Embedder | None:
         return embedder(embed)
     if not dense:
         return None
-    from decisor.tools.corpus.minilm import MiniLM
+    from decisor.tools.documents.minilm import MiniLM
 
     return MiniLM.open()
 
 
 def vectors_stay(out: Path) -> None:
     """Raises SetupError where an index with vectors would be replaced by one without."""
-    from decisor.tools.corpus.minilm import NAME
-    from decisor.tools.corpus.store import current, is_index, read_about
+    from decisor.tools.documents.index_files import current, is_index, read_about
+    from decisor.tools.documents.minilm import NAME
 
     if not is_index(out):
         return
@@ -106,8 +106,8 @@ class read:  # noqa: N801 (used as a verb, like contextlib's)
         self.reading: Any = None
 
     def __enter__(self) -> tuple[Iterable[Document], Any]:
-        from decisor.tools.corpus.reading import Reading
-        from decisor.tools.corpus.store import is_index
+        from decisor.tools.documents.folder import Reading
+        from decisor.tools.documents.index_files import is_index
 
         if self.source.lower().startswith(("http://", "https://")):
             raise SetupError(f"Pages are not fetched: save {self.source} to a file and name that.")
@@ -130,8 +130,8 @@ def is_database(path: Path) -> bool:
 
 
 async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:
-    from decisor.tools.corpus.rows import table_documents
-    from decisor.tools.sql import SqlTool
+    from decisor.tools.databases.sql import SqlTool
+    from decisor.tools.documents.rows import table_documents
 
     tool = await SqlTool.open(url)
     try:
@@ -197,8 +197,8 @@ def say(changes: Changes, told: dict[str, Any]) -> None:
 
 def nothing(told: dict[str, Any], unread: bool) -> str:
     """Why there are no passages, where no document said so, and what became of the index."""
-    from decisor.tools.corpus.reading import KINDS
-    from decisor.tools.corpus.store import is_index
+    from decisor.tools.documents.folder import KINDS
+    from decisor.tools.documents.index_files import is_index
 
     why = ""
     if not unread:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from decisor.evaluation.outcome import Outcome
     from decisor.evaluation.preference_ranks import Ranks
     from decisor.evaluation.second_opinion import Agreement
-    from decisor.evaluation.store import Key, Store
+    from decisor.evaluation.store.protocol import Key, Store
+    from decisor.outcome import Outcome
     from decisor.report.document import Benchmark, Report
     from decisor.types import LM
 
@@ -40,7 +40,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
 ) -> None:
     """Report a run: results with intervals, comparisons, failures, and each case's story."""
-    from decisor.evaluation.stores import open_store
+    from decisor.evaluation.store.open import open_store
     from decisor.report.document import make
 
     if markdown + csv + as_json > 1:
@@ -97,7 +97,7 @@ def with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
 
 
 def read(path: str) -> list[Outcome]:
-    from decisor.evaluation.stores import open_store
+    from decisor.evaluation.store.open import open_store
 
     store = open_store(path, create=False)
     try:
@@ -162,9 +162,9 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
     from rich.text import Text
 
     from decisor.cli.words import one_line
-    from decisor.evaluation.compare import Side
-    from decisor.evaluation.summary import STATES
     from decisor.report.words import money, percent, short, spoken
+    from decisor.statistics.compare import Side
+    from decisor.statistics.summary import STATES
 
     made = Table(title=f"{one_line(one.name)}, {one.cases:,} cases", title_justify="left", box=SIMPLE_HEAD)
     rows = [row for row in one.rows if not row.group]
@@ -194,9 +194,9 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
 def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
     from decisor.cli.words import one_line
-    from decisor.evaluation.compare import Side
     from decisor.report.text import asides
     from decisor.report.words import points, probability
+    from decisor.statistics.compare import Side
 
     lines = []
     for found in one.comparisons:

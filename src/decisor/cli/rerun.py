@@ -12,17 +12,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from decisor.budget import Budget
-from decisor.cli.asking import Asked, NoLM, opened, technique_of, tracing
 from decisor.cli.words import clean, exit_of, one_line
 from decisor.errors import SetupError
 from decisor.lms.gate import close
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.trace import Event, plain
+from decisor.session.composition import Asked, NoLM, opened, technique_of, tracing
+from decisor.trace.events import Event, plain
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
-    from decisor.techniques.rerun import Edit, Rerun
+    from decisor.techniques.replay.rerun import Edit, Rerun
 
 
 def go_on(
@@ -38,7 +38,7 @@ def go_on(
     Raises:
         SetupError: no node or step is named, or it does not fit.
     """
-    from decisor.techniques.rerun import Edit
+    from decisor.techniques.replay.rerun import Edit
 
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
@@ -55,8 +55,8 @@ def go_on(
 
 async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
     from decisor.lms.choose import lm
-    from decisor.techniques.past import how_of, read_past
-    from decisor.techniques.rerun import rerun
+    from decisor.techniques.replay.recorded_run import how_of, read_past
+    from decisor.techniques.replay.rerun import rerun
     from decisor.tools.toolbox import Toolbox
 
     past = read_past(events)

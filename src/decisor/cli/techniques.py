@@ -36,7 +36,7 @@ def table() -> dict[str, type]:
 def row_of(name: str, kind: type) -> dict[str, Any]:
     """``about`` is the first sentence of the module. What only Python can set is left out."""
     from decisor.techniques import sayable
-    from decisor.techniques.own_lms import parts_of
+    from decisor.techniques.shared.part_lms import parts_of
 
     module = inspect.getmodule(kind)
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")

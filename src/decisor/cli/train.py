@@ -62,7 +62,7 @@ def query_scorer(
 
 def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], dict[str, Record], str]:
     from decisor.benchmarks.qa.hops import examples
-    from decisor.tools.corpus.passage import read_passages
+    from decisor.tools.documents.passage import read_passages
 
     assert corpus and questions
     passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in read_passages(corpus)}
@@ -83,8 +83,8 @@ async def with_progress(
     from rich.progress import Progress
 
     from decisor.learned.training import measure
-    from decisor.tools.corpus.index import index_of
-    from decisor.tools.corpus.passage import Passage
+    from decisor.tools.documents.index import index_of
+    from decisor.tools.documents.passage import Passage
 
     index = index_of(Passage(id, one.text, str(one.fields.get("title") or "")) for id, one in passages.items())
     with Progress(console=Console(stderr=True), transient=True) as bar:

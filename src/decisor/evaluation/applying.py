@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Bench
 from decisor.errors import SetupError
-from decisor.evaluation.bench import Bench
 from decisor.run import Run
 from decisor.types import Action, Completion, Environment, Message, Observation, Question, Sampling, Technique
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Bench, Score
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
 from decisor.evaluation.applying import DoesNotApply
-from decisor.evaluation.bench import Bench, Score
 from decisor.evaluation.marks import marks
-from decisor.evaluation.outcome import Outcome, State
-from decisor.evaluation.own_lms import THIS_CASE, beside, own_lms, spent_by
 from decisor.evaluation.timing import critical
+from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, spent_by
+from decisor.outcome import Outcome, State
 from decisor.run import Run
-from decisor.trace import Event, Trace
+from decisor.trace.events import Event, Trace
 from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from decisor.trace import Event
+from decisor.trace.events import Event
 
 NO_TOOL = ("There is no tool", "There is no function")
 

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from decisor.errors import SetupError
-from decisor.evaluation.compare import Side, side
-from decisor.evaluation.judges.asking import judging
-from decisor.evaluation.judges.preference import TOOL_CRITERIA, Preference, all_pairs, mean_ranks
-from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.second_opinion import Kept, spread, steps_of
-from decisor.evaluation.store import Store
+from decisor.evaluation.store.protocol import Store
+from decisor.judging.preference import TOOL_CRITERIA, Preference, all_pairs, mean_ranks
+from decisor.judging.question import judging
 from decisor.lms.journal import Journal
+from decisor.outcome import Outcome
+from decisor.statistics.compare import Side, side
 from decisor.types import LM
 
 MOST_STEPS = 6_000

@@ -16,10 +16,10 @@ from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
-from decisor.children import folder, here
+from decisor.child_process import folder, here
 from decisor.errors import SetupError
 from decisor.evaluation.runner import Stop, Tally
-from decisor.evaluation.store_sql import SqlStore
+from decisor.evaluation.store.sql import SqlStore
 from decisor.evaluation.suite import Wanted
 
 ENVIRONMENT = ("DECISOR_", "OPENAI_", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
@@ -32,7 +32,7 @@ REACH_SECONDS = 5.0
 def share(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
     """One process's share of a suite, in this process; where the run then stands. Runs on a worker."""
     from decisor.evaluation.runner import evaluate
-    from decisor.evaluation.stores import open_store
+    from decisor.evaluation.store.open import open_store
     from decisor.evaluation.suite import suite_of
 
     os.environ.update(environment)

@@ -16,18 +16,18 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.evaluation.applying import DoesNotApply, fitting, misfits
-from decisor.evaluation.bench import Bench
 from decisor.evaluation.case_run import Attempt, NoLM, run_case
-from decisor.evaluation.outcome import Outcome, State
-from decisor.evaluation.own_lms import own_lms
-from decisor.evaluation.store import Claim, Key, Store, StoreError, Task
-from decisor.evaluation.writing import Writer
+from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
+from decisor.evaluation.store.writer import Writer
+from decisor.judging.auxiliary_lms import own_lms
 from decisor.lms.gate import close, gated
 from decisor.lms.journal import Journal
-from decisor.trace import Event, to_json
+from decisor.outcome import Outcome, State
+from decisor.trace.events import Event, to_json
 from decisor.types import LM, Technique, Usage, Value
 
 LOOK_AGAIN = 0.5

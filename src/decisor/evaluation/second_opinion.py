@@ -14,12 +14,12 @@ from typing import Any
 
 from decisor.aio import each
 from decisor.errors import SetupError
-from decisor.evaluation.judges.asking import judging, parse_word, quoted, verdict
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.statistics import kappa
-from decisor.evaluation.store import Store
+from decisor.evaluation.store.protocol import Store
+from decisor.judging.question import judging, parse_word, quoted, verdict
 from decisor.lms.journal import Journal
-from decisor.trace import Event
+from decisor.outcome import Outcome
+from decisor.statistics.estimates import kappa
+from decisor.trace.events import Event
 from decisor.types import LM, Completion, Message, Sampling
 
 MEANINGS: Mapping[str, str] = {

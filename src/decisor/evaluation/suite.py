@@ -20,9 +20,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
-from decisor.evaluation.bench import bench
 from decisor.evaluation.runner import Suite
 from decisor.lms.choose import priced
 from decisor.techniques import WITHOUT_LM, label, technique

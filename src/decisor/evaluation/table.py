@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.summary import STATES, Row, summarise
+from decisor.outcome import Outcome
+from decisor.statistics.summary import STATES, Row, summarise
 
 HEAD = ("benchmark", "technique", "model", "cases", *(state.replace("_", " ") for state in STATES), "accuracy %",
         "95 %", "calls", "tokens", "dollars")  # fmt: skip

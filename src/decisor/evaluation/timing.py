@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from decisor.trace import Event
+from decisor.trace.events import Event
 from decisor.types import Usage
 
 

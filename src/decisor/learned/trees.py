@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decisor.children import run
+from decisor.child_process import run
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:

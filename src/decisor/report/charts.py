@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from decisor.evaluation.compare import Side, sides_of
-from decisor.evaluation.curves import Point, budget_curve, by_count, by_tag, deciles, limits_for
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.published_tables import DEPTHS, Reported
-from decisor.evaluation.statistics import Interval
-from decisor.evaluation.summary import COUNTED, Row
+from decisor.outcome import Outcome
+from decisor.report.published import DEPTHS, Reported
+from decisor.statistics.compare import Side, sides_of
+from decisor.statistics.curves import Point, budget_curve, by_count, by_tag, deciles, limits_for
+from decisor.statistics.estimates import Interval
+from decisor.statistics.summary import COUNTED, Row
 
 Kind = Literal["forest", "line", "scatter", "bars"]
 MOST_SERIES = 8

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from decisor.evaluation.compare import Changed, Comparison, Side, against, all_pairs, changed
-from decisor.evaluation.outcome import Outcome
 from decisor.evaluation.preference_ranks import Ranks
-from decisor.evaluation.published_tables import Reported, figures_for
 from decisor.evaluation.second_opinion import Agreement
-from decisor.evaluation.summary import Row, summarise
+from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
-from decisor.trace import plain
+from decisor.report.published import Reported, figures_for
+from decisor.statistics.compare import Changed, Comparison, Side, against, all_pairs, changed
+from decisor.statistics.summary import Row, summarise
+from decisor.trace.events import plain
 from decisor.types import Usage, Value
 
 MOST_SIDES = 12

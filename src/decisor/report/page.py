@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, TextIO
 
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.summary import STATES
+from decisor.outcome import Outcome
+from decisor.render.markup import Html, join, tag
 from decisor.report.document import Report
-from decisor.report.markup import Html, join, tag
 from decisor.report.palette import palette
 from decisor.report.sections import benchmark_section, diff_section, opinion_section, ranks_section, slug
-from decisor.report.story import cut, story
 from decisor.report.words import counted, money, percent, short, spoken
-from decisor.trace import Event, plain
+from decisor.statistics.summary import STATES
+from decisor.story.html import cut, story
+from decisor.trace.events import Event, plain
 
 TOTAL_CHARS = 40_000_000
 """About what all stories together may take."""

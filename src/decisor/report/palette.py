@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from decisor.evaluation.compare import Side
 from decisor.report.charts import Series
 from decisor.report.document import Report
+from decisor.statistics.compare import Side
 
 
 @dataclass(frozen=True, slots=True)

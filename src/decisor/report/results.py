@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decisor.evaluation.compare import Side
-from decisor.evaluation.published_tables import Reported
-from decisor.evaluation.summary import STATES, Row
+from decisor.render.markup import Html, join, table, tag
 from decisor.report import svg
 from decisor.report.document import Benchmark, Report
-from decisor.report.markup import Html, join, table, tag
 from decisor.report.palette import Palette
+from decisor.report.published import Reported
 from decisor.report.words import beside, counted, money, percent, short, spoken
+from decisor.statistics.compare import Side
+from decisor.statistics.summary import STATES, Row
 
 MAIN_METRICS = 3
 ACCURACIES = ("accuracy", "acc")

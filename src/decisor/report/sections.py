@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from decisor.evaluation.compare import Comparison, Side
 from decisor.evaluation.preference_ranks import Ranks
-from decisor.evaluation.published_tables import RADAGENT, TOOL_FAILURES
 from decisor.evaluation.second_opinion import Agreement
-from decisor.evaluation.summary import Row
+from decisor.render.markup import Html, join, table, tag
 from decisor.report import svg
 from decisor.report.charts import Chart
 from decisor.report.document import Benchmark, Diff, Report
-from decisor.report.markup import Html, join, table, tag
 from decisor.report.palette import Palette
+from decisor.report.published import RADAGENT, TOOL_FAILURES
 from decisor.report.results import metric_cell, results
 from decisor.report.words import agreed, percent, points, probability, short, spoken
+from decisor.statistics.compare import Comparison, Side
+from decisor.statistics.summary import Row
 
 PAIRED = """On the same cases: the difference in accuracy, in points, with its bootstrap interval, and p by McNemar’s
 exact test (with repeats, by flipping signs), corrected by Holm for all rows."""

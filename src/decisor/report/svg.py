@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from decisor.evaluation.statistics import Interval
+from decisor.render.markup import Html, tag
 from decisor.report.charts import Chart, Mark, Series
-from decisor.report.markup import Html, tag
 from decisor.report.words import percent, short
+from decisor.statistics.estimates import Interval
 
 WIDTH, HEIGHT = 520.0, 270.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 50.0

@@ -8,12 +8,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from decisor.evaluation.compare import Comparison, Side
-from decisor.evaluation.outcome import Outcome
-from decisor.evaluation.summary import STATES, Row
+from decisor.outcome import Outcome
 from decisor.report import words
 from decisor.report.document import Report
 from decisor.report.words import SPACE, agreed, money, percent, points, probability, short, spoken
+from decisor.statistics.compare import Comparison, Side
+from decisor.statistics.summary import STATES, Row
 from decisor.types import Usage
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")

@@ -8,7 +8,7 @@ from decisor.plurals import plural
 
 if TYPE_CHECKING:
     from decisor.evaluation.second_opinion import Agreement
-    from decisor.evaluation.summary import Row
+    from decisor.statistics.summary import Row
 
 SPACE = "\u202f"
 """A narrow space that does not break."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.shared.judge import compare
+from decisor.techniques.shared.tree import Node, Tree
 from decisor.types import LM, Decision, Question
 
 

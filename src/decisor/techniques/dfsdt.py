@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.shared.tree import Node, Tree
 from decisor.types import Decision, Question
 
 

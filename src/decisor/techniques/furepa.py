@@ -34,8 +34,8 @@ from decisor.learned.words import words
 from decisor.replies.fields import read_fields
 from decisor.replies.text import clean
 from decisor.run import Run
-from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import CITED, collected, find, parse_reading, read, show_passages
+from decisor.techniques.shared.decision import Story, tell
+from decisor.techniques.shared.documents import CITED, collected, find, parse_reading, read, show_passages
 from decisor.types import Decision, Message, Question, Record, Sampling, Step
 
 TEMPERATURES = {"greedy": (0.2, 0.8), "sampled": (1.0, 0.5)}

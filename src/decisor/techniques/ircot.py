@@ -21,8 +21,8 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.figures import without_citations
 from decisor.replies.text import clean
 from decisor.run import Run
-from decisor.techniques.deciding import Story
-from decisor.techniques.reading import CITED, collected, find, read, show_passages
+from decisor.techniques.shared.decision import Story
+from decisor.techniques.shared.documents import CITED, collected, find, read, show_passages
 from decisor.types import Decision, Question
 
 

@@ -22,8 +22,8 @@ from typing import Literal
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.fields import Written, parse_written
 from decisor.run import Run
-from decisor.techniques.deciding import THINK, Story, ask_last, conclude, decide, retrieve, tell
-from decisor.techniques.showing import show_plan, show_steps
+from decisor.techniques.shared.decision import THINK, Story, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.render import show_plan, show_steps
 from decisor.types import Decision, Message, Question, Replan, Sampling
 
 

@@ -25,9 +25,9 @@ from decisor.aio import each
 from decisor.errors import BudgetExceeded, SetupError
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.elo import Anneal, Backup, annealed, backed_up, rated, softmax
-from decisor.techniques.judging import compare
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.shared.elo import Anneal, Backup, annealed, backed_up, rated, softmax
+from decisor.techniques.shared.judge import compare
+from decisor.techniques.shared.tree import Node, Tree
 from decisor.types import LM, Decision, Question
 
 Opponent = Literal["random", "best", "nearest"]

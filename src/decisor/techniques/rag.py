@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.run import Run
-from decisor.techniques.deciding import Story
-from decisor.techniques.reading import CITED, collected, find, read, show_passages
+from decisor.techniques.shared.decision import Story
+from decisor.techniques.shared.documents import CITED, collected, find, read, show_passages
 from decisor.types import Decision, Question
 
 

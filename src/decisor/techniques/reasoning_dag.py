@@ -32,11 +32,11 @@ from decisor.errors import BudgetExceeded, LMError, ParseError
 from decisor.replies.plan_forms import TAG
 from decisor.replies.plans import Part, PlanGraph
 from decisor.run import Run
-from decisor.techniques.dag_experts import NONE
-from decisor.techniques.dag_parts import Answered, Chunk, answered, note, show_graph, told
-from decisor.techniques.dag_result import FALLBACK, attribution_of, conclusion, counts_of
-from decisor.techniques.dag_roles import OURS, Experts
-from decisor.techniques.deciding import tell
+from decisor.techniques.plan_dag.experts import NONE
+from decisor.techniques.plan_dag.node import Answered, Chunk, answered, note, show_graph, told
+from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of
+from decisor.techniques.plan_dag.roles import OURS, Experts
+from decisor.techniques.shared.decision import tell
 from decisor.types import Action, Decision, Question, Record, Stopped
 
 ROOT = "Q"

@@ -18,7 +18,7 @@ from string import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.tree import Node, Tree, show_sequence
+from decisor.techniques.shared.tree import Node, Tree, show_sequence
 from decisor.types import Decision, Message, Question
 
 

@@ -29,9 +29,9 @@ from typing import Literal
 from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
-from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import find, passages_tool
-from decisor.techniques.tokens import LOGPROBS, Written, without, write_on
+from decisor.techniques.shared.control_tokens import LOGPROBS, Written, without, write_on
+from decisor.techniques.shared.decision import Story, tell
+from decisor.techniques.shared.documents import find, passages_tool
 from decisor.types import Decision, Question, Record, Sampling, Token
 
 WAYS = ("[S_Rewritten_Query]", "[S_Decomposed_Query]", "[S_Disambiguated_Query]")

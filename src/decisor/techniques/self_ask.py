@@ -18,8 +18,8 @@ from string import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.text import clean
 from decisor.run import Run
-from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import CITED, find, found, parse_reading, passages_tool, read, show_passages
+from decisor.techniques.shared.decision import Story, tell
+from decisor.techniques.shared.documents import CITED, find, found, parse_reading, passages_tool, read, show_passages
 from decisor.types import Decision, Question, Sampling
 
 Asked = tuple[str, str]

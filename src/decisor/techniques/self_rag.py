@@ -25,9 +25,9 @@ from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.deciding import Story, tell
-from decisor.techniques.reading import find, passages_tool
-from decisor.techniques.tokens import LOGPROBS, Written, chances, first_of, without, write_on
+from decisor.techniques.shared.control_tokens import LOGPROBS, Written, chances, first_of, without, write_on
+from decisor.techniques.shared.decision import Story, tell
+from decisor.techniques.shared.documents import find, passages_tool
 from decisor.types import Decision, Question, Record, Sampling
 
 RETRIEVE = ("[Retrieval]", "[No Retrieval]")

@@ -15,8 +15,8 @@ from string import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.fields import Written, parse_written
 from decisor.run import Run
-from decisor.techniques.deciding import Story, conclude, parse_final, retrieve, tell
-from decisor.techniques.showing import show_steps
+from decisor.techniques.shared.decision import Story, conclude, parse_final, retrieve, tell
+from decisor.techniques.shared.render import show_steps
 from decisor.types import Decision, Message, Question, Sampling
 
 

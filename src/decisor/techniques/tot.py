@@ -22,9 +22,9 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.moves import Move
 from decisor.run import Run
-from decisor.techniques.judging import chance
-from decisor.techniques.showing import show_observation
-from decisor.techniques.tree import Node, Tree
+from decisor.techniques.shared.judge import chance
+from decisor.techniques.shared.render import show_observation
+from decisor.techniques.shared.tree import Node, Tree
 from decisor.types import LM, Action, Decision, Message, Question
 
 

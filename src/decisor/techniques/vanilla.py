@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.run import Run
-from decisor.techniques.deciding import Story
-from decisor.techniques.reading import read
+from decisor.techniques.shared.decision import Story
+from decisor.techniques.shared.documents import read
 from decisor.types import Decision, Question
 
 

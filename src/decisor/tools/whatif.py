@@ -20,7 +20,7 @@ SETTINGS = ("semantics", "percent", "trials")
 
 
 class Rank(Protocol):
-    """Ranks the candidates of a model: ``decisor.whatif.ranking.rank``."""
+    """Ranks the candidates of a model: ``decisor.decision_models.ranking.rank``."""
 
     def __call__(self, model: WhatIf, percent: float = ..., trials: int = ...) -> Ranking: ...
 

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from decisor.decision_models.building import BuildingData
+from decisor.decision_models.locating import LocatingData
+from decisor.decision_models.rows import BUILDING, LOCATING, MISNAMED, typed
 from decisor.errors import SetupError
 from decisor.types import Value
-from decisor.whatif.building import BuildingData
-from decisor.whatif.locating import LocatingData
-from decisor.whatif.rows import BUILDING, LOCATING, MISNAMED, typed
 
 INSERT = re.compile(r'INSERT INTO ["`]?(\w+)["`]?\s*(?:\(([^)]*)\))?\s*VALUES\s*\((.*)\)\s*;\s*$', re.IGNORECASE)
 CREATE = re.compile(r'CREATE TABLE (?:IF NOT EXISTS )?["`]?(\w+)["`]?\s*\((.*)\)\s*;\s*$', re.IGNORECASE)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from decisor.tools.graph_write import Edge, Node
-from decisor.whatif.building import BuildingData
-from decisor.whatif.locating import LocatingData
+from decisor.decision_models.building import BuildingData
+from decisor.decision_models.locating import LocatingData
+from decisor.tools.databases.graph_write import Edge, Node
 
 
 def graph_of(world: LocatingData | BuildingData) -> tuple[list[Node], list[Edge]]:

@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from decisor.benchmarks.dqa import dumps
+from decisor.decision_models.building import BuildingData
+from decisor.decision_models.locating import LocatingData
+from decisor.decision_models.rows import BUILDING, LOCATING
 from decisor.errors import SetupError
-from decisor.tools.fence.urls import parse_url
-from decisor.whatif.building import BuildingData
-from decisor.whatif.locating import LocatingData
-from decisor.whatif.rows import BUILDING, LOCATING
+from decisor.tools.databases.sandbox.urls import parse_url
 
 KEYS = {
     "country": "country_name",
@@ -77,7 +77,7 @@ def schema(world: World, more: str = "", ending: str = "") -> Iterator[str]:
 
 def to_graph(world: World, url: str) -> None:
     from decisor.benchmarks.dqa.graphs import graph_of
-    from decisor.tools.graph_load import load
+    from decisor.tools.databases.graph_load import load
 
     load(url, *graph_of(world))
 

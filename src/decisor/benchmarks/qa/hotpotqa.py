@@ -9,7 +9,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa.paragraphs import paragraph_cases, paragraph_corpus
 from decisor.benchmarks.qa.rows import find
-from decisor.tools.corpus.passage import Passage
+from decisor.tools.documents.passage import Passage
 
 FILES = ("questions.jsonl.gz", "hotpot_dev_distractor_v1.json", "hotpot_dev_fullwiki_v1.json")
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from decisor.benchmarks.case import Case
-from decisor.tools.corpus.passage import Passage
+from decisor.tools.documents.passage import Passage
 from decisor.types import Question, Value
 
 SHORT = "Answer with as few words as possible: a name, a date, a number, yes or no, or a short phrase."

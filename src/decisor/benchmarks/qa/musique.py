@@ -13,7 +13,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa.making import distinct, passage, qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
-from decisor.tools.corpus.passage import Passage, read_passages
+from decisor.tools.documents.passage import Passage, read_passages
 from decisor.types import Value
 
 FILES = ("questions.jsonl.gz", "musique_ans_v1.0_dev.jsonl", "musique_ans_v1.0_train.jsonl")

@@ -12,7 +12,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa.making import distinct, passage, qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, rows
-from decisor.tools.corpus.passage import Passage, read_passages
+from decisor.tools.documents.passage import Passage, read_passages
 
 
 def paragraph_cases(path: Path, what: str) -> list[Case]:

@@ -10,7 +10,7 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa.making import qa_case
 from decisor.benchmarks.qa.rows import Wrong, find, rows
 from decisor.errors import SetupError
-from decisor.tools.corpus.passage import Passage, read_passages
+from decisor.tools.documents.passage import Passage, read_passages
 
 FILES = ("questions.jsonl.gz", "popQA.tsv", "popqa.tsv", "test.tsv")
 LONG_TAIL = 100

@@ -10,7 +10,7 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa.making import YES_NO, qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
 from decisor.errors import SetupError
-from decisor.tools.corpus.passage import Passage, read_passages
+from decisor.tools.documents.passage import Passage, read_passages
 
 FILES = ("dev.jsonl.gz", "strategyqa_dev.json", "strategyqa_train.json", "dev.json", "train.json")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.qa.paragraphs import paragraph_cases, paragraph_corpus
 from decisor.benchmarks.qa.rows import Wrong, find, rows
-from decisor.tools.corpus.passage import Passage
+from decisor.tools.documents.passage import Passage
 
 FILES = ("questions.jsonl.gz", "dev.json", "train.json", "test.json")
 

@@ -18,7 +18,7 @@ from decisor.benchmarks.toolbench.answers import Answers, Reply, read
 from decisor.benchmarks.toolbench.functions import ANSWER, FINISH, GIVE_UP, Api, distinct, finish_schema, schema
 from decisor.benchmarks.toolbench.load import Task
 from decisor.benchmarks.toolbench.statuses import BAD_INPUT, NO_FUNCTION
-from decisor.tools.arguments import Arguments
+from decisor.tools.functions.arguments import Arguments
 from decisor.types import Action, Observation, Record, Usage, Value
 
 LONGEST = 1024

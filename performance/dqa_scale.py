@@ -1,0 +1,73 @@
+"""How a large Building world is annotated: time and memory by number of candidates.
+
+    python benchmarks/dqa_scale.py [--goods N] [--buildings N] [--edges N]
+
+The world is generated (10,000 buildings and 200 goods unless told), and every building is a candidate. ``all goods``
+computes every goods' price at once, as the annotator of the benchmark does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+from decisor.benchmarks.dqa import generate_supply as generated
+from decisor.benchmarks.dqa.generator.supply import Balance, Supply, make_supply, settle
+from decisor.benchmarks.dqa.generator.tables import sheets
+from decisor.decision_models.building import BuildingData, prices
+from decisor.decision_models.rows import BuildingRow, DemandRow, GoodsRow, SupplyRow
+
+
+def main() -> None:
+    import numpy as np
+
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--goods", type=int, default=200)
+    options.add_argument("--buildings", type=int, default=10_000)
+    options.add_argument("--edges", type=int, default=40_000)
+    options.add_argument("--seed", type=int, default=1)
+    given = options.parse_args()
+    began = time.perf_counter()
+    world = make_supply(given.goods, given.buildings, given.edges, np.random.default_rng(given.seed))
+    data = read(world)
+    rows = len(data.supply) + len(data.demand)
+    print(f"world: {len(data.goods)} goods, {len(data.buildings):,} buildings, {rows:,} rows")
+    print(f"made in {time.perf_counter() - began:.2f} s")
+    print("model: whatif.building, bit-stable; products: the generator's matrix products, all goods at once")
+    print(f"{'candidates':>10} {'model s':>8} {'its CPU':>8} {'products s':>10} {'peak MB':>8} {'same best':>9}")
+    count = max(given.buildings // 100, 1)
+    while count <= given.buildings:
+        began, worked = time.perf_counter(), time.process_time()
+        slow = prices(data, range(count), "paper")
+        spent, busy = time.perf_counter() - began, time.process_time() - worked
+        began = time.perf_counter()
+        fast = generated.prices(world, *settle(world, Balance.of(world), np.arange(count))[:2])
+        quick = time.perf_counter() - began
+        at_best = fast[slow.argmin(0), np.arange(len(data.goods))]
+        same = int((at_best <= fast.min(0) * (1 + 1e-9)).sum())
+        print(
+            f"{count:>10,} {spent:>8.2f} {busy:>8.2f} {quick:>10.2f} {peak():>8.0f} {same:>5}/{len(data.goods)}",
+            flush=True,
+        )
+        count *= 10
+
+
+def read(world: Supply) -> BuildingData:
+    """The world as the decision model reads it."""
+    goods, buildings, supply, demand = (list(sheet.rows) for sheet in sheets(world))
+    return BuildingData(
+        tuple(GoodsRow(*row) for row in goods),  # type: ignore[arg-type]
+        tuple(BuildingRow(*row) for row in buildings),  # type: ignore[arg-type]
+        tuple(SupplyRow(*row) for row in supply),  # type: ignore[arg-type]
+        tuple(DemandRow(*row) for row in demand),  # type: ignore[arg-type]
+    )
+
+
+def peak() -> float:
+    """Of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

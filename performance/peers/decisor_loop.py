@@ -1,0 +1,41 @@
+"""Ours: the technique iter_rag, Run, Budget, Trace, the HTTP client, and the fence. Through ``aio.each``."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from decisor.aio import each
+from decisor.budget import Budget, Limits
+from decisor.lms.http import OpenAICompatible
+from decisor.run import Run
+from decisor.techniques.iter_rag import IterRAG
+from decisor.tools.databases.sql import SqlTool
+from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import Trace
+from decisor.types import Question
+from peers.measuring import Asked, asked, report
+
+QUESTION = Question("Which good is the cheapest?", "Prices are in pounds.")
+
+
+async def main(args: Asked) -> None:
+    lm = OpenAICompatible("m", args.base_url)
+    tools = [await SqlTool.open(args.database)] if args.database else []
+
+    async def one(number: int) -> int:
+        run = Run(lm, Toolbox(tools), Budget(Limits(calls=500, seconds=600)), Trace())
+        await IterRAG(max_steps=400)(QUESTION, run)
+        return run.budget.spent.calls
+
+    await each(one, range(2))
+    began, cpu = time.perf_counter(), time.process_time()
+    calls = await each(one, range(args.cases), args.at_once)
+    report(sum(calls), began, cpu)
+    for tool in tools:
+        await tool.close()
+    await lm.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(asked()))

@@ -1,0 +1,86 @@
+"""How deep and how wide plans are: gold decompositions and GPT-3's (ProbTree), beside the plans of the Plan-RAG paper.
+
+    python benchmarks/plan_depths.py [DIR]
+
+Depth is the longest path with the main question at 0. Nodes / depth is the most that running parts side by side can
+save where every part takes as long.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from decisor.benchmarks.qa import musique, strategyqa, twowiki
+from decisor.benchmarks.qa.retrieval import depth, depth_table, references
+from decisor.benchmarks.qa.rows import rows
+from decisor.report.published import DEPTHS
+
+Needs = Mapping[int, Sequence[int]]
+SETS = ("musique", "2wikimultihopqa", "hotpotqa")
+
+
+def main(data: Path) -> None:
+    print("per cent of plans at depth 0, 1, 2, 3, 4 or more; parts a plan; parts / depth")
+    show("MuSiQue, gold", [references([part["question"] for part in parts(case)]) for case in musique.cases(data)])
+    show("StrategyQA, gold", [references([str(part) for part in parts(case)]) for case in strategyqa.cases(data)])
+    show("2WikiMultiHopQA, evidence", [chained(case.facts["evidences"]) for case in twowiki.cases(data)])
+    for name in SETS:
+        path = data / "multihop" / name / "probtree_question_decompositions.jsonl.gz"
+        show(f"{name}, GPT-3", [tree(row["question"], row["value"]) for row in rows(path)])
+    for name, shares in DEPTHS.items():
+        print(f"{name}, Plan-RAG's table 2: " + " ".join(f"{share:.1f}" for share in shares))
+
+
+def show(what: str, plans: Sequence[Needs]) -> None:
+    depths = [depth(plan) for plan in plans]
+    nodes = sum(len(plan) for plan in plans)
+    shares = " ".join(f"{share:.1f}" for share in depth_table(depths).values())
+    print(f"{what} ({len(plans):,}): {shares}; {nodes / len(plans):.2f}; {nodes / sum(depths):.2f}")
+
+
+def parts(case: Any) -> list[Any]:
+    found = case.facts["decomposition"]
+    assert isinstance(found, list)
+    return found
+
+
+def chained(evidences: Any) -> Needs:
+    """A fact needs the fact whose object is its subject; with several ends a last part compares them."""
+    ends = [(str(one[0]).lower(), str(one[2]).lower()) for one in evidences]
+    needs = {at: [before for before in range(1, at) if ends[before - 1][1] == ends[at - 1][0]]
+             for at in range(1, len(ends) + 1)}  # fmt: skip
+    needed = {need for held in needs.values() for need in held}
+    last = [at for at in needs if at not in needed]
+    return needs if len(last) == 1 else {**needs, len(ends) + 1: last}
+
+
+def tree(question: str, value: Mapping[str, Any]) -> Needs:
+    """A question's parts, and theirs where they are taken apart again; references count within one list."""
+    needs: dict[int, list[int]] = {}
+
+    def plain(text: str) -> str:
+        return " ".join(text.split())
+
+    known = {plain(asked): found[0] for asked, found in value.items()}
+
+    def add(asked: str, outer: list[int], above: tuple[str, ...]) -> int:
+        inner = known.get(plain(asked))
+        if not inner or plain(asked) in above:
+            needs[len(needs) + 1] = outer
+            return len(needs)
+        ends: dict[int, int] = {}
+        refers = references(inner)
+        for number, part in enumerate(inner, 1):
+            ends[number] = add(part, [ends[one] for one in refers[number]] or outer, (*above, plain(asked)))
+        return ends[len(inner)]
+
+    add(question, [], ())
+    return needs
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("DECISOR_DATA", "../shared/data")))

@@ -1,0 +1,106 @@
+"""Databases for the questions of a benchmark run: each loaded when its first question comes, a few kept open idle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from decisor.benchmarks.dqa.worlds import World
+from decisor.types import Tool
+
+STORES = {"sql": "sqlite", "graph": "kglite"}
+ENDINGS = {"sql": ".db", "graph": ".kgl"}
+IDLE = 4
+
+
+@dataclass
+class Stores:
+    """``users``: how many questions use each world just now. ``url``: one database for all of them."""
+
+    form: str
+    url: str = ""
+    users: Counter[str] = field(default_factory=Counter)
+    opened: dict[str, asyncio.Task[Tool]] = field(default_factory=dict)
+    closing: list[asyncio.Task[None]] = field(default_factory=list)
+    folder: TemporaryDirectory[str] | None = None
+
+    @asynccontextmanager
+    async def tool(self, world: World) -> AsyncIterator[Tool]:
+        """The database of a world, for one question. Raises SetupError where it cannot be opened."""
+        key = self.url or world.key
+        opening = self.opened.pop(key, None) or asyncio.create_task(self._open(world))
+        self.opened[key] = opening  # the latest used is last
+        self.users[key] += 1
+        try:
+            yield await asyncio.shield(opening)
+        finally:
+            self.users[key] -= 1
+            self._close_idle()
+
+    def _close_idle(self) -> None:
+        idle = [key for key in self.opened if not self.users[key]]
+        for key in idle[: max(0, len(idle) - IDLE)]:
+            path = self._path(key) if not self.url else None
+            self.closing.append(asyncio.create_task(close(self.opened.pop(key), path)))
+        self.closing = [task for task in self.closing if not task.done()]
+
+    async def _open(self, world: World) -> Tool:
+        if self.url:
+            return await open_database(self.url)
+        from decisor.benchmarks.dqa.load import load_world
+
+        path = self._path(world.key)
+        url = f"{STORES[self.form]}:///{path}"
+        if not path.exists():
+            await load_world(world.data, url)
+        return await open_database(url)
+
+    def _path(self, key: str) -> Path:
+        self.folder = self.folder or TemporaryDirectory(prefix="decisor-dqa-")
+        return Path(self.folder.name) / f"{key}{ENDINGS[self.form]}"
+
+    async def close(self) -> None:
+        """Waits until everything is closed, what a failed run left open too."""
+        self.closing += [asyncio.create_task(close(opening)) for opening in self.opened.values()]
+        self.opened.clear()
+        await asyncio.gather(*self.closing)
+        if self.folder is not None:
+            self.folder.cleanup()
+            self.folder = None
+
+
+async def close(opening: asyncio.Task[Tool], path: Path | None = None) -> None:
+    """Close a tool once it is open; nothing where it could not be opened."""
+    await asyncio.wait([opening])
+    if not opening.cancelled() and opening.exception() is None:
+        await opening.result().close()
+
+
+async def open_database(url: str) -> Tool:
+    """The tool for a URL: a graph for kglite, arcadedb, bolt and neo4j, else SQL.
+
+    Raises:
+        SetupError: it cannot be opened.
+    """
+    if form_of(url) == "graph":
+        from importlib import import_module
+
+        graph: Tool = await import_module("decisor.tools.databases.cypher").CypherTool.open(url)
+        return graph
+    from decisor.tools.databases.sql import SqlTool
+
+    return await SqlTool.open(url)
+
+
+def form_of(url: str) -> str:
+    """
+    >>> form_of("bolt://localhost:7687"), form_of("trade.db")
+    ('graph', 'sql')
+    """
+    scheme = url.partition("://")[0].partition("+")[0]
+    return "graph" if scheme in ("kglite", "arcadedb", "bolt", "neo4j") else "sql"

@@ -1,0 +1,182 @@
+"""How right what was retrieved and cited is: recall, rank, supporting facts, evidence triples, attribution, depth."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal, TypeVar
+
+from decisor.judging.text_match import NO_PUNCTUATION, contains, em, harmonic, hotpot_overlap
+
+K = TypeVar("K", bound=Hashable)
+Triple = tuple[str, str, str]
+Attribution = Literal["attributed", "declared", "unattributed"]
+
+
+def recall(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> float:
+    """The share of gold in the first k (all by default); 0 where there is no gold.
+
+    >>> recall(["b", "x", "a"], ["a", "b"], 2), recall(["b", "x", "a"], ["a", "b"])
+    (0.5, 1.0)
+    """
+    wanted = set(gold)
+    return len(wanted & set(ranked[:k])) / len(wanted) if wanted else 0.0
+
+
+def all_recall(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> float:
+    """1 where every gold one is in the first k: what bounds an answer that needs all of them."""
+    return float(recall(ranked, gold, k) == 1.0)
+
+
+def reciprocal_rank(ranked: Sequence[K], gold: Iterable[K]) -> float:
+    """One over the rank of the first gold one, 0 where there is none.
+
+    >>> reciprocal_rank(["x", "a", "b"], ["a", "b"])
+    0.5
+    """
+    wanted = set(gold)
+    return next((1 / rank for rank, item in enumerate(ranked, 1) if item in wanted), 0.0)
+
+
+def best_recall(ranked: Sequence[K], annotators: Sequence[Sequence[K]], k: int = 10) -> float:
+    """StrategyQA's Recall@10: the best over annotators; one who marked no paragraph counts as 0, as released.
+
+    >>> best_recall(["a", "x"], [["a", "b"], ["a"]])
+    1.0
+    """
+    return max((recall(ranked, evidence, k) for evidence in annotators), default=0.0)
+
+
+def interleaved(rankings: Sequence[Sequence[K]]) -> list[K]:
+    """Several rankings as one: all firsts, then all seconds, each item once. So that k counts passages, however many
+    queries brought them.
+
+    >>> interleaved([["a", "b"], ["c", "a", "d"]])
+    ['a', 'c', 'b', 'd']
+    """
+    rows = zip_longest(*([(item,) for item in ranking] for ranking in rankings))
+    return list(dict.fromkeys(item[0] for row in rows for item in row if item is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Exact match, F1, precision and recall, each 0 to 1."""
+
+    em: float
+    f1: float
+    precision: float
+    recall: float
+
+    def __mul__(self, other: Match) -> Match:
+        """Joint: both must hold (HotpotQA: precision and recall multiply, F1 is made of the products)."""
+        precision, found = self.precision * other.precision, self.recall * other.recall
+        return Match(self.em * other.em, harmonic(precision, found), precision, found)
+
+
+def answer_match(predicted: str, gold: Sequence[str]) -> Match:
+    """The answer's part of the joint score; with several accepted answers each number by the one that fits best."""
+    fits = [hotpot_overlap(predicted, answer) for answer in gold] or [(0.0, 0.0, 0.0)]
+    f1, precision, found = (max(fit[i] for fit in fits) for i in range(3))
+    return Match(em(predicted, gold), f1, precision, found)
+
+
+def set_match(predicted: Iterable[K], gold: Iterable[K]) -> Match:
+    """Supporting facts as (title, sentence number), or cited passages. As HotpotQA: precision of nothing is 0. (The
+    scorer of 2WikiMultiHopQA lower-cases titles first.)
+
+    >>> set_match([("A", 0), ("B", 1)], [("A", 0)])
+    Match(em=0.0, f1=0.6666666666666666, precision=0.5, recall=1.0)
+    """
+    found, wanted = set(predicted), set(gold)
+    common = len(found & wanted)
+    precision, share = common / len(found) if found else 0.0, common / len(wanted) if wanted else 0.0
+    return Match(float(found == wanted), harmonic(precision, share), precision, share)
+
+
+def evidence_match(predicted: Iterable[Triple], gold: Sequence[Iterable[Triple]]) -> Match:
+    """2WikiMultiHopQA's evidence triples (subject, relation, object), without case and punctuation.
+
+    ``gold``: for each fact every accepted spelling of it (``spellings``). As released a prediction counts once for the
+    first fact it fits, and two predictions may fit one fact.
+
+    >>> evidence_match([("Emma", "author", "J. Austen")], [spellings("Emma", "author", "Austen", others=["J Austen"])])
+    Match(em=1.0, f1=1.0, precision=1.0, recall=1.0)
+    """
+    found = {plain(triple) for triple in predicted}
+    wanted = [{plain(triple) for triple in fact} for fact in gold]
+    fitting = sum(any(triple in fact for fact in wanted) for triple in found)
+    precision, share = fitting / len(found) if found else 0.0, fitting / len(wanted) if wanted else 0.0
+    return Match(float(fitting == len(found) == len(wanted)), harmonic(precision, share), precision, share)
+
+
+def spellings(
+    subject: str, relation: str, object_: str, subjects: Iterable[str] = (), others: Iterable[str] = ()
+) -> list[Triple]:
+    """A fact under every accepted name of its two ends."""
+    return [(one, relation, other) for one in (subject, *subjects) for other in (object_, *others)]
+
+
+def plain(triple: Triple) -> Triple:
+    one, relation, other = (" ".join(part.lower().translate(NO_PUNCTUATION).split()) for part in triple)
+    return one, relation, other
+
+
+def attribution(answer: str, documents: Sequence[str]) -> Attribution:
+    """Where an answer comes from: a document it names holds it (normalised), it names none (declared: the model's own
+    knowledge), or none of those it names holds it.
+
+    >>> attribution("Paris", ["The capital is Paris."]), attribution("Paris", []), attribution("Paris", ["Lyon"])
+    ('attributed', 'declared', 'unattributed')
+    """
+    if not documents:
+        return "declared"
+    return "attributed" if any(contains(document, answer) for document in documents) else "unattributed"
+
+
+def depth(needs: Mapping[K, Iterable[K]]) -> int:
+    """The longest path of a plan, the main question being at 0: 0 without a plan, 1 for questions side by side.
+
+    >>> depth({}), depth({"a": [], "b": []}), depth({"a": [], "b": ["a"], "c": ["a", "b"]})
+    (0, 1, 3)
+
+    Raises:
+        ValueError: the needs go round in a circle.
+    """
+    known: dict[K, int] = {}
+    waiting = {part: [need for need in needed if need in needs] for part, needed in needs.items()}
+    while waiting:
+        ready = [part for part, needed in waiting.items() if all(need in known for need in needed)]
+        if not ready:
+            raise ValueError("the plan goes round in a circle")
+        for part in ready:
+            known[part] = 1 + max((known[need] for need in waiting.pop(part)), default=0)
+    return max(known.values(), default=0)
+
+
+def references(questions: Sequence[str]) -> dict[int, list[int]]:
+    """Needs of numbered questions that refer to answers as #1 or <1>.
+
+    >>> references(["Who wrote Emma?", "Where was #1 born?"])
+    {1: [], 2: [1]}
+    """
+    return {
+        number: sorted({int(a or b) for a, b in REFERENCE.findall(text) if 0 < int(a or b) < number})
+        for number, text in enumerate(questions, 1)
+    }
+
+
+REFERENCE = re.compile(r"#(\d{1,2})\b|<(\d{1,2})>")
+
+
+def depth_table(depths: Iterable[int]) -> dict[str, float]:
+    """Per cent of plans of depth 0, 1, 2, 3 and 4 or more, as Plan-RAG's Table 2.
+
+    >>> depth_table([2, 2, 2, 1])
+    {'0': 0.0, '1': 25.0, '2': 75.0, '3': 0.0, '>=4': 0.0}
+    """
+    counted = Counter(min(number, 4) for number in depths)
+    total = sum(counted.values()) or 1
+    return {">=4" if number == 4 else str(number): 100 * counted[number] / total for number in range(5)}

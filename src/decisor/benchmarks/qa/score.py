@@ -1,0 +1,147 @@
+"""The score of an answer to a question over documents: every metric of the papers, and what the run did to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Score
+from decisor.evaluation import qa_metrics as answers
+from decisor.evaluation import qa_retrieval as retrieval
+from decisor.trace.events import Event
+from decisor.types import Decision, Record
+
+Right = Callable[[str, Case], bool]
+OF_ANSWER: Mapping[str, Callable[[str, Sequence[str]], float]] = {
+    "em": answers.em, "f1": answers.f1, "f1_hotpot": answers.f1_hotpot, "acc": answers.acc,
+    "acc_word": answers.acc_word,
+}  # fmt: skip
+AT = (2, 5, 10)
+PASSAGES = "passages"
+WORDS = {"quoted": "attributed", "own": "declared", "given": "declared"}
+"""How a plan of experts calls what is one of the three kinds of attribution."""
+
+
+def exact(answer: str, case: Case) -> bool:
+    return answers.em(answer, case.gold) == 1
+
+
+def held(answer: str, case: Case) -> bool:
+    return answers.acc(answer, case.gold) == 1
+
+
+def close_to(answer: str, case: Case) -> bool:
+    return answers.near(answer, case.gold[0])
+
+
+def same(answer: str, case: Case) -> bool:
+    """For answers that were read into what gold is spelled like: a letter, yes or no."""
+    return answer == case.gold[0]
+
+
+def score(case: Case, decision: Decision, events: Sequence[Event], right: Right, said: str | None = None) -> Score:
+    """``said``: the answer as it is read (a letter, yes or no); the decision's own by default.
+
+    Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates.
+    """
+    answer = decision.answer if said is None else said
+    won = bool(answer) and right(answer, case)
+    golds = gold_of(case)
+    rankings = ranked(events)
+    held = {record.id: record for record in records(events)}
+    cited = [held[id] for id in decision.evidence.ids if id in held]
+    metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
+    metrics |= of_retrieval(rankings, golds, [record.source for record in cited]) | holding(case, rankings, events)
+    counts = {
+        "retrievals": len(rankings),
+        "llm_calls": sum(event.kind == "lm" for event in events),
+        "passages": len({source for ranking in rankings for source in ranking}),
+        "cited": len(cited),
+        **of_plan(events),
+    }
+    how = attribution_of(decision, cited, events)
+    if won:
+        metrics |= {name: float(how == name) for name in ("attributed", "declared", "unattributed")}
+    return Score(won, answer, metrics, failure_of(won, answer, golds, rankings), (how,) if answer else (), counts)
+
+
+def gold_of(case: Case) -> list[list[str]]:
+    """Sets of passages of which one is enough: StrategyQA has one of each annotator, the others one in all."""
+    annotators = case.facts.get("annotators")
+    given = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
+    return [gold for gold in map(texts, given) if gold]
+
+
+def of_retrieval(
+    rankings: Sequence[Sequence[str]], golds: Sequence[Sequence[str]], cited: Sequence[str]
+) -> dict[str, float]:
+    """Recall of the gold passages: at k over all retrievals taken in turns, and of all that was retrieved."""
+    if not golds or not rankings:
+        return {}
+    order = retrieval.interleaved(rankings)
+    found = {f"recall@{k}": retrieval.best_recall(order, golds, k) for k in AT}
+    found["recall"] = retrieval.best_recall(order, golds, len(order))
+    found |= {f"all_{name}": float(value == 1) for name, value in found.items() if name != "recall@2"}
+    matches = [retrieval.set_match(cited, gold) for gold in golds]
+    found["mrr"] = max(retrieval.reciprocal_rank(order, gold) for gold in golds)
+    return found | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
+
+
+def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Event]) -> dict[str, float]:
+    """Whether one of the first passages holds an accepted answer (FlashRAG's retrieval recall): for sets without gold
+    passages. Says nothing of yes, no and letters, so those have none."""
+    if not rankings or "choices" in case.facts or answers.normalise(case.gold[0]) in ("yes", "no"):
+        return {}
+    text = {record.source: f"{record.fields.get('title', '')} {record.text}" for record in records(events)}
+    order = [text[source] for source in retrieval.interleaved(rankings)]
+    return {
+        f"holds_answer@{k}": max((answers.acc_word(one, case.gold) for one in order[:k]), default=0.0) for k in AT[1:]
+    }
+
+
+def ranked(events: Sequence[Event]) -> list[list[str]]:
+    """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too."""
+    tools = {event.id: event.data["tool"] for event in events if event.kind == "action"}
+    found = []
+    for event in events:
+        if event.kind == "observation":
+            passages = [record.source for record in event.data["observation"].records if record.text]
+            if passages or tools.get(event.data.get("action", 0)) == PASSAGES:
+                found.append(passages)
+    return found
+
+
+def records(events: Sequence[Event]) -> list[Record]:
+    return [record for event in events if event.kind == "observation" for record in event.data["observation"].records]
+
+
+def of_plan(events: Sequence[Event]) -> dict[str, int]:
+    """What a technique with a plan counted: nodes, depth, plan_fallback, degraded, and the like."""
+    noted = [event.data["counts"] for event in events if event.kind == "note" and "counts" in event.data]
+    return {name: int(number) for name, number in (noted[-1] if noted else {}).items() if name != "retrievals"}
+
+
+def attribution_of(decision: Decision, cited: Sequence[Record], events: Sequence[Event]) -> str:
+    """The technique's own finding where it made one, else whether a cited passage holds the answer."""
+    noted = [
+        str(event.data["attribution"]) for event in events if event.kind == "note" and event.data.get("attribution")
+    ]
+    if noted:
+        return WORDS.get(noted[-1], noted[-1])
+    documents = [f"{record.fields.get('title', '')} {record.text}" for record in cited]
+    return retrieval.attribution(decision.answer, documents)
+
+
+def failure_of(won: bool, answer: str, golds: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]) -> str:
+    """no_answer; not_retrieved: a gold passage never came back; misread: all did."""
+    if won or not answer:
+        return "" if won else "no_answer"
+    if not golds or not rankings:
+        return "wrong"
+    found = {source for ranking in rankings for source in ranking}
+    return "misread" if any(found >= set(gold) for gold in golds) else "not_retrieved"
+
+
+def texts(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []

@@ -1,0 +1,53 @@
+"""ParallelQA: figures of several things, compared. Right is a number within 10 %, else an exact match (LLMCompiler)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.qa import parallelqa
+from decisor.benchmarks.qa.score import close_to, score
+from decisor.benchmarks.qa.shelf import Mode, Shelf
+from decisor.judging.auxiliary_lms import OwnLM
+from decisor.trace.events import Event
+from decisor.types import Decision, Environment
+
+
+@dataclass(frozen=True)
+class ParallelQABench:
+    """Techniques that read passages need a ``corpus``."""
+
+    data: Path
+    corpus: str = ""
+    mode: Mode = "bm25"
+    limit: int = 10
+    judge: str = ""
+    name: str = "parallelqa"
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self)
+
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return self.shelf.own_lms
+
+    def cases(self) -> Sequence[Case]:
+        return parallelqa.cases(self.data)
+
+    def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
+        return self.shelf.lent()
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+        return score(case, decision, events, close_to)
+
+    async def judged(self, score: Score, case: Case, decision: Decision) -> Score:
+        return await self.shelf.judged(score, case, decision)
+
+    async def close(self) -> None:
+        await self.shelf.close()

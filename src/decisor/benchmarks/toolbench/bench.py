@@ -1,0 +1,129 @@
+"""ToolBench for the runner: pass rate as ToolEval counts it, by a judging LM, and what went wrong with calls.
+
+``right`` is what the LM that ``judge`` names says. Without one a run is unscored, unless no answer was given, which
+fails in any case; ``valid`` (an answer was given) is RaD-Agent's own proxy. The same answer to the same task is judged
+once in a run. Who answers the calls: what was recorded, then ``live``, then ``simulate`` where they are named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.search_counts import ratings
+from decisor.benchmarks.toolbench.answers import Answers, InOrder, Live, Recorded, Simulated
+from decisor.benchmarks.toolbench.environment import ToolServer, described
+from decisor.benchmarks.toolbench.failures import Called, calls, failure, tags
+from decisor.benchmarks.toolbench.functions import schema
+from decisor.benchmarks.toolbench.load import Task, load_calls, load_tasks
+from decisor.judging.auxiliary_lms import OwnLM
+from decisor.judging.pass_rate import Attempt, Passed, PassJudge, solvable_pass_rate
+from decisor.judging.question import judging
+from decisor.secrets import Secret
+from decisor.trace.events import Event
+from decisor.types import LM, Decision, Environment, Question, Usage
+
+RULES = (
+    "Use the functions to do what the user asks for. What they return is all you know: make nothing up. When you know "
+    "enough, or see that no function can help, call Finish with an answer that holds all that the user needs."
+)
+
+
+@dataclass(frozen=True)
+class ToolBenchBench:
+    """``data``: the folder of the test instructions, and of ``recorded_calls.jsonl.gz`` if there are any. ``split``:
+    all, or one such as G1_instruction. ``judge`` and ``simulate``: LMs, as MODEL@URL. ``live``: the address of a
+    server with ToolBench's interface; the environment variable ``key_env`` holds its key. ``evaluations``: of one
+    answer."""
+
+    data: Path
+    split: str = "all"
+    judge: str = ""
+    simulate: str = ""
+    live: str = ""
+    key_env: str = "TOOLBENCH_KEY"
+    evaluations: int = 4
+    name: str = "toolbench"
+
+    @cached_property
+    def tasks(self) -> dict[str, Task]:
+        return {task.id: task for task in load_tasks(self.data, self.split)}
+
+    @cached_property
+    def judging_lm(self) -> OwnLM | None:
+        return OwnLM(self.judge) if self.judge else None
+
+    @cached_property
+    def simulating_lm(self) -> OwnLM | None:
+        return OwnLM(self.simulate) if self.simulate else None
+
+    @property
+    def own_lms(self) -> tuple[OwnLM, ...]:
+        return tuple(one for one in (self.judging_lm, self.simulating_lm) if one is not None)
+
+    @cached_property
+    def recorded(self) -> Recorded:
+        return Recorded(load_calls(self.data))
+
+    @cached_property
+    def answering(self) -> Live | None:
+        return Live(self.live, Secret(os.environ.get(self.key_env, ""))) if self.live else None
+
+    def answers(self) -> InOrder:
+        """For one run of a case: what its simulated answers cost is counted in it."""
+        held: list[Answers] = [self.recorded]
+        if self.answering is not None:
+            held.append(self.answering)
+        if self.simulating_lm is not None:
+            held.append(Simulated(self.simulating_lm.lent(), self.recorded))
+        return InOrder(held)
+
+    def cases(self) -> Sequence[Case]:
+        return [
+            Case(task.id, Question(task.query, RULES), group=task.split, facts={"relevant": task.relevant})
+            for task in self.tasks.values()
+        ]
+
+    @asynccontextmanager
+    async def environment(self, case: Case) -> AsyncIterator[Environment]:
+        yield ToolServer(self.tasks[case.id], self.answers())
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+        made = calls(events)
+        attempt = self.attempt(case, decision, made)
+        judge = self.judging_lm.lent() if self.judging_lm is not None else None
+        passed = await self.passed(attempt, judge)
+        metrics = {"valid": float(attempt.given), **ratings(events)}
+        if passed.right is not None:
+            metrics["passed"] = float(passed.right)
+        if passed.statuses:
+            metrics["solved"] = solvable_pass_rate([passed.statuses])[0]
+        counts = {"api_calls": sum(one.status not in (3, 4) for one in made), "judged": len(passed.votes)}
+        return Score(
+            passed.right, decision.answer, metrics, failure(made, passed.right), tags(made, passed.right), counts,
+            Usage() if judge is None else judge.spent,
+        )  # fmt: skip
+
+    def attempt(self, case: Case, decision: Decision, made: Sequence[Called]) -> Attempt:
+        functions = "\n\n".join(described(schema(api)) for api in self.tasks[case.id].apis)
+        steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in made)
+        return Attempt(case.question.text, functions, decision.answer, steps, finished=bool(decision.answer.strip()))
+
+    async def passed(self, attempt: Attempt, judge: LM | None) -> Passed:
+        if not attempt.given:
+            return Passed(False)
+        if judge is None:
+            return Passed(None)
+        return await PassJudge(self.evaluations)(attempt, judging(judge))
+
+    async def close(self) -> None:
+        if self.answering is not None:
+            await self.answering.close()
+        for one in self.own_lms:
+            await one.close()

@@ -1,0 +1,124 @@
+"""A user's own decision model: a TOML file that says what may be chosen, what choosing it changes, and what to measure.
+
+    measure = "monthly cost"
+    goal = "min"
+    candidates = "SELECT name FROM site WHERE is_open = 0"
+    change = ["UPDATE site SET is_open = 1 WHERE name = :candidate"]
+    outcome = "SELECT sum(rent) FROM site WHERE is_open = 1"
+
+The tables are read from the source through its tool and copied to a scratch SQLite in memory. ``candidates``,
+``change`` and ``outcome`` are SQLite's SQL and run on the copy alone; the source is never written to.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from decisor.decision_models.scratch import Scratch, quoted
+from decisor.errors import SetupError, ToolError
+from decisor.types import Goal, Source, Table
+
+TABLES = {
+    "sqlite_master": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    "information_schema": "SELECT table_name FROM information_schema.tables "
+    "WHERE table_schema NOT IN ('information_schema', 'pg_catalog', 'mysql', 'performance_schema', 'sys') ORDER BY 1",
+}
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """``copy``: scratch table -> query on the source; empty copies every table. ``vary``: table.column names whose
+    values are inputs that robustness varies; empty means every column that holds decimal numbers. ``seconds``: the
+    longest a statement may take.
+    """
+
+    measure: str
+    goal: Goal
+    candidates: str
+    outcome: str
+    change: tuple[str, ...] = ()
+    copy: Mapping[str, str] = field(default_factory=dict)
+    vary: tuple[str, ...] = ()
+    seconds: float = 20.0
+
+
+def read_model(path: Path) -> ModelFile:
+    """Raises SetupError where the file is missing or is not a decision model."""
+    try:
+        return parse_model(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SetupError(f"The decision model {path} cannot be read: {error.strerror}.") from error
+    except SetupError as error:
+        raise SetupError(f"{path}: {error}") from error
+
+
+def parse_model(text: str) -> ModelFile:
+    """
+    >>> parse_model('measure = "cost"')
+    Traceback (most recent call last):
+    decisor.errors.SetupError: A decision model needs goal, candidates, outcome.
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SetupError(f"This is not TOML: {error}.") from error
+    kinds = {"measure": str, "goal": str, "candidates": str, "outcome": str, "change": list, "copy": dict, "vary": list,
+             "seconds": (int, float)}  # fmt: skip
+    if strange := given.keys() - kinds.keys():
+        raise SetupError(f"A decision model has no {', '.join(sorted(strange))}; it has {', '.join(kinds)}.")
+    if missing := [name for name in ("measure", "goal", "candidates", "outcome") if not given.get(name)]:
+        raise SetupError(f"A decision model needs {', '.join(missing)}.")
+    for name, value in given.items():
+        _check(name, value, kinds[name])
+    if given["goal"] not in get_args(Goal):
+        raise SetupError(f'goal is "min" or "max", not "{given["goal"]}".')
+    lists = {name: tuple(given.get(name, ())) for name in ("change", "vary")}
+    return ModelFile(**(given | lists))
+
+
+def _check(name: str, value: Any, kind: Any) -> None:
+    items = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []
+    if not isinstance(value, kind) or isinstance(value, bool) or not all(isinstance(item, str) for item in items):
+        words = {str: "text", list: "list of texts", dict: "table of texts"}
+        raise SetupError(f"{name} is to be a {words.get(kind, 'number')}.")
+
+
+async def load(model: ModelFile, source: Source) -> Scratch:
+    """The model on a scratch copy of the source.
+
+    Raises:
+        SetupError: a table or statement does not fit, or the source cannot be read; the message names it.
+    """
+    queries = dict(model.copy) or {name: f"SELECT * FROM {quoted(name)}" for name in await _tables(source)}
+    copies = {name: await _whole(name, query, source) for name, query in queries.items()}
+    scratch = Scratch(
+        model.measure, model.goal, model.candidates, model.change, model.outcome, model.vary, model.seconds
+    )
+    scratch.fill(copies)
+    return scratch
+
+
+async def _tables(source: Source) -> list[str]:
+    if source.form != "sql":
+        raise SetupError("On a graph, a decision model needs [copy]: a query for each table it works on.")
+    problems = []
+    for query in TABLES.values():
+        try:
+            return [str(row[0]) for row in (await source.fetch(query)).rows]
+        except ToolError as error:
+            problems.append(str(error))
+    raise SetupError(f"The tables of this database cannot be listed ({problems[-1]}); name them in [copy].")
+
+
+async def _whole(name: str, query: str, source: Source) -> Table:
+    try:
+        table = await source.fetch(query)
+    except ToolError as error:
+        raise SetupError(f"{name} cannot be copied: {error}") from error
+    if table.truncated:
+        raise SetupError(f"{name} is too large to copy whole; narrow its query in [copy].")
+    return table

@@ -1,0 +1,108 @@
+"""A run store behind an event loop: one thread owns it, and what comes in meanwhile is kept together, so that a
+thousand replies a second cost a few syncs and no wait of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from decisor.evaluation.store.bloom_filter import Seen
+from decisor.evaluation.store.protocol import Claim, Store, StoreError
+from decisor.types import Completion
+
+T = TypeVar("T")
+TOGETHER = 500
+Job = tuple[Callable[[Store], Any], "asyncio.Future[Any]"]
+
+
+class Writer:
+    """What ``do`` has returned from is on disk. A job that was handed in is done even if nobody waits any more."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.seen = Seen()
+        self.latest: int | None = None
+        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self.loop = asyncio.get_running_loop()
+        self.thread = threading.Thread(target=self._work, name="run store", daemon=True)
+        self.thread.start()
+
+    async def do(self, act: Callable[[Store], T]) -> T:
+        """The result of ``act``, in a transaction.
+
+        Raises:
+            StoreError: it could not be kept.
+        """
+        done: asyncio.Future[T] = self.loop.create_future()
+        self.jobs.put((act, done))
+        return await done
+
+    async def look(self) -> None:
+        """Learn which replies there are, so that not each must be looked up: those of others too."""
+        self._learn(await self.do(lambda store: store.keys_since(self.latest or 0)))
+
+    async def claim(self) -> Claim | None:
+        """The next case, with a look at what others bought since the last one."""
+        claim, news = await self.do(lambda store: (store.claim(), store.keys_since(self.latest or 0)))
+        self._learn(news)
+        return claim
+
+    def _learn(self, news: tuple[int, list[str]] | None) -> None:
+        if news is not None:
+            self.latest = max(news[0], self.latest or 0)
+            for key in news[1]:
+                self.seen.add(key)
+
+    async def reply(self, key: str) -> Completion | None:
+        """As of the last look or claim, and what was kept here since."""
+        if self.latest is not None and key not in self.seen:
+            return None
+        return await self.do(lambda store: store.reply(key))
+
+    async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
+        self.seen.add(key)
+        return await self.do(lambda store: store.keep_reply(key, reply, usable))
+
+    async def close(self) -> None:
+        """Waits for what was handed in. The store stays open."""
+        self.jobs.put(None)
+        await asyncio.to_thread(self.thread.join)
+
+    def _work(self) -> None:
+        last = False
+        while not last:
+            found = [self.jobs.get()]
+            with suppress(Empty):
+                while len(found) < TOGETHER and found[-1] is not None:
+                    found.append(self.jobs.get_nowait())
+            last = found[-1] is None
+            jobs = [job for job in found if job is not None]
+            told = self._keep(jobs)
+            with suppress(RuntimeError):  # the loop is gone
+                self.loop.call_soon_threadsafe(tell, told)
+
+    def _keep(self, jobs: Sequence[Job]) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
+        """All in one transaction; each in its own where one of them failed by itself."""
+        try:
+            with self.store.transaction():
+                return [(done, act(self.store), None) for act, done in jobs]
+        except StoreError as error:
+            return [(done, None, error) for _, done in jobs]
+        except Exception as error:
+            if len(jobs) == 1:
+                return [(jobs[0][1], None, error)]
+            return [told for job in jobs for told in self._keep([job])]
+
+
+def tell(results: Sequence[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
+    for done, result, error in results:
+        if done.done():
+            continue
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error)

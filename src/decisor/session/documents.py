@@ -1,0 +1,73 @@
+"""``--docs``: an index, or a folder or file small enough to be indexed in memory, as the tool ``passages``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decisor.errors import SetupError
+
+if TYPE_CHECKING:
+    from decisor.tools.documents.embedding import Embedder
+    from decisor.tools.documents.index import Index
+    from decisor.tools.documents.passage import Passage
+    from decisor.tools.documents.passages_tool import PassagesTool
+
+MOST_BYTES = 50_000_000
+DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
+
+
+async def open_documents(place: str, limit: int = 10) -> PassagesTool:
+    """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED.
+
+    Raises:
+        SetupError: there is nothing that can be read, or too much to be indexed at once.
+    """
+    from decisor.tools.documents.index import open_index
+    from decisor.tools.documents.index_files import current, is_index, read_about
+    from decisor.tools.documents.passages_tool import PassagesTool
+
+    path = Path(place)
+    if "://" in place or path.suffix.lower() in DATABASES:
+        raise SetupError(
+            f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"
+        )
+    if not is_index(path):
+        return PassagesTool(await asyncio.to_thread(in_memory, path), limit, about=path.name)
+    about = read_about(path / str(current(path)))
+    index = open_index(path, "hybrid", embedder_of(about.embedder)) if about.embedder else open_index(path)
+    return PassagesTool(index, limit, about=f"{path.name}, {about.documents:,} documents")
+
+
+def embedder_of(name: str) -> Embedder | None:
+    """The endpoint of DECISOR_EMBED where that made the vectors; None leaves it to the index."""
+    spec = os.environ.get("DECISOR_EMBED", "")
+    if not spec.startswith(name):
+        return None
+    from decisor.lms.embeddings import embedder
+
+    return embedder(spec)
+
+
+def in_memory(path: Path) -> Index:
+    from decisor.tools.documents.folder import Reading
+    from decisor.tools.documents.index import index_of
+    from decisor.tools.documents.text_formats import Unreadable
+
+    reading = Reading(path)
+    if reading.total > MOST_BYTES:
+        raise SetupError(f"{path} is large: index it once, with decisor index {path} --out INDEX, and name INDEX.")
+    passages: list[Passage] = []
+    try:
+        for document in reading.documents():
+            try:
+                passages += document.cut()
+            except Unreadable:
+                continue
+    finally:
+        reading.close()
+    if not passages:
+        raise SetupError(f"Nothing in {path} could be read; decisor index {path} --out INDEX says why.")
+    return index_of(passages)

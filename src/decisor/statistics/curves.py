@@ -1,0 +1,130 @@
+"""How accuracy goes with something else: calls allowed, a count such as replans, a tag, the Elo of the answer.
+
+Only outcomes that count (see ``summary``) are in any of these. Each point has its number of outcomes and interval.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from decisor.outcome import Outcome
+from decisor.statistics.estimates import Interval, wilson
+from decisor.statistics.summary import COUNTED
+
+STEPS = (1, 2, 5)
+DECILES, LEAST = 10, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """``at``: where on the axis; ``right`` of ``asked``."""
+
+    at: float
+    right: int
+    asked: int
+    label: str = ""
+
+    @property
+    def share(self) -> float:
+        return self.right / self.asked if self.asked else 0.0
+
+    @property
+    def interval(self) -> Interval:
+        return wilson(self.right, self.asked)
+
+
+def held(outcome: Outcome, calls: int) -> bool:
+    """Whether the answer held after ``calls`` calls was right: the last snapshot by then, or the end where the run had
+    ended. A run that had no answer yet was not right; one without snapshots had none before its end."""
+    if outcome.usage.calls <= calls:
+        return outcome.state == "right"
+    known = [at for at in outcome.snapshots if at <= calls]
+    return bool(known) and outcome.snapshots[max(known)]
+
+
+def budget_curve(part: Iterable[Outcome], limits: Sequence[int]) -> tuple[Point, ...]:
+    """Accuracy if each run had been cut at so many calls, for each of ``limits``."""
+    counted = [one for one in part if one.state in COUNTED]
+    return tuple(Point(limit, sum(held(one, limit) for one in counted), len(counted)) for limit in limits)
+
+
+def limits_for(outcomes: Iterable[Outcome], most: int = 12) -> tuple[int, ...]:
+    """Where to look at a budget curve: at the snapshots' own calls, else at up to ``most`` round numbers of calls.
+
+    Empty where no run made a call.
+    """
+    given = list(outcomes)
+    if kept := sorted({at for one in given for at in one.snapshots}):
+        return tuple(kept)
+    last = max((one.usage.calls for one in given), default=0)
+    sizes = (base * 10**power for power in range(9) for base in STEPS)
+    step = next(size for size in sizes if size * most >= last)
+    return tuple(range(step, last + step, step)) if last else ()
+
+
+def by_count(part: Iterable[Outcome], name: str) -> tuple[Point, ...]:
+    """Accuracy by the value of one of the counts, such as ``replans`` or ``depth``."""
+    return _points((one.counts[name], one) for one in part if name in one.counts)
+
+
+def by_tag(part: Iterable[Outcome], tags: Sequence[str]) -> tuple[Point, ...]:
+    """Accuracy of the outcomes with each tag, those that occur."""
+    given = list(part)
+    found = [(at, tag, [one for one in given if tag in one.tags and one.state in COUNTED])
+             for at, tag in enumerate(tags)]  # fmt: skip
+    return tuple(
+        Point(at, sum(one.state == "right" for one in kept), len(kept), tag) for at, tag, kept in found if kept
+    )
+
+
+def deciles(
+    outcomes: Iterable[Outcome], label: Callable[[Outcome], str] = lambda one: one.technique, rating: str = "elo"
+) -> dict[str, tuple[Point, ...]]:
+    """Accuracy by how sure a technique was: cases in ten equal parts by the rating of its answers.
+
+    The cases of a technique that has the metric ``rating`` are scaled to 0..1 and sorted (ties in case order). Where
+    just one technique rates, the others' accuracy on the same parts stands beside (RaD-Agent's figure on Elo scores);
+    where several do, each has its own parts. A point lies at the mean rating of its part.
+    """
+    given: dict[str, list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        if one.state in COUNTED:
+            given[label(one)].append(one)
+    raters = {name: _rated(part, rating) for name, part in given.items() if any(rating in one.metrics for one in part)}
+    curves = {}
+    for name, part in given.items():
+        held = raters.get(name) or (next(iter(raters.values())) if len(raters) == 1 else {})
+        points = [(at, [one for one in part if one.case in cases]) for at, cases in _equal_parts(held)]
+        found = tuple(Point(at, sum(one.state == "right" for one in kept), len(kept)) for at, kept in points if kept)
+        if found:
+            curves[name] = found
+    return curves
+
+
+def _rated(part: Iterable[Outcome], rating: str) -> dict[str, float]:
+    return {one.case: one.metrics[rating] for one in part if rating in one.metrics}
+
+
+def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:
+    """Ten parts of equal size (to one case), lowest ratings first, each with its mean scaled rating; fewer where a part
+    would have less than ``LEAST`` cases."""
+    if not ratings:
+        return []
+    low, high = min(ratings.values()), max(ratings.values())
+    order = sorted(ratings, key=lambda case: (ratings[case], case))
+    many = min(DECILES, max(1, len(order) // LEAST))
+    edges = [round(at * len(order) / many) for at in range(many + 1)]
+    parts = [order[start:end] for start, end in pairwise(edges)]
+    scaled = {case: (value - low) / (high - low) if high > low else 0.5 for case, value in ratings.items()}
+    return [(sum(scaled[case] for case in part) / len(part), set(part)) for part in parts]
+
+
+def _points(pairs: Iterable[tuple[float, Outcome]]) -> tuple[Point, ...]:
+    groups: dict[float, list[Outcome]] = defaultdict(list)
+    for at, one in pairs:
+        if one.state in COUNTED:
+            groups[at].append(one)
+    return tuple(Point(at, sum(one.state == "right" for one in part), len(part)) for at, part in sorted(groups.items()))

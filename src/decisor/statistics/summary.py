@@ -1,0 +1,187 @@
+"""Headline figures of a run: one row for each benchmark, group, technique and model.
+
+Four outcomes are never merged with a wrong answer or with each other. Accuracy is right answers among those that were
+judged or ran over their budget; what was unscored or crashed is left out of it and counted beside it, and ``least``
+and ``most`` say what accuracy would be if all of that were wrong, or right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from decisor.outcome import Outcome, State
+from decisor.statistics.estimates import Interval, bootstrap, deviation, pass_at_k, wilson
+from decisor.types import Usage
+
+STATES: tuple[State, ...] = ("right", "wrong", "over_budget", "unscored", "crashed")
+FLAGS = ("plan_fallback", "degraded")
+"""Counts that say that something went another way than planned: they are marks of a run too."""
+METRIC_ROUNDS = 4_000
+"""Bootstrap rounds for a metric's mean: there may be many metrics."""
+COUNTED = frozenset({"right", "wrong", "over_budget"})
+"""The states that accuracy is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What several tries at each case show: accuracy by repeat, its mean and sample deviation, and pass@k by k (the
+    mean over the cases with that many counted tries)."""
+
+    accuracies: tuple[float, ...]
+    mean: float
+    deviation: float
+    pass_at: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``group`` is '' for all groups together. ``states`` count outcomes; a case has one for each repeat. Means are
+    over outcomes; ``dollars`` is None where a price is unknown.
+
+    ``interval`` is Wilson's; with several repeats, whose answers to one case resemble each other, it is a bootstrap
+    over cases. ``tags_right``: how many of the outcomes with a tag were right (for a failure on the way: how many were
+    mended). ``usage`` is the techniques' own; ``beside``: what judges and simulators cost, by name.
+    """
+
+    benchmark: str
+    group: str
+    technique: str
+    model: str
+    cases: int
+    states: Mapping[State, int]
+    accuracy: float | None
+    interval: Interval | None
+    least: float
+    most: float
+    metrics: Mapping[str, tuple[float, Interval]]
+    counts: Mapping[str, float]
+    usage: Usage
+    seconds: float
+    critical: float
+    failures: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+    tags_right: Mapping[str, int] = field(default_factory=dict)
+    stopped: Mapping[str, int] = field(default_factory=dict)
+    repeats: Repeats | None = None
+    beside: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def outcomes(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def counted(self) -> int:
+        return sum(many for state, many in self.states.items() if state in COUNTED)
+
+
+def summarise(outcomes: Iterable[Outcome], by_group: bool = False) -> tuple[Row, ...]:
+    """Rows in order of first appearance; with ``by_group`` the row of each group follows that of all."""
+    parts: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        parts[outcome.benchmark, outcome.technique, outcome.model].append(outcome)
+    rows = []
+    for part in parts.values():
+        rows.append(row(part))
+        groups = sorted({outcome.group for outcome in part} - {""}) if by_group else []
+        if len(groups) > 1:
+            rows += [row([one for one in part if one.group == group], group) for group in groups]
+    return tuple(rows)
+
+
+def row(part: Sequence[Outcome], group: str = "") -> Row:
+    """All outcomes of one technique with one model on one benchmark, or a group of it."""
+    first = part[0]
+    states: dict[State, int] = {state: sum(one.state == state for one in part) for state in STATES}
+    counted = [one for one in part if one.state in COUNTED]
+    open_ = states["unscored"] + states["crashed"]
+    usage = Usage()
+    for one in part:
+        usage = usage + one.usage
+    return Row(
+        first.benchmark, group, first.technique, first.model, len({one.case for one in part}), states,
+        states["right"] / len(counted) if counted else None, interval_of(counted),
+        states["right"] / len(part), (states["right"] + open_) / len(part),
+        metrics_of(part), counts_of(part), usage, mean(one.seconds for one in part),
+        mean(one.critical for one in part),
+        tally(one.failure for one in part), marked(part), marked(one for one in part if one.state == "right"),
+        tally(one.stopped for one in part), repeats_of(counted), beside_of(part),
+    )  # fmt: skip
+
+
+def beside_of(part: Sequence[Outcome]) -> dict[str, Usage]:
+    """What the benchmark's own LMs cost together, by who was asked."""
+    names = sorted({name for one in part for name in one.beside})
+    return {name: sum((one.beside[name] for one in part if name in one.beside), Usage()) for name in names}
+
+
+def by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[str, float]:
+    """The mean of ``value`` over the repeats of each case."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for one in part:
+        found[one.case].append(value(one))
+    return {case: math.fsum(values) / len(values) for case, values in found.items()}
+
+
+def interval_of(counted: Sequence[Outcome]) -> Interval | None:
+    if not counted:
+        return None
+    if len({one.repeat for one in counted}) == 1:
+        return wilson(sum(one.state == "right" for one in counted), len(counted))
+    shares = list(by_case(counted, lambda one: one.state == "right").values())
+    if len(set(shares)) == 1:  # a bootstrap of equal values would have no width, however few they are
+        return wilson(shares[0] * len(shares), len(shares))
+    return bootstrap(shares)
+
+
+def metrics_of(part: Sequence[Outcome]) -> dict[str, tuple[float, Interval]]:
+    """Mean and bootstrap interval over cases, of the outcomes that have the metric."""
+    found = {}
+    for name in sorted({name for one in part for name in one.metrics}):
+        values = list(by_case((one for one in part if name in one.metrics), lambda one: one.metrics[name]).values())  # noqa: B023
+        finite = [value for value in values if math.isfinite(value)]
+        if finite:
+            found[name] = (math.fsum(finite) / len(finite), bootstrap(finite, METRIC_ROUNDS))
+    return found
+
+
+def counts_of(part: Sequence[Outcome]) -> dict[str, float]:
+    """The mean of each count, over the outcomes that have it."""
+    names = sorted({name for one in part for name in one.counts})
+    return {name: mean(one.counts[name] for one in part if name in one.counts) for name in names}
+
+
+def repeats_of(counted: Sequence[Outcome]) -> Repeats | None:
+    numbers = sorted({one.repeat for one in counted})
+    if len(numbers) < 2:
+        return None
+    accuracies = tuple(mean(one.state == "right" for one in counted if one.repeat == number) for number in numbers)
+    tries: dict[str, list[bool]] = defaultdict(list)
+    for one in counted:
+        tries[one.case].append(one.state == "right")
+    pass_at = {
+        k: mean(pass_at_k(sum(held), len(held), k) for held in tries.values() if len(held) >= k)
+        for k in range(1, max(len(held) for held in tries.values()) + 1)
+    }
+    return Repeats(accuracies, mean(accuracies), deviation(accuracies), pass_at)
+
+
+def marked(part: Iterable[Outcome]) -> dict[str, int]:
+    """How many outcomes have each tag, or a count of ``FLAGS`` above 0."""
+    return tally(
+        name for one in part
+        for name in dict.fromkeys((*one.tags, *(name for name in FLAGS if one.counts.get(name))))
+    )  # fmt: skip
+
+
+def tally(names: Iterable[str]) -> dict[str, int]:
+    """How often each name comes, most frequent first, empty ones left out."""
+    found = Counter(name for name in names if name)
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def mean(values: Iterable[float]) -> float:
+    given = [float(value) for value in values]
+    return math.fsum(given) / len(given) if given else 0.0

@@ -1,0 +1,152 @@
+"""The end of a run: the decision, its ranking as bars, its evidence and what it cost; or all of it as one object."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from decisor.cli.words import clean, number, one_line
+from decisor.plurals import counted
+from decisor.session.composition import NO_LM, Told
+from decisor.trace.events import plain
+from decisor.types import Decision, Ranking, Record, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+BARS = 10
+WIDTH = 32
+ENDED = {
+    "answered": "",
+    "budget": "A limit ended the run; this is the best supported answer until then.",
+    "steps": "The technique's step limit ended the run; this is the best supported answer until then.",
+    "no_answer": "The data do not decide it.",
+    "failed": "The run failed.",
+}
+
+
+def tell(told: Told, console: Console) -> None:
+    decision = told.decision
+    show_decision(decision, told.records, console)
+    console.print()
+    console.print(Text(usage_line(told.usage, told.chosen or told.technique, told.lm), style="dim"))
+    if not told.lm:
+        console.print(Text(NO_LM, style="dim"))
+    if told.asked.trace_file:
+        console.print(Text(f"Trace: {told.asked.trace_file} (read it with: decisor trace FILE)", style="dim"))
+
+
+def show_decision(decision: Decision, records: Sequence[Record], console: Console) -> None:
+    console.print()
+    answer = one_line(decision.answer, 300) or "none"
+    console.print(Text.assemble(("Decision: ", "bold"), (answer, "bold green" if decision.answer else "bold red")))
+    if ENDED[decision.stopped]:
+        console.print(Text(f"  {ENDED[decision.stopped]}", style="yellow"))
+    for reason in decision.reasons:
+        if reason.startswith("No LM planned this"):
+            continue  # said at the end, with how to name one
+        console.print(Padding(Text(clean(reason)), (0, 0, 0, 2), expand=False))
+    if decision.ranking and decision.ranking.options:
+        show_ranking(decision.ranking, console)
+    show_evidence(decision, records, console)
+
+
+def show_ranking(ranking: Ranking, console: Console) -> None:
+    """Bars run from the worst candidate (nothing) to the best (full width), as differences are often small."""
+    options = [option for option in ranking.options if math.isfinite(option.outcome)]
+    if not options:
+        return
+    best, worst = options[0].outcome, options[-1].outcome
+    word = "largest" if ranking.goal == "max" else "smallest"
+    console.print()
+    console.print(Text(f"Ranking: {clean(ranking.measure)}, {word} first, {len(options)} candidates", style="bold"))
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(justify="right", style="dim")
+    grid.add_column(overflow="ellipsis", no_wrap=True, max_width=32)
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    for place, option in enumerate(options[:BARS], 1):
+        share = 1.0 if best == worst else (option.outcome - worst) / (best - worst)
+        tied = option.name in ranking.ties
+        bar = Text(bar_of(share), style="green" if tied or place == 1 else "cyan")
+        grid.add_row(f"  {place}", Text(one_line(option.name, 40)), bar, number(option.outcome))
+    console.print(grid)
+    if len(options) > BARS:
+        console.print(Text(f"    … and {len(options) - BARS} more, the last with {number(worst)}", style="dim"))
+    console.print(Text("    A bar's length: how far from the last candidate (none) to the first (full).", style="dim"))
+
+
+def bar_of(share: float) -> str:
+    """
+    >>> bar_of(1.0) == "█" * 32, bar_of(0.0), bar_of(0.5 / 32)
+    (True, '', '▌')
+    """
+    eighths = round(max(0.0, min(1.0, share)) * WIDTH * 8)
+    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
+
+
+def show_evidence(decision: Decision, records: Sequence[Record], console: Console) -> None:
+    if not records and not decision.evidence.figures:
+        return
+    console.print()
+    console.print(Text("Evidence", style="bold"))
+    for record in records:
+        console.print(Text.assemble("  ", (f"[{record.id}]", "cyan"), " ", record_line(record, console.width - 16)))
+    if unsupported := decision.evidence.unsupported:
+        names = ", ".join(one_line(text, 40) for text in unsupported)
+        console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))
+
+
+def record_line(record: Record, width: int) -> str:
+    cells = [f"{name} {number(v) if isinstance(v, float) else v}" for name, v in record.fields.items()]
+    return one_line(record.text or ", ".join(cells), max(width, 40))
+
+
+def usage_line(usage: Usage, technique: str, lm: str) -> str:
+    cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
+    calls = f"{counted(usage.calls, 'LM call')} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"
+    return f"{technique}: {counted(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"
+
+
+def as_object(told: Told) -> dict[str, Any]:
+    """What --json prints; docs/command.md describes each key. Numbers that JSON cannot hold are null."""
+    decision, usage = told.decision, told.usage
+    told_of: dict[str, Any] = finite(
+        {
+            "question": told.asked.question,
+            "technique": told.technique,
+            "chosen": told.chosen or None,
+            "settings": dict(told.asked.settings),
+            "lm": told.lm or None,
+            "answer": decision.answer,
+            "stopped": decision.stopped,
+            "reasons": decision.reasons,
+            "plan": decision.plan,
+            "replans": decision.replans,
+            "ranking": decision.ranking,
+            "evidence": {
+                "ids": decision.evidence.ids,
+                "figures": decision.evidence.figures,
+                "unsupported": decision.evidence.unsupported,
+                "records": told.records,
+            },
+            "usage": usage,
+            "trace": str(told.asked.trace_file) if told.asked.trace_file else None,
+        }
+    )
+    return told_of
+
+
+def finite(value: Any) -> Any:
+    value = plain(value)
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

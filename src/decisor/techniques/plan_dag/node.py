@@ -1,0 +1,110 @@
+"""What becomes of a node of a reasoning DAG, and how that is told: to its children, to the aggregator, in the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from decisor.replies.attribution import Attribution, attribute
+from decisor.replies.plans import Part, PlanGraph
+from decisor.run import Run
+from decisor.techniques.shared.render import show_value
+from decisor.types import Record
+
+Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
+KEPT = 20
+
+
+class Chunk(NamedTuple):
+    """What a generator wrote: an answer ('' = unknown), and the words of a document that it rests on."""
+
+    text: str
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One node: the question as it was put (tags filled in), its answer, and what that rests on.
+
+    ``documents``: those that were kept for it, each citable by its id. ``document`` is the one that the answer stands
+    in and ``support`` the words there. ``why``: of a failure. ``sure`` is False where a parent's answer was unknown.
+    """
+
+    node: str
+    asked: str
+    answer: str = ""
+    status: Status = "answered"
+    attribution: Attribution = "unattributed"
+    document: str = ""
+    support: str = ""
+    documents: tuple[Record, ...] = ()
+    why: str = ""
+    retrievals: int = 0
+    sure: bool = True
+
+    @property
+    def missing(self) -> bool:
+        return self.status in ("failed", "blocked", "budget")
+
+
+def answered(
+    part: Part, asked: str, chunk: Chunk, documents: Sequence[Record], retrievals: int, sure: bool
+) -> Answered:
+    """A node's answer with its attribution. An empty answer is an unknown one; of many rows the first are kept."""
+    how, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
+    status: Status = "answered" if chunk.text else "unknown"
+    kept = tuple(one for place, one in enumerate(documents) if place < KEPT or one.id == document)
+    return Answered(part.id, asked, chunk.text, status, how, document, support, kept, "", retrievals, sure)
+
+
+def told(answer: Answered) -> str:
+    """An answer in one line, for the model.
+
+    >>> told(Answered("Q1.1", "Who wrote it?", "Ann"))
+    'Q1.1: Who wrote it? -> Ann'
+    """
+    words = answer.answer if answer.status == "answered" else f"({answer.status})"
+    return f"{answer.node}: {line(answer.asked)} -> {line(words)}" + ("" if answer.sure else " (not certain)")
+
+
+def line(text: str) -> str:
+    """On one line: what a model or a document wrote may not look like a part of the prompt."""
+    flat = " ".join(text.split())
+    return flat if flat == text.strip() else show_value(flat)
+
+
+def show_documents(documents: Sequence[Record], most: int = 4_000) -> str:
+    """Numbered from 1, title first; rows as name and value. Long ones are cut at ``most`` characters."""
+    shown = []
+    for number, record in enumerate(documents, 1):
+        fields = ", ".join(
+            f"{show_value(name)} {show_value(value)}" for name, value in record.fields.items() if name != "title"
+        )
+        title = record.fields.get("title")
+        text = " ".join(record.text.split())
+        text = text if len(text) <= most else text[:most] + " (cut)"
+        shown.append(f"[{number}] " + " | ".join(part for part in (line(str(title or "")), fields, text) if part))
+    return "\n".join(shown) or "(none)"
+
+
+def show_graph(plan: PlanGraph) -> tuple[str, ...]:
+    """The plan as lines, for people."""
+    return tuple(
+        f"{part.id}: {part.query}"
+        + (f" (after {', '.join(part.parents)})" if set(part.parents) - set(part.tags) else "")
+        + (f" [{part.source}]" if part.source else "")
+        for part in plan.parts
+    )
+
+
+def note(answer: Answered, run: Run, reused: bool = False) -> Answered:
+    """Into the trace, whole: a later run may take it from there."""
+    run.trace.add("note", run.span_id, answered=answer, **({"reused": True} if reused else {}))
+    return answer
+
+
+def answered_of(data: Mapping[str, Any]) -> Answered:
+    """A node's answer as the trace file holds it."""
+    documents = tuple(Record(**record) for record in data["documents"])
+    return Answered(**{**data, "documents": documents})

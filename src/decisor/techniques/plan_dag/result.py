@@ -1,0 +1,92 @@
+"""From the answers of all nodes to a decision: what it rests on, what is missing, and what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from decisor.replies.attribution import NO_NAME, Attribution, holds, normal, words_of
+from decisor.replies.figures import numbers_in, numbers_of, supported, without_citations
+from decisor.replies.plans import PlanGraph
+from decisor.techniques.plan_dag.node import Answered, show_graph
+from decisor.techniques.shared.decision import LEFT_OUT, NO_ANSWER
+from decisor.types import Decision, Evidence, Question, Stopped
+
+FALLBACK = "fallback"
+HOW: tuple[Attribution, ...] = ("attributed", "quoted", "own", "given", "unattributed")
+
+
+def conclusion(
+    question: Question,
+    plan: PlanGraph,
+    answers: Sequence[Answered],
+    answer: str,
+    because: str,
+    stopped: Stopped = "answered",
+) -> Decision:
+    """The decision: its evidence are the documents that the nodes' answers stand in, its reasons the nodes."""
+    none = bool(NO_ANSWER.fullmatch(without_citations(answer)))
+    name = "" if none else without_citations(answer).strip(LEFT_OUT)
+    sources = [(record.id, numbers_of(record)) for one in answers for record in one.documents]
+    sources += [(one.node, list(numbers_in(one.answer))) for one in answers]
+    sources.append(("question", list(numbers_in(str(question)))))
+    ids = tuple(dict.fromkeys(one.document for one in answers if one.document))
+    evidence = Evidence(ids, supported(f"{name}\n{because}", sources))
+    if any(one.status == "budget" for one in answers) and stopped == "answered":
+        stopped = "budget"
+    if not name and stopped == "answered":
+        stopped = "no_answer"
+    reasons = [because] if because else []
+    reasons += [reason_of(one) for one in answers]
+    decision = Decision(name, evidence, plan=show_graph(plan), stopped=stopped)
+    how, document = attribution_of(name, plan, answers)
+    if name:
+        reasons.append(WORDS[how].format(document=document))
+    return replace(decision, reasons=tuple(reasons))
+
+
+def reason_of(one: Answered) -> str:
+    """
+    >>> reason_of(Answered("Q1.1", "Who wrote it?", "Ann", document="o1.r2"))
+    'Q1.1: Who wrote it? -> Ann [o1.r2]'
+    """
+    if one.missing:
+        return f"Missing: {one.node}: {one.asked} ({one.status}: {one.why})"
+    said = one.answer or "unknown"
+    mark = f" [{one.document}]" if one.document else f" ({one.attribution})" if one.answer else ""
+    return f"{one.node}: {one.asked} -> {said}{mark}" + ("" if one.sure else " (not certain)")
+
+
+def attribution_of(answer: str, plan: PlanGraph, answers: Sequence[Answered]) -> tuple[Attribution, str]:
+    """Of the final answer: attributed where any node's document holds it, else as the last node that nothing needs."""
+    if answer and normal(answer) not in NO_NAME:
+        for one in reversed(answers):
+            for document in one.documents:
+                if holds(words_of(document), answer):
+                    return "attributed", document.id
+    sinks = {part.id for part in plan.sinks}
+    last = [one for one in answers if one.node in sinks and one.status == "answered"]
+    if not last or last[-1].attribution == "attributed":
+        return "unattributed", ""
+    return last[-1].attribution, last[-1].document
+
+
+def counts_of(plan: PlanGraph, answers: Sequence[Answered]) -> dict[str, int]:
+    """What is counted of one question. ``depth`` has the main question at 0, so 0 is: no plan."""
+    return {
+        "nodes": 0 if plan.simple else len(plan.parts),
+        "depth": 0 if plan.simple else len(plan.levels),
+        "plan_fallback": int(FALLBACK in plan.repairs),
+        "degraded": sum(part.degraded for part in plan.parts),
+        "missing": sum(one.missing for one in answers),
+        "retrievals": sum(one.retrievals for one in answers),
+    } | {f"nodes_{how}": sum(one.attribution == how and one.status == "answered" for one in answers) for how in HOW}
+
+
+WORDS = {
+    "attributed": "The answer stands in [{document}].",
+    "quoted": "The answer rests on words quoted from [{document}].",
+    "own": "The answer follows from those before, or is the model's own knowledge: no document was looked for.",
+    "given": "The answer was set by hand.",
+    "unattributed": "No document that was read holds this answer.",
+}

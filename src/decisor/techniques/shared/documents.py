@@ -1,0 +1,110 @@
+"""What techniques over documents share: finding passages, showing them with their ids, and a short cited answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
+from decisor.replies.fields import parse_answer, read_fields
+from decisor.replies.figures import citations, without_citations
+from decisor.replies.text import clean
+from decisor.run import Run
+from decisor.techniques.shared.decision import NO_ANSWER, Story, tell
+from decisor.techniques.shared.render import show_value
+from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped
+
+PASSAGES = "passages"
+NO_PASSAGES = ("sql", "cypher", "whatif", "calculator")
+MAX_QUERY = 2_000
+ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
+
+
+def passages_tool(env: Environment) -> str:
+    """The tool that finds passages: the one of that name, or the only one there is.
+
+    Raises:
+        SetupError: there is none.
+    """
+    tools = env.tools()
+    if PASSAGES not in tools and (len(tools) != 1 or tools[0] in NO_PASSAGES):
+        there = ", ".join(tools) or "none"
+        raise SetupError(f"This technique reads passages, and the tools are: {there}. Give it documents, with --docs.")
+    return PASSAGES if PASSAGES in tools else tools[0]
+
+
+async def find(query: str, limit: int, story: Story, run: Run) -> Story:
+    """The story with one retrieval more, of which the first ``limit`` passages are kept."""
+    action = Action(passages_tool(run.env), " ".join(query.split())[:MAX_QUERY])
+    observation = await run.act(action)
+    kept = replace(observation, records=observation.records[:limit])
+    return replace(story, steps=(*story.steps, Step(action, kept)))
+
+
+def collected(story: Story, most: int) -> tuple[Record, ...]:
+    """Every passage of the story once, under its first id, in the order it came; the first ``most`` of them."""
+    first: dict[tuple[str, str], Record] = {}
+    for step in story.steps:
+        for record in step.observation.records:
+            first.setdefault((record.source, record.text), record)
+    return tuple(first.values())[:most]
+
+
+def found(story: Story) -> tuple[Record, ...]:
+    """Every record of every retrieval, so that a passage found twice may be cited by either id."""
+    return tuple(record for step in story.steps for record in step.observation.records)
+
+
+def show_passages(passages: Sequence[Record]) -> str:
+    """One a line: id, title, text. A text that could be taken for something else is quoted."""
+    lines = [
+        " | ".join([f"[{one.id}]", *(show_value(one.fields[name]) for name in ("title",) if name in one.fields),
+                    show_value(one.text)])
+        for one in passages
+    ]  # fmt: skip
+    return "\n".join(lines) or "(nothing was found)"
+
+
+def parse_reading(reply: str, story: Story, shown: Sequence[Record] = ()) -> Decision:
+    """A short answer and, where it rests on passages, their ids. An answer may cite nothing: it is then the model's own
+    knowledge. A short reply of one line without labels is the answer, or what follows "the answer is" in it.
+
+    Raises:
+        ParseError: no answer, or a citation of something that is not ``shown``.
+    """
+    text = clean(reply)
+    answer, because = parse_answer(read_fields(text, []))
+    if not answer:
+        if "\n" in text or len(text) > 200:
+            raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
+        answer = ANSWER_IS.sub("", text)
+    known = {record.id for record in shown}
+    if unknown := [id for id in citations(f"{answer}\n{because}") if id not in known]:
+        raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
+    if NO_ANSWER.fullmatch(without_citations(answer)):
+        return replace(story.decision("", because), stopped="no_answer")
+    return story.decision(answer, because)
+
+
+async def read(
+    prompt: str | Sequence[Message], story: Story, run: Run, shown: Sequence[Record] = (), error: Error | None = None
+) -> Decision:
+    """Ask for the answer, with what the budget keeps back. After an ``error`` it says why the run ended early."""
+    stopped: Stopped = "answered" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
+    try:
+        decision = await run.ask(prompt, lambda reply: parse_reading(reply, story, shown), final=True)
+    except (BudgetExceeded, ParseError, LMError) as failure:
+        if isinstance(failure, LMError):
+            raise
+        ended: Stopped = "budget" if isinstance(failure, BudgetExceeded) else "failed"
+        return tell(replace(story.decision("", stopped=ended), reasons=(f"No answer was given: {failure}",)), run)
+    if error is not None:
+        decision = replace(decision, reasons=(*decision.reasons, str(error)), stopped=stopped)
+    return tell(decision, run)
+
+
+CITED = """\
+Final answer: as few words as possible, and nothing else
+Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
+"""

@@ -1,0 +1,47 @@
+"""Parts of a technique that may have an LM of their own: the judge of a search, the experts of a reasoning DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, get_type_hints
+
+from decisor.techniques import without_none
+from decisor.techniques.plan_dag.roles import Experts, by
+from decisor.types import LM, Technique
+
+EXPERTS = {
+    "planner": "plan",
+    "dynamic": "resolve",
+    "generator": "generate",
+    "critic": "criticise",
+    "relevance": "choose",
+    "rewriter": "rewrite",
+    "writer": "write_query",
+    "aggregator": "aggregate",
+}
+"""What an expert is called, and its field in ``Experts``."""
+
+
+def parts_of(kind: type) -> tuple[str, ...]:
+    """The names of the parts of a technique that may have an LM of their own.
+
+    >>> from decisor.techniques import kind_of
+    >>> parts_of(kind_of("radagent")), parts_of(kind_of("plan_rag")), parts_of(kind_of("reasoning_dag"))[:2]
+    (('judge',), (), ('planner', 'dynamic'))
+    """
+    hints = get_type_hints(kind)
+    judges = [field.name for field in fields(kind) if without_none(hints[field.name]) is LM]
+    return (*judges, *(EXPERTS if hints.get("experts") is Experts else ()))
+
+
+def with_lms(made: Technique, lms: Mapping[str, LM]) -> Technique:
+    """The technique, its parts asking these LMs. ``lms``: by a name that ``parts_of`` tells."""
+    technique: Any = made
+    experts = {EXPERTS[name]: lm for name, lm in lms.items() if name in EXPERTS}
+    other: dict[str, Any] = {name: lm for name, lm in lms.items() if name not in EXPERTS}
+    if experts:
+        ours = technique.experts
+        other["experts"] = replace(ours, **{name: by(lm, getattr(ours, name)) for name, lm in experts.items()})
+    changed: Technique = replace(technique, **other)
+    return changed

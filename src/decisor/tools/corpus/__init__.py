@@ -1,7 +1,0 @@
-"""Documents: cut into passages, indexed on disk, found by words, by meaning, or by both."""
-
-from decisor.tools.corpus.building import Changes, build_index
-from decisor.tools.corpus.index import Index, index_of, open_index
-from decisor.tools.corpus.passage import Passage, read_passages
-
-__all__ = ["Changes", "Index", "Passage", "build_index", "index_of", "open_index", "read_passages"]

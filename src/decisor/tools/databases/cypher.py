@@ -1,0 +1,100 @@
+"""The tool ``cypher``: a property graph behind the fence, for a model and for trusted loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from decisor.errors import SetupError, ToolError
+from decisor.replies.text import unfenced
+from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.process import Worker
+from decisor.types import Observation, Record, Table
+
+BULK_SECONDS = 300.0
+ENGINES = {"kglite": "kglite", "arcadedb": "arcadedb", "bolt": "bolt", "neo4j": "bolt"}
+
+
+@dataclass(eq=False)
+class CypherTool:
+    """Open with ``await CypherTool.open(url)``. ``schema`` is the graph's as it was then."""
+
+    worker: Worker
+    schema: GraphSchema
+    name: str = "cypher"
+    form: Literal["cypher"] = "cypher"
+
+    @classmethod
+    async def open(cls, url: str, name: str = "cypher", caps: Caps = Caps(), deny: Sequence[str] = ()) -> CypherTool:
+        """kglite:///PATH, arcadedb:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
+
+        ``deny``: labels and relationship types that may neither be read nor seen.
+
+        Raises:
+            SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
+        """
+        caps = replace(caps, deny=(*caps.deny, *(label.lower() for label in deny)))
+        worker = Worker(engine_of(url), url, caps)
+        try:
+            await worker.start()
+            schema = await read_schema(worker)
+        except BaseException as error:
+            await worker.close()
+            if isinstance(error, ToolError):
+                raise SetupError(f"The graph cannot be read: {error}") from error
+            raise
+        return cls(worker, schema, name)
+
+    def describe(self) -> str:
+        return self.described
+
+    @cached_property
+    def described(self) -> str:
+        """Written once: a loop shows it with every call."""
+        return render(self.schema)
+
+    async def call(self, text: str) -> Observation:
+        """One reading statement. Raises ToolError, with close names where one is misspelt."""
+        statement = unfenced(text)
+        try:
+            table = await self.worker.run(statement)
+        except ToolError as error:
+            near = "" if error.refused else near_names(statement, self.schema)
+            raise ToolError(f"{error} {near}".strip(), refused=error.refused) from error
+        records = tuple(
+            Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
+            for number, row in enumerate(table.rows, 1)
+        )
+        note = f"{_note(table)} {near_names(statement, self.schema)}".strip()
+        total = None if table.truncated else len(records)
+        return Observation(records, note, truncated=table.truncated, total=total)
+
+    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table:
+        """Rows in bulk, for our own code: the engine is as read-only, the caps are wide."""
+        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
+        return await self.worker.run(query, caps=wide, trusted=True)
+
+    async def close(self) -> None:
+        await self.worker.close()
+
+
+def engine_of(url: str) -> str:
+    """
+    >>> engine_of("kglite:///graph.kgl"), engine_of("neo4j+s://host")
+    ('kglite', 'bolt')
+    """
+    scheme = url.partition("://")[0].partition("+")[0].lower()
+    if scheme not in ENGINES:
+        raise SetupError(f"{url.split('@')[-1]} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST.")
+    return ENGINES[scheme]
+
+
+def _note(table: Table) -> str:
+    if not table.rows:
+        return "No rows."
+    if table.truncated:
+        return f"Only the first {len(table.rows)} rows are shown, there are more. Aggregate, filter or LIMIT."
+    return ""

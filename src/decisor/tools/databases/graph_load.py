@@ -1,0 +1,81 @@
+"""Loads a graph into kglite, ArcadeDB or a Bolt server: nodes and relationships from rows, never from text.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> oslo, norway = Node("City", {"name": "Oslo"}), Node("Country", {"name": "Norway"})
+>>> with tempfile.TemporaryDirectory() as folder:
+...     load(f"kglite:///{folder}/small.kgl", [oslo, norway], [Edge("LIES_IN", 0, 1)])
+...     [path.name for path in Path(folder).iterdir()]
+['small.kgl']
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from decisor.errors import SetupError
+from decisor.tools.databases.graph_write import Edge, Node, write
+
+
+def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
+    """A file or folder is made anew and appears whole or not at all; a server's database gets them added.
+
+    Raises:
+        SetupError: the URL names no graph engine, or the place is taken or cannot be written.
+    """
+    scheme = url.partition("://")[0].partition("+")[0]
+    match scheme:
+        case "kglite":
+            load_kglite(path_of(url), list(nodes), list(edges))
+        case "arcadedb":
+            from decisor.tools.databases.arcadedb_load import load_arcadedb
+
+            load_arcadedb(path_of(url), list(nodes), list(edges))
+        case "bolt" | "neo4j":
+            load_bolt(url, list(nodes), list(edges))
+        case _:
+            raise SetupError(f"{url} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST/DATABASE.")
+
+
+def path_of(url: str) -> Path:
+    """``kglite:///graph.kgl`` is relative, ``kglite:////tmp/graph.kgl`` absolute.
+
+    >>> path_of("kglite:///graph.kgl").as_posix(), path_of("kglite:////tmp/graph.kgl").as_posix()
+    ('graph.kgl', '/tmp/graph.kgl')
+    """
+    return Path(url.partition("://")[2].removeprefix("/"))
+
+
+def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+    """Numbers keep their types; an ``id`` of the data must be unique within its label."""
+    import kglite
+
+    graph = kglite.KnowledgeGraph()
+
+    def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
+        result: Any = graph.cypher(statement, params={"rows": rows})
+        return [next(iter(row.values())) for row in result]
+
+    write(run, nodes, edges, returned="id(n)", start="(a:{} {{id: row.a}})", end="(b:{} {{id: row.b}})")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        graph.save(str(fresh))
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+    from decisor.tools.databases.sandbox.bolt_engine import driver_of
+
+    driver, database = driver_of(url)
+    with driver, driver.session(database=database) as session:
+
+        def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
+            return [record[0] for record in session.run(statement, rows=rows)]
+
+        write(run, nodes, edges, returned="elementId(n)", start="(a:{})", end="(b:{})", by="elementId")

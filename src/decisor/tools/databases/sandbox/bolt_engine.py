@@ -1,0 +1,116 @@
+"""A graph server over Bolt (Neo4j, or one that speaks its protocol): READ access, rolled back, with a time limit.
+
+Not every server enforces the access mode or the time limit. The guard and the kill of the worker do not depend on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox import cypher_guard, graph_values
+from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost
+from decisor.tools.databases.sandbox.values import table
+from decisor.types import Table, Value
+
+CONNECT_SECONDS = 10.0
+
+
+@dataclass(eq=False)
+class BoltEngine:
+    """``database``: None is the server's own default."""
+
+    url: str
+    driver: Any
+    database: str | None
+    deny: frozenset[str] = frozenset()
+
+    def check(self, statement: str) -> str:
+        return cypher_guard.check(statement, self.deny)
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        import neo4j
+        from neo4j._exceptions import BoltError
+        from neo4j.exceptions import DriverError, Neo4jError
+
+        try:
+            with (
+                self.driver.session(database=self.database, default_access_mode=neo4j.READ_ACCESS) as session,
+                session.begin_transaction(timeout=caps.seconds) as transaction,
+            ):
+                result = transaction.run(statement, dict(parameters))
+                try:
+                    return table(list(result.keys()), rows(result), caps)
+                finally:
+                    transaction.rollback()
+        except Neo4jError as error:
+            raise ToolError(error.message or str(error)) from error
+        except (DriverError, BoltError, OSError, ValueError, LookupError, struct.error) as error:
+            with contextlib.suppress(Exception):
+                self.driver.close()
+            self.driver, _ = driver_of(self.url)
+            raise ConnectionLost(f"The connection broke off: {' '.join(str(error).split())}") from error
+
+    def close(self) -> None:
+        self.driver.close()
+
+
+def rows(result: Any) -> Iterator[list[Any]]:
+    for record in result:
+        yield [plain(value) for value in record.values()]
+
+
+def plain(value: Any) -> Any:
+    """Nodes, relationships, paths and dates of the driver as plain values."""
+    from neo4j.graph import Node, Path, Relationship
+
+    match value:
+        case Node():
+            return graph_values.node(sorted(value.labels), dict(value.items()))
+        case Relationship():
+            return graph_values.relationship(value.type, dict(value.items()))
+        case Path():
+            return graph_values.path(map(plain, value.nodes), map(plain, value.relationships))
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case list():
+            return [plain(item) for item in value]
+        case _:
+            return value.iso_format() if hasattr(value, "iso_format") else value
+
+
+def driver_of(url: str) -> tuple[Any, str | None]:
+    """A driver, and the database that the path of the URL names: ``bolt://user:password@host:7687/database``."""
+    import neo4j
+
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or "127.0.0.1"
+    address = f"{parts.scheme}://{host}:{parts.port or 7687}"
+    auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    driver = neo4j.GraphDatabase.driver(
+        address,
+        auth=auth,
+        connection_timeout=CONNECT_SECONDS,
+        max_connection_pool_size=1,
+        notifications_min_severity="OFF",
+        telemetry_disabled=True,
+        user_agent="decisor",
+    )
+    return driver, parts.path.strip("/") or None
+
+
+def connect(url: str, caps: Caps) -> BoltEngine:
+    """Raises SetupError where the server does not answer or does not let us in; the password is not in it."""
+    driver, database = driver_of(url)
+    try:
+        with driver.session(database=database) as session:
+            session.run("RETURN 1").consume()
+    except Exception as error:
+        driver.close()
+        raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
+    return BoltEngine(url, driver, database, frozenset(caps.deny))

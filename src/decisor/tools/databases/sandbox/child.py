@@ -1,0 +1,183 @@
+"""One worker process as its parent sees it: frames go out ahead, replies come in order, a clock runs for the first.
+
+Requests are written before those ahead of them are answered, so the process never waits for its parent. Only the first
+in line has begun; when it is stopped the others have not, and are told to ask elsewhere (``Elsewhere``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from decisor.child_process import Start
+from decisor.errors import ToolError
+from decisor.tools.databases.sandbox.wire import HEAD
+
+WATCH_SECONDS = 0.02
+AHEAD = 16
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+CRASHED = "The engine crashed on this statement. Try another one."
+
+
+class Elsewhere(Exception):
+    """The process ended before it came to this request."""
+
+
+@dataclass(eq=False, slots=True)
+class Asked:
+    """``began``: when it came to be the first in line, 0 before that. ``memory_mb``: None where it is not watched."""
+
+    frame: bytes
+    seconds: float
+    memory_mb: int | None
+    reply: asyncio.Future[dict[str, Any]]
+    began: float = 0.0
+
+
+class Child(asyncio.SubprocessProtocol):
+    """Made by ``spawn``. ``gone`` is done when the process and its pipes are."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[None] = self.loop.create_future()
+        self.sent: deque[Asked] = deque()
+        self.waiting: deque[Asked] = deque()
+        self.buffer = bytearray()
+        self.tick: asyncio.TimerHandle | None = None
+        self.ended = False
+        self.soon = False
+
+    @property
+    def pid(self) -> int:
+        pid: int = self.process.get_pid()
+        return pid
+
+    async def ask(self, frame: bytes, seconds: float, memory_mb: int | None) -> dict[str, Any]:
+        """The reply. ``seconds`` run from when the process turns to it.
+
+        Raises:
+            ToolError: stopped for time or memory, or the process ended on it.
+            Elsewhere: the process ended before it came to it.
+        """
+        if self.ended:
+            raise Elsewhere
+        asked = Asked(frame, seconds, memory_mb, self.loop.create_future())
+        self.waiting.append(asked)
+        if not self.soon:  # what is asked meanwhile goes out with it, in one write
+            self.soon = True
+            self.loop.call_soon(self._send)
+        try:
+            return await asked.reply
+        except asyncio.CancelledError:
+            if self.sent and self.sent[0] is asked:
+                self._stop(None)
+            elif asked in self.waiting:
+                self.waiting.remove(asked)
+            raise
+
+    async def end(self, grace: float = 0.0) -> None:
+        """Close its input, give it ``grace`` seconds to end by itself, and wait until it is gone."""
+        if grace and not self.ended and (pipe := self.process.get_pipe_transport(0)):
+            pipe.close()
+            await asyncio.wait([self.gone], timeout=grace)
+        if not self.gone.done():
+            self._stop(None)
+        await asyncio.shield(self.gone)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.process = cast(asyncio.SubprocessTransport, transport)  # other event loops have classes of their own
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if self.ended:
+            return  # what was on its way when it was stopped
+        self.buffer += data
+        while len(self.buffer) >= HEAD.size:
+            ends = HEAD.size + HEAD.unpack_from(self.buffer)[0]
+            if len(self.buffer) < ends:
+                break
+            body = bytes(self.buffer[HEAD.size : ends])
+            del self.buffer[:ends]
+            asked = self.sent.popleft()
+            if not asked.reply.done():
+                asked.reply.set_result(json.loads(body))
+        self._send()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self._stop(ToolError(CRASHED))
+
+    def process_exited(self) -> None:
+        self._stop(ToolError(CRASHED))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+    def _send(self) -> None:
+        """Write what may go ahead, and start the clock of the first."""
+        self.soon = False
+        if self.ended:
+            return
+        pipe = cast(asyncio.WriteTransport, self.process.get_pipe_transport(0))
+        ahead = min(AHEAD - len(self.sent), len(self.waiting))
+        if ahead > 0:
+            now = [self.waiting.popleft() for _ in range(ahead)]
+            self.sent.extend(now)
+            pipe.write(b"".join(asked.frame for asked in now))
+        if self.sent and not self.sent[0].began:
+            self.sent[0].began = self.loop.time()
+            if self.tick is None:
+                self.tick = self.loop.call_later(WATCH_SECONDS, self._watch)
+
+    def _watch(self) -> None:
+        """Stop the first in line where it has passed a limit, or nobody waits for it any more."""
+        self.tick = None
+        if self.ended or not self.sent:
+            return
+        first = self.sent[0]
+        if first.reply.done():
+            self._stop(None)
+        elif self.loop.time() - first.began >= first.seconds:
+            self._stop(ToolError(f"Stopped: the query ran for more than {first.seconds:.3g} s."))
+        elif first.memory_mb is not None and held(self.pid) > first.memory_mb * 2**20:
+            self._stop(ToolError(f"Stopped: the query used more than {first.memory_mb} MB of memory."))
+        else:
+            left = first.began + first.seconds - self.loop.time()
+            self.tick = self.loop.call_later(min(WATCH_SECONDS, max(left, 0.001)), self._watch)
+
+    def _stop(self, error: ToolError | None) -> None:
+        """Kill it; the first in line gets ``error``, the others go elsewhere."""
+        if not self.ended:
+            self.ended = True
+            if self.tick is not None:
+                self.tick.cancel()
+            if self.process.get_returncode() is None:
+                self.process.kill()
+            self.process.close()
+        for asked in (*self.sent, *self.waiting):
+            if not asked.reply.done():
+                asked.reply.set_exception(error if error is not None and asked.began else Elsewhere())
+        self.sent.clear()
+        self.waiting.clear()
+
+
+async def spawn(how: Start) -> Child:
+    loop = asyncio.get_running_loop()
+    _, child = await loop.subprocess_exec(
+        Child, *how.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL, env=how.environment, cwd=how.folder,
+    )  # fmt: skip
+    return child
+
+
+def held(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+    except (OSError, IndexError, ValueError):
+        return 0

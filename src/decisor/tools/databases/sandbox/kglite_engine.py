@@ -1,0 +1,128 @@
+"""kglite: a graph in one file, loaded into memory; the Cypher layer is set read-only. The file is never written.
+
+kglite gives every node ``id``, ``title`` and ``type``. In whole nodes they are taken out again where the data do not
+have them. What ``properties(n)`` and ``keys(n)`` return still holds ``id`` and ``title``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox import cypher_guard, graph_values
+from decisor.tools.databases.sandbox.cypher_tokens import clean, tokens
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.values import table
+from decisor.types import Table, Value
+
+ADDED = ("id", "title", "type")
+LOOKED_AT = 200
+SPELT = {
+    "PERCENTILECONT": "percentile_cont",
+    "PERCENTILEDISC": "percentile_disc",
+    "UPPER": "toUpper",
+    "LOWER": "toLower",
+    "CHAR_LENGTH": "size",
+    "CHARACTER_LENGTH": "size",
+}
+"""Functions that kglite has under another name."""
+
+
+@dataclass(eq=False)
+class KgliteEngine:
+    """``own``: the properties of those three names that the data themselves have, by label."""
+
+    graph: Any
+    own: Mapping[str, frozenset[str]]
+    deny: frozenset[str] = frozenset()
+
+    def check(self, statement: str) -> str:
+        return respelled(cypher_guard.check(statement, self.deny))
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        import kglite
+
+        try:
+            result = self.graph.cypher(
+                statement,
+                params=dict(parameters),
+                timeout_ms=max(1, int(caps.seconds * 1000)),
+                row_limit=caps.rows + 1,
+                hide_structural_keys=True,
+            )
+            columns = list(result.columns)
+            return table(columns, ([self.plain(row[column]) for column in columns] for row in result), caps)
+        except kglite.ReadOnlyError as error:
+            raise ToolError(f"Refused: {error}", refused=True) from error
+        except kglite.KgError as error:
+            raise ToolError(str(error)) from error
+
+    def plain(self, value: Any) -> Any:
+        match value:
+            case {"id": number, "labels": list(labels), "properties": dict(properties), **rest} if not rest:
+                return graph_values.node(labels, self.without_added(number, labels, properties))
+            case {"start": _, "end": _, "type": str(kind), "properties": dict(properties)}:
+                return graph_values.relationship(kind, properties)
+            case {"nodes": list(nodes), "relationships": list(links), **rest} if not rest:
+                return graph_values.path(map(self.plain, nodes), map(self.plain, links))
+            case dict():
+                return {key: self.plain(item) for key, item in value.items()}
+            case list():
+                return [self.plain(item) for item in value]
+            case _:
+                return value
+
+    def without_added(self, number: int, labels: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+        own = self.own.get(labels[0], frozenset()) if labels else frozenset()
+        return {key: value for key, value in properties.items() if key not in ADDED or key in own}
+
+    def close(self) -> None:
+        self.graph = None
+
+
+def respelled(statement: str) -> str:
+    """
+    >>> respelled("MATCH (n) RETURN percentileCont(n.upper, 0.5)")
+    'MATCH (n) RETURN percentile_cont(n.upper, 0.5)'
+    """
+    found = tokens(statement)
+    names = [
+        SPELT.get(token.key, token.text) if token.kind == "word" and after.text == "(" else token.text
+        for token, after in zip(found, [*found[1:], *found[-1:]], strict=True)
+    ]
+    return clean(tuple(replace(token, text=name) for token, name in zip(found, names, strict=True)))
+
+
+def connect(url: str, caps: Caps) -> KgliteEngine:
+    """``kglite:///path``: a file or folder that kglite has saved.
+
+    Raises:
+        SetupError: it is not there, or is none.
+    """
+    import kglite
+
+    path = Path(url.removeprefix("kglite:///"))
+    if not path.exists():
+        raise SetupError(f"There is no graph at {path}. Check the path of --graph (kglite:///PATH).")
+    try:
+        graph = kglite.load(str(path))
+    except Exception as error:
+        raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
+    graph.read_only(True)
+    own = {label: _own(graph, label, kept) for label, kept in _kept(graph).items()}
+    return KgliteEngine(graph, own, frozenset(caps.deny))
+
+
+def _kept(graph: Any) -> dict[str, set[str]]:
+    return {label: set(kind["properties"]) for label, kind in graph.schema()["node_types"].items()}
+
+
+def _own(graph: Any, label: str, kept: set[str]) -> frozenset[str]:
+    """An ``id`` is the data's own where it is not the number of the node."""
+    quoted = label.replace("`", "``")
+    nodes = [row["n"] for row in graph.cypher(f"MATCH (n:`{quoted}`) RETURN n LIMIT {LOOKED_AT}")]
+    differs = any(found["properties"].get("id") != found["id"] for found in nodes)
+    return frozenset((kept & set(ADDED)) | ({"id"} if differs else set()))

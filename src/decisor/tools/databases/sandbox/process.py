@@ -1,0 +1,135 @@
+"""The parent's side of a worker: one child process, asked by many, killed when a query passes a limit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from decisor.child_process import Start, absolute, python
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.urls import SYSTEM, placed
+from decisor.tools.databases.sandbox.wire import caps_to, pack, request, table_of
+from decisor.types import Table, Value
+
+START_SECONDS = 60.0
+SERVER_SECONDS = 20.0
+AGAIN_SECONDS = 1.0
+SERVERS = ("postgres", "mysql", "bolt")
+VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
+TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR")
+
+
+@dataclass(eq=False)
+class Worker:
+    """A fenced engine. Tasks may share it: requests wait in line. After a kill the next one respawns.
+
+    ``opened``: the database could be opened once; from then on its failures are told to a model, not to the person.
+    """
+
+    engine: str
+    url: str
+    caps: Caps = field(default_factory=Caps)
+    child: Child | None = None
+    opened: bool = False
+    gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.url = placed(self.url)
+
+    async def start(self) -> None:
+        """Open the database now. Raises SetupError, in one line, where it cannot be opened."""
+        await self._child()
+
+    async def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, Value] | None = None,
+        caps: Caps | None = None,
+        trusted: bool = False,
+    ) -> Table:
+        """The rows. ``trusted`` statements come from our own code: they skip the check, not the read-only engine.
+
+        Raises:
+            ToolError: refused, the engine's error, or killed for time or memory.
+        """
+        reply = await self._ask("run", statement, parameters or {}, caps or self.caps, trusted)
+        return table_of(reply["table"])
+
+    async def check(self, statement: str) -> None:
+        """Raises ToolError where the statement would be refused. Runs nothing."""
+        await self._ask("check", statement, {}, self.caps, False)
+
+    async def close(self) -> None:
+        async with self.gate:
+            if self.child is not None:
+                await self.child.end(grace=1.0)
+            self.child = None
+
+    async def _ask(
+        self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool
+    ) -> dict[str, Any]:
+        frame = request(op, statement, dict(parameters), caps, trusted)
+        while True:
+            child, seconds = self.child, caps.seconds
+            if child is None or child.ended:
+                again, began = self.opened and self.engine in SERVERS, time.monotonic()
+                child = await self._child(caps.seconds)
+                if again:
+                    seconds = max(0.0, min(seconds, seconds + AGAIN_SECONDS - (time.monotonic() - began)))
+            try:
+                reply = await child.ask(frame, seconds, caps.memory_mb)
+                break
+            except Elsewhere:
+                continue
+        match reply.get("kind"):
+            case None:
+                return reply
+            case "setup":
+                raise SetupError(reply["error"])
+            case kind:
+                raise ToolError(reply["error"], refused=kind == "refused")
+
+    async def _child(self, seconds: float = 0.0) -> Child:
+        """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then a model is
+        told (ToolError); before that, the person (SetupError)."""
+        async with self.gate:
+            if self.child is not None and not self.child.ended:
+                return self.child
+            if self.child is not None:
+                await self.child.end()
+            limit = START_SECONDS
+            if self.engine in SERVERS:
+                limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
+            child = self.child = await spawn(how())
+            hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
+            told = ToolError if self.opened else SetupError
+            try:
+                reply = await child.ask(hello, limit, None)
+            except (ToolError, Elsewhere) as error:
+                why = "its worker ended" if CRASHED in str(error) else f"it did not within {limit:g} s"
+                raise told(f"The {self.engine} database did not open: {why}.") from error
+            finally:
+                if not self.opened and child.ended:
+                    await child.end()
+            if "error" in reply:
+                await child.end()
+                raise told(reply["error"])
+            self.opened = True
+            return child
+
+
+def how() -> Start:
+    """How a worker starts. Of the environment only what a driver needs: keys and tokens stay out of a statement's
+    reach."""
+    tls = [name for name in os.environ if name.startswith("PGSSL")]
+    start = python("decisor.tools.databases.sandbox.worker", (*VARIABLES, *tls))
+    for name in TLS_FILES:
+        if start.environment.get(name, SYSTEM) != SYSTEM:
+            start.environment[name] = absolute(start.environment[name])
+    return start

@@ -1,0 +1,156 @@
+"""What engines return, as plain values within caps."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.types import Table, Value
+
+MAX_EXACT = 2**53
+SHOWN_BYTES = 16
+MAX_DEPTH = 20
+
+
+def plain(value: Any, cell_chars: int, depth: int = 0) -> Value:
+    """One cell. A decimal is a float where that is exact, else its digits; bytes are a note in hex.
+
+    >>> plain(Decimal("2.50"), 100), plain(Decimal("0.1"), 100), plain(Decimal(1) / 3, 6)
+    (2.5, 0.1, '0.333…')
+    >>> plain(float("nan"), 100), plain(b"abc", 100), plain(datetime.date(2024, 1, 3), 100)
+    ('NaN', "x'616263' (3 bytes)", '2024-01-03')
+    """
+    if value is None or type(value) is bool or (type(value) is int and -MAX_EXACT < value < MAX_EXACT):
+        return value  # the common cells, before the slower match
+    if type(value) is str and len(value) <= cell_chars:
+        return value
+    match value:
+        case bool():
+            return value
+        case int():
+            return value if abs(value) < 10**300 else clip(f"about 10^{int(value.bit_length() * 0.30103)}", cell_chars)
+        case float():
+            return float_of(value)
+        case str():
+            return clip(value, cell_chars)
+        case Decimal():
+            return decimal_of(value, cell_chars)
+        case bytes() | bytearray() | memoryview():
+            data = bytes(value[: SHOWN_BYTES + 1])
+            more = "…" if len(value) > SHOWN_BYTES else ""
+            return f"x'{data[:SHOWN_BYTES].hex()}{more}' ({len(value)} bytes)"
+        case datetime.datetime() | datetime.date() | datetime.time():
+            return value.isoformat()
+        case datetime.timedelta() | uuid.UUID():
+            return str(value)
+        case Mapping() | set() | frozenset() | Sequence() if depth < MAX_DEPTH:
+            return nested(value, cell_chars, depth)
+        case _:
+            return clip(str(value), cell_chars)
+
+
+def nested(value: Any, cell_chars: int, depth: int) -> Value:
+    """A list or mapping, cut where its text would pass ``cell_chars``."""
+    left = cell_chars
+    if isinstance(value, Mapping):
+        kept: dict[str, Value] = {}
+        for key, item in value.items():
+            kept[clip(str(key), left)] = inner = plain(item, left, depth + 1)
+            left -= len(str(key)) + size(inner)
+            if left <= 0:
+                kept["…"] = f"{len(value)} in all"
+                break
+        return kept
+    items: list[Value] = []
+    for item in value:
+        items.append(plain(item, left, depth + 1))
+        left -= size(items[-1])
+        if left <= 0:
+            items.append(f"… ({len(value)} in all)")
+            break
+    return items
+
+
+def clip(text: str, chars: int) -> str:
+    """
+    >>> clip("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= chars else text[: max(1, chars) - 1] + "…"
+
+
+def float_of(value: float) -> Value:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def decimal_of(value: Decimal, cell_chars: int) -> Value:
+    if not value.is_finite():
+        return float_of(float(value))
+    if value == value.to_integral_value() and abs(value) < MAX_EXACT:
+        return float(value)
+    near = float(value)
+    return near if math.isfinite(near) and Decimal(repr(near)) == value else clip(str(value), cell_chars)
+
+
+def size(value: Value) -> int:
+    """About how many bytes a cell takes when it is sent."""
+    return len(value) if isinstance(value, str) else 8 if not isinstance(value, list | dict) else len(str(value))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caps: Caps) -> Table:
+    """Rows as plain values until a cap is reached; what lies beyond is not fetched.
+
+    >>> table(["a"], [(1,), (2,), (3,)], Caps(rows=2))
+    Table(columns=('a',), rows=((1,), (2,)), truncated=True)
+    """
+    kept: list[tuple[Value, ...]] = []
+    taken = 0
+    for row in rows:
+        if len(kept) >= caps.rows:
+            return Table(distinct(columns), tuple(kept), truncated=True)
+        cells = tuple(plain(cell, caps.cell_chars) for cell in row)
+        taken += sum(map(size, cells))
+        if taken > caps.bytes and kept:
+            return Table(distinct(columns), tuple(kept), truncated=True)
+        kept.append(cells)
+    return Table(distinct(columns), tuple(kept))
+
+
+def distinct(columns: Iterable[str]) -> tuple[str, ...]:
+    """
+    >>> distinct(["id", "n", "id", "id"])
+    ('id', 'n', 'id_2', 'id_3')
+    """
+    return tuple(_numbered(columns))
+
+
+def _numbered(columns: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for column in columns:
+        name, number = column, 1
+        while name in seen:
+            number += 1
+            name = f"{column}_{number}"
+        seen.add(name)
+        yield name
+
+
+def bind(statement: str, parameters: Mapping[str, Value], style: str) -> str:
+    """``:name`` of each given parameter as the driver writes it.
+
+    >>> bind("SELECT ':a', x::int FROM t WHERE b = :a", {"a": 1}, "%({})s")
+    "SELECT ':a', x::int FROM t WHERE b = %(a)s"
+    """
+    if not parameters:
+        return statement
+    names = "|".join(map(re.escape, parameters))
+    pattern = re.compile(rf"('(?:[^']|'')*')|(?<![:\w]):({names})\b")
+    return pattern.sub(lambda found: found[1] or style.format(found[2]), statement)

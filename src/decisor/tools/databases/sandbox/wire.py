@@ -1,0 +1,76 @@
+"""Frames between parent and worker: four bytes of length, big-endian, then a JSON object in UTF-8."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict
+from functools import lru_cache
+from typing import Any, BinaryIO
+
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.types import Table
+
+HEAD = struct.Struct(">I")
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def pack(frame: dict[str, Any]) -> bytes:
+    """Lone surrogates become question marks: what a database holds must never break the pipe."""
+    return framed(ENCODER.encode(frame))
+
+
+def framed(text: str) -> bytes:
+    body = text.encode("utf-8", "replace")
+    return HEAD.pack(len(body)) + body
+
+
+def request(op: str, statement: str, parameters: dict[str, Any], caps: Caps, trusted: bool) -> bytes:
+    """The frame that asks a worker for something; the caps, which seldom change, are written once.
+
+    >>> json.loads(request("run", "SELECT 1", {}, Caps(), False)[HEAD.size:])["op"]
+    'run'
+    """
+    told = ENCODER.encode({"op": op, "statement": statement, "parameters": parameters, "trusted": trusted})
+    return framed(f'{told[:-1]},"caps":{caps_json(caps)}}}')
+
+
+def receive(pipe: BinaryIO) -> dict[str, Any] | None:
+    """The next frame, None at the end of the pipe."""
+    head = pipe.read(HEAD.size)
+    if len(head) < HEAD.size:
+        return None
+    body = pipe.read(HEAD.unpack(head)[0])
+    frame: dict[str, Any] = json.loads(body)
+    return frame
+
+
+def send(pipe: BinaryIO, frame: dict[str, Any]) -> None:
+    pipe.write(pack(frame))
+    pipe.flush()
+
+
+@lru_cache(maxsize=256)
+def caps_to(caps: Caps) -> dict[str, Any]:
+    return asdict(caps)
+
+
+@lru_cache(maxsize=256)
+def caps_json(caps: Caps) -> str:
+    return ENCODER.encode(caps_to(caps))
+
+
+def caps_of(data: dict[str, Any]) -> Caps:
+    """
+    >>> caps_of(caps_to(Caps(rows=3, deny=("secret",)))) == Caps(rows=3, deny=("secret",))
+    True
+    """
+    return Caps(**{**data, "deny": tuple(data["deny"])})
+
+
+def table_to(table: Table) -> dict[str, Any]:
+    return {"columns": table.columns, "rows": table.rows, "truncated": table.truncated}
+
+
+def table_of(data: dict[str, Any]) -> Table:
+    return Table(tuple(data["columns"]), tuple(map(tuple, data["rows"])), data["truncated"])

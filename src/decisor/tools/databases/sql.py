@@ -1,0 +1,98 @@
+"""The tool ``sql``: a relational database behind the fence, for a model and for trusted loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from decisor.errors import ToolError
+from decisor.replies.text import unfenced
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.process import Worker
+from decisor.tools.databases.sandbox.urls import DIALECTS, parse_url
+from decisor.tools.databases.sql_schema import TableInfo, close_names, read_schema, render
+from decisor.types import Observation, Record, Table
+
+BULK_SECONDS = 300.0
+COUNT_SECONDS = 2.0
+
+
+@dataclass(eq=False)
+class SqlTool:
+    """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then."""
+
+    worker: Worker
+    dialect: str
+    tables: tuple[TableInfo, ...]
+    name: str = "sql"
+    form: Literal["sql"] = "sql"
+
+    @classmethod
+    async def open(cls, url: str, name: str = "sql", caps: Caps = Caps(), deny_tables: Sequence[str] = ()) -> SqlTool:
+        """``deny_tables`` may neither be read nor seen.
+
+        Raises:
+            SetupError: the URL names no database, or it cannot be opened. No file is ever made.
+        """
+        engine, address = parse_url(url)
+        caps = replace(caps, deny=(*caps.deny, *(table.lower() for table in deny_tables)))
+        worker = Worker(engine, address, caps)
+        try:
+            await worker.start()
+            tables = await read_schema(worker, address)
+        except BaseException:
+            await worker.close()
+            raise
+        return cls(worker, DIALECTS[engine], tables, name)
+
+    def describe(self) -> str:
+        return self.described
+
+    @cached_property
+    def described(self) -> str:
+        """Written once: a loop shows it with every call."""
+        return render(self.dialect, self.tables)
+
+    async def call(self, text: str) -> Observation:
+        """One reading statement. Raises ToolError, with close names where a table or column is misspelt."""
+        statement = unfenced(text)
+        try:
+            table = await self.worker.run(statement)
+        except ToolError as error:
+            hint = "" if error.refused else close_names(str(error), self.tables)
+            raise ToolError(f"{error}{hint}", refused=error.refused) from error
+        records = tuple(
+            Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
+            for number, row in enumerate(table.rows, 1)
+        )
+        total = await self._total(statement) if table.truncated else len(records)
+        return Observation(records, _note(table, total), truncated=table.truncated, total=total)
+
+    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table:
+        """Rows in bulk, for our own code: the engine is as read-only, the caps are wide."""
+        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
+        return await self.worker.run(query, caps=wide, trusted=True)
+
+    async def close(self) -> None:
+        await self.worker.close()
+
+    async def _total(self, statement: str) -> int | None:
+        """How many rows there are in all, None where counting them takes too long or does not work."""
+        count = f"SELECT count(*) AS n FROM ({statement.rstrip().rstrip(';')}\n) AS counted"
+        try:
+            table = await self.worker.run(count, caps=replace(self.worker.caps, seconds=COUNT_SECONDS))
+        except ToolError:
+            return None
+        value = table.rows[0][0]
+        return value if isinstance(value, int) else None
+
+
+def _note(table: Table, total: int | None) -> str:
+    if not table.rows:
+        return "No rows."
+    if table.truncated:
+        all_of_them = f" of {total}" if total is not None else ", there are more"
+        return f"Only the first {len(table.rows)} rows are shown{all_of_them}. Aggregate, filter or LIMIT to see less."
+    return ""

@@ -1,0 +1,157 @@
+"""An index that is open: finds the passages of a query. Satisfies ``types.Retriever``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from decisor.errors import SetupError
+from decisor.tools.documents.bm25 import TITLE_TIMES, Words, analyzer, document, engine, schema
+from decisor.tools.documents.build import VECTORS
+from decisor.tools.documents.embedding import Embedder, Reranker, blended, fused
+from decisor.tools.documents.index_files import About, current, is_index, read_about
+from decisor.tools.documents.passage import Passage
+from decisor.tools.documents.vectors import Vectors
+from decisor.types import Record, Value
+
+if TYPE_CHECKING:
+    import tantivy
+
+Mode = Literal["bm25", "dense", "hybrid"]
+Fusion = Literal["scores", "ranks"]
+MODES = ("bm25", "dense", "hybrid")
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Open with ``open_index`` or ``index_of``. ``depth``: how many of each ranking are joined or ranked again.
+
+    ``fusion``: how hybrid joins its rankings, by their ranks (reciprocal rank fusion) or by their scores, which puts a
+    right passage first a little more often and finds a little less among ten (LOG.md).
+    """
+
+    words: Words
+    about: About
+    mode: Mode = "bm25"
+    vectors: Vectors | None = None
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+    depth: int = 100
+    fusion: Fusion = "ranks"
+
+    async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
+        """The best passages, best first. By words alone, none where no word of the query occurs.
+
+        A record's id is its passage's, its source the document's; fields: title, section, position. The score is
+        BM25's, the cosine, what they come to (hybrid), or the reranker's.
+        """
+        wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
+        if self.mode == "bm25":
+            found = self.words.search(query, wide)
+        else:
+            found = await asyncio.to_thread(self._by_meaning, query, wide)
+        if self.reranker is None:
+            return tuple(record_of(self.words.read(address), score) for address, score in found[:limit])
+        records = [record_of(self.words.read(address), score) for address, score in found[:wide]]
+        scores = await self.reranker.score(query, records)
+        scored = sorted(zip(records, scores, strict=True), key=lambda pair: -pair[1])
+        return tuple(replace(one, score=float(score)) for one, score in scored[:limit])
+
+    def _by_meaning(self, query: str, wide: int) -> list[tuple[tantivy.DocAddress, float]]:
+        """Dense, or both rankings fused."""
+        assert self.embedder is not None and self.vectors is not None
+        vector = self.embedder.embed([query])[0]
+        near = self.vectors.search(vector, wide)
+        if self.mode == "hybrid":
+            hits = self.words.search(query, wide)
+            by_words = dict(zip(self.words.numbers([at for at, _ in hits]), (score for _, score in hits), strict=True))
+            if self.fusion == "ranks":
+                near = fused(list(by_words), [number for number, _ in near])
+            else:
+                there = dict(near)
+                more = self.vectors.cosines(vector, [number for number in by_words if number not in there])
+                near = blended(by_words, there | dict(more))
+        places = self.words.addresses([number for number, _ in near[:wide]])
+        return [(places[number], score) for number, score in near if number in places]
+
+    def __len__(self) -> int:
+        """How many passages there are."""
+        return len(self.words)
+
+
+def record_of(passage: Passage, score: float) -> Record:
+    fields: dict[str, Value] = {"title": passage.title} if passage.title else {}
+    if passage.section:
+        fields["section"] = passage.section
+    if passage.position:
+        fields["position"] = passage.position
+    source = passage.id.rpartition("#")[0] if passage.position else passage.id
+    return Record(passage.id, fields, passage.text, source, float(f"{score:.6g}"))
+
+
+def open_index(
+    path: Path | str, mode: Mode = "bm25", embedder: Embedder | None = None, reranker: Reranker | None = None
+) -> Index:
+    """Memory-mapped: opening costs milliseconds whatever the size.
+
+    ``embedder``: the one that built the index; MiniLM where that was the one and none is given.
+
+    Raises:
+        SetupError: there is no index, it is damaged, or it holds no vectors of ``embedder`` for ``mode``.
+    """
+    path = Path(path)
+    if mode not in MODES:
+        raise SetupError(f"There is no mode {mode!r}; there is {', '.join(MODES)}.")
+    if not is_index(path):
+        raise SetupError(f"There is no index in {path}: make one with decisor index SOURCE --out {path}.")
+    number = current(path)
+    while True:
+        try:
+            index = _opened(path / str(number), mode)
+            break
+        except SetupError:
+            if (newer := current(path)) == number:
+                raise
+            number = newer
+    if mode != "bm25":
+        embedder = embedder or _default(index.about.embedder)
+        if embedder.name != index.about.embedder:
+            raise SetupError(f"The index in {path} was made by the embedder {index.about.embedder}, "
+                             f"not {embedder.name}.")  # fmt: skip
+    return replace(index, embedder=embedder, reranker=reranker)
+
+
+def _opened(folder: Path, mode: Mode) -> Index:
+    about = read_about(folder)
+    words = Words.open(folder / "words", about.language)
+    if mode == "bm25":
+        return Index(words, about)
+    if not about.embedder:
+        raise SetupError(f"The index in {folder.parent} holds no vectors: build it again with --dense.")
+    return Index(words, about, mode, Vectors.open(folder / VECTORS))
+
+
+def _default(name: str) -> Embedder:
+    from decisor.tools.documents.minilm import NAME, MiniLM
+
+    if name == NAME:
+        return MiniLM.open()
+    raise SetupError(f"The index was made by the embedder {name}: give it, with --embed {name}@URL.")
+
+
+def index_of(passages: Iterable[Passage], language: str = "english", title_times: int = TITLE_TIMES) -> Index:
+    """The same, in memory, for a few thousand passages. ``title_times``: how often a term of the title counts."""
+    index = engine().Index(schema())
+    index.register_tokenizer("words", analyzer(language))
+    writer = index.writer(50_000_000, 1)
+    count = 0
+    for number, passage in enumerate(passages):
+        writer.add_document(document(number, passage, title_times))
+        count += 1
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    return Index(Words.over(index, language), About(count, count, count, language))

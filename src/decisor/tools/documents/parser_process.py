@@ -1,0 +1,110 @@
+"""Files are parsed in a process of its own, with little memory, time and environment, as any of them can be a bomb.
+
+The child gets a line of JSON for each file, [kind, path], and answers
+with a line: title and blocks, or why not. It is ended where it takes too long, and a new one goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
+from typing import IO
+
+from decisor.child_process import talk
+from decisor.errors import SetupError
+from decisor.tools.documents.chunks import Block, Content
+from decisor.tools.documents.pdf import read_pdf
+from decisor.tools.documents.text_formats import Unreadable, read_html, read_markdown, read_text
+
+MEMORY = 2**31
+LONGEST_ANSWER = 400_000_000
+READERS: dict[str, Callable[[bytes], Content]] = {
+    ".txt": read_text, ".text": read_text, ".rst": read_text, ".md": read_markdown, ".markdown": read_markdown,
+    ".html": read_html, ".htm": read_html, ".xhtml": read_html, ".pdf": read_pdf,
+}  # fmt: skip
+
+
+@dataclass
+class Confined:
+    """The parent's side. ``seconds``: for one file, and twice that for a PDF."""
+
+    seconds: float = 60.0
+    child: subprocess.Popen[bytes] | None = None
+
+    def read(self, kind: str, path: Path) -> Content:
+        """
+        Raises:
+            Unreadable: it cannot be read, or takes too much memory or time.
+            SetupError: a library is not installed.
+        """
+        child = self.child = self.child if self.child and self.child.poll() is None else talk(__name__)
+        assert child.stdin is not None and child.stdout is not None
+        seconds = self.seconds * (2 if kind == ".pdf" else 1)
+        timer = Timer(seconds, child.kill)
+        timer.start()
+        try:
+            child.stdin.write(json.dumps([kind, str(path.absolute())]).encode() + b"\n")
+            child.stdin.flush()
+            line = child.stdout.readline(LONGEST_ANSWER)
+        except OSError:
+            line = b""
+        finally:
+            timer.cancel()
+        if not line.endswith(b"\n"):
+            self.close()
+            raise Unreadable(f"reading it takes too much memory, or more than {seconds:g} seconds")
+        told = json.loads(line)
+        if "setup" in told:
+            raise SetupError(told["setup"])
+        if "error" in told:
+            raise Unreadable(told["error"])
+        return Content(told["title"], tuple(Block(text, tuple(trail)) for text, trail in told["blocks"]))
+
+    def close(self) -> None:
+        if self.child is not None:
+            self.child.kill()
+            self.child.communicate()
+            self.child = None
+
+
+def limit() -> None:
+    """What the child may take, where the system can say so. It writes no file."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def answer(kind: str, path: str) -> dict[str, object]:
+    try:
+        data = Path(path).read_bytes()
+        content = READERS[kind](data) if data.strip() else None
+    except SetupError as error:
+        return {"setup": str(error)}
+    except Unreadable as error:
+        return {"error": str(error)}
+    except MemoryError:
+        return {"error": "reading it takes too much memory"}
+    except (OSError, ValueError, RecursionError) as error:
+        return {"error": f"it cannot be read: {error}"}
+    if content is None or not content.blocks:
+        return {"error": "it is empty" if content is None else "it holds no text"}
+    return {"title": content.title, "blocks": [(block.text, block.trail) for block in content.blocks]}
+
+
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    for request in requests:
+        answers.write(json.dumps(answer(*json.loads(request))).encode() + b"\n")
+        answers.flush()
+
+
+def main() -> None:
+    limit()
+    serve(sys.stdin.buffer, sys.stdout.buffer)

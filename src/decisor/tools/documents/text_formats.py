@@ -1,0 +1,174 @@
+"""Readers of text, Markdown and HTML: bytes to a title and blocks. Nothing is run and nothing is fetched."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any
+
+from decisor.errors import Error, SetupError
+from decisor.tools.documents.bm25 import INSTALL
+from decisor.tools.documents.chunks import Block, Content, tidy
+
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
+HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
+FENCE = re.compile(r" {0,3}(```+|~~~+)")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
+DROPPED = ["script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head", "select"]
+LEVELS = {f"h{level}": level for level in range(1, 7)}
+BLOCKS = {
+    "p", "div", "li", "ul", "ol", "dl", "dt", "dd", "tr", "table", "section", "article", "main", "header", "footer",
+    "nav", "aside", "blockquote", "pre", "figure", "figcaption", "form", "fieldset", "hr", "br", "body", "html",
+}  # fmt: skip
+
+
+class Unreadable(Error):
+    """A document that is named and skipped; says why."""
+
+
+def decoded(data: bytes, charset: str = "") -> str:
+    """By byte order mark, else UTF-8, else the charset that the document names, else Windows-1252.
+
+    >>> decoded("Köln".encode("utf-16")), decoded("Köln".encode("latin-1"))
+    ('Köln', 'Köln')
+
+    Raises:
+        Unreadable: it holds zero bytes, so it is no text.
+    """
+    for mark, name in MARKS:
+        if data.startswith(mark):
+            return tidy(data.decode(name, "replace"))
+    if b"\x00" in data[:8192]:
+        raise Unreadable("it is no text")
+    for name in ("utf-8", charset or "cp1252"):
+        try:
+            return tidy(data.decode(name))
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return tidy(data.decode("cp1252", "replace"))
+
+
+def read_text(data: bytes) -> Content:
+    """Paragraphs are parted by empty lines."""
+    return Content(blocks=tuple(Block(part.strip()) for part in re.split(r"\n\s*\n", decoded(data)) if part.strip()))
+
+
+def read_markdown(data: bytes) -> Content:
+    """The first heading of the first level is the title; links become their text.
+
+    >>> read_markdown(b"# Guide\\n\\n## Install\\n\\nSee [here](x.md).").blocks
+    (Block(text='See here.', trail=('Install',)),)
+    """
+    blocks: list[Block] = []
+    trail: list[tuple[int, str]] = []
+    lines: list[str] = []
+    title, fence = "", ""
+
+    def close() -> None:
+        text = LINK.sub(r"\1", "\n".join(lines)).strip()
+        if text:
+            blocks.append(Block(text, tuple(name for _, name in trail)))
+        lines.clear()
+
+    for line in COMMENT.sub("", _without_head(decoded(data))).split("\n"):
+        mark = FENCE.match(line)
+        if fence or mark:
+            lines.append(line)
+            fence = "" if fence and mark and mark[1].startswith(fence) else fence or (mark[1] if mark else "")
+            continue
+        heading, level = "", 0
+        if found := HEADING.fullmatch(line):
+            heading, level = found[2] or "", len(found[1])
+        elif lines and len(lines) == 1 and (under := UNDERLINE.fullmatch(line)):
+            heading, level = lines.pop().strip(), 1 if under[1][0] == "=" else 2
+        if level:
+            close()
+            heading = LINK.sub(r"\1", heading).strip()
+            if level == 1 and not title:
+                title = heading
+                trail = []
+            else:
+                trail = [(above, name) for above, name in trail if above < level] + [(level, heading)]
+        elif line.strip():
+            lines.append(line)
+        else:
+            close()
+    close()
+    return Content(title, tuple(blocks))
+
+
+def _without_head(text: str) -> str:
+    """Without the YAML at the top."""
+    return re.sub(r"\A---\n.*?\n---\n", "", text, count=1, flags=re.S)
+
+
+def read_html(data: bytes) -> Content:
+    """What a person sees: scripts, styles, frames and what is marked hidden are left out.
+
+    Raises:
+        SetupError: selectolax is not installed.
+    """
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError as error:
+        raise SetupError(f"HTML needs selectolax: {INSTALL}.") from error
+    charset = found[1].decode() if (found := CHARSET.search(data[:4096])) else ""
+    tree = LexborHTMLParser(decoded(data, charset))
+    named = tree.css_first("title")
+    title = " ".join(named.text().split()) if named is not None else ""
+    for node in tree.css("[hidden], [aria-hidden=true]"):
+        node.decompose()
+    tree.strip_tags(DROPPED)
+    return _seen(tree.root, title) if tree.root is not None else Content(title)
+
+
+def _seen(root: Any, title: str) -> Content:
+    """The tree from top to bottom, by its links, so that no depth of nesting overflows the stack."""
+    blocks: list[Block] = []
+    trail: list[tuple[int, str]] = []
+    texts: list[str] = []
+    level = 0
+
+    def close() -> None:
+        nonlocal level, title
+        text = " ".join("".join(texts).split())
+        texts.clear()
+        if level and text:
+            if level == 1 and not title:
+                title = text
+            trail[:] = [(above, name) for above, name in trail if above < level]
+            if not (level == 1 and text == title):
+                trail.append((level, text))
+        elif text:
+            blocks.append(Block(text, tuple(name for _, name in trail)))
+        level = 0
+
+    node = root
+    while node is not None:
+        tag = node.tag
+        if tag == "-text":
+            texts.append(node.text_content or "")
+        elif tag in LEVELS or tag in BLOCKS:
+            close()
+            level = LEVELS.get(tag, 0)
+        elif tag in ("td", "th"):
+            texts.append(" | " if "".join(texts).strip() else "")
+        if node.child is not None and tag != "-text":
+            node = node.child
+            continue
+        while node is not None and node.next is None:
+            node = node.parent
+            if node is None or node == root:
+                node = None
+                break
+            if node.tag in LEVELS or node.tag in BLOCKS:
+                close()
+        node = node.next if node is not None else None
+    close()
+    return Content(title, tuple(blocks))

@@ -1,0 +1,172 @@
+"""Vectors of passages: exact search up to some ten thousand, a graph of neighbours (HNSW, by usearch) beyond."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decisor.errors import SetupError
+from decisor.tools.documents.bm25 import INSTALL
+from decisor.tools.documents.embedding import Embedder
+from decisor.tools.documents.passage import Passage, stamp_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+EXACT = 50_000
+BATCH = 256
+CONNECTIVITY, ADDING, SEARCHING = 16, 128, 128
+
+
+def engine() -> Any:
+    """The usearch module. Raises SetupError where it is not installed."""
+    try:
+        with suppress(ImportError):
+            import onnxruntime  # noqa: F401 (importing it after usearch 2.26 ends the process)
+        import usearch.index
+    except ImportError as error:
+        how = INSTALL if isinstance(error, ModuleNotFoundError) else f"it cannot be loaded beside what is ({error})"
+        raise SetupError(f"Dense retrieval needs usearch: {how}.") from error
+    return usearch.index
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Half-precision vectors under the numbers of their passages, memory-mapped from one file."""
+
+    index: Any
+
+    @classmethod
+    def open(cls, path: Path) -> Vectors:
+        try:
+            index = engine().Index.restore(str(path), view=True)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise SetupError(f"The vectors in {path} cannot be opened: {error}. Build the index again.") from error
+        if index is None:
+            raise SetupError(f"The vectors in {path} cannot be opened. Build the index again.")
+        index.expansion_search = SEARCHING
+        return cls(index)
+
+    def search(self, vector: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
+        """(number, cosine) of the nearest, nearest first; equal ones by number."""
+        limit = min(limit, len(self.index))
+        if limit < 1:
+            return []
+        found = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
+        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(found.keys, found.distances, strict=True)]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+    def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> list[tuple[int, float]]:
+        """Those of these passages, in their order; who has no vector is left out."""
+        import numpy as np
+
+        there = [number for number in numbers if number in self.index]
+        if not there:
+            return []
+        near = np.asarray(self.index.get(np.array(there, np.uint64)), np.float32) @ vector
+        return list(zip(there, near.tolist(), strict=True))
+
+
+@dataclass
+class VectorBuilder:
+    """Collects passages and embeds them in batches; what is embedded is remembered in ``part`` until the build is done,
+    so a build that was killed does not pay twice."""
+
+    embedder: Embedder
+    part: Path
+    old: Path | None = None
+    index: Any = None
+    waiting: list[tuple[int, Passage]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.old is not None:
+            self.index = engine().Index.restore(str(self.old))
+        self.remembered = Remembered(self.part, self.embedder.name)
+
+    def add(self, number: int, passage: Passage) -> None:
+        self.waiting.append((number, passage))
+        if len(self.waiting) >= BATCH:
+            self.flush()
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        import numpy as np
+
+        if self.index is not None and numbers:
+            self.index.remove(np.array(numbers, np.uint64))
+
+    def flush(self) -> None:
+        import numpy as np
+
+        if not self.waiting:
+            return
+        texts = [passage.whole for _, passage in self.waiting]
+        stamps = [stamp_of(text) for text in texts]
+        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in self.remembered.held}:
+            self.remembered.add(list(new), np.asarray(self.embedder.embed(list(new.values())), np.float16))
+        vectors = np.stack([self.remembered.held[stamp] for stamp in stamps])
+        if self.index is None:
+            self.index = made(vectors.shape[1])
+        if vectors.shape[1] != self.index.ndim:
+            raise SetupError(f"{self.embedder.name} gives {vectors.shape[1]} numbers a text, not {self.index.ndim}.")
+        self.index.add(np.array([number for number, _ in self.waiting], np.uint64), vectors)
+        self.waiting.clear()
+
+    def finish(self, path: Path) -> int:
+        """Save; the dimension of the vectors."""
+        self.flush()
+        index = made(1) if self.index is None else self.index
+        index.save(str(path))
+        width: int = index.ndim
+        return width
+
+    def close(self) -> None:
+        self.remembered.file.close()
+
+
+def made(width: int) -> Any:
+    return engine().Index(
+        ndim=width, metric="cos", dtype="f16", connectivity=CONNECTIVITY, expansion_add=ADDING,
+        expansion_search=SEARCHING,
+    )  # fmt: skip
+
+
+class Remembered:
+    """Vectors by the stamp of their text, in a file that only grows: a line with the embedder's name, then for each
+    its stamp (16 bytes), its width (4) and its numbers (2 each). A torn end is cut off; another embedder's go."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.held: dict[bytes, NDArray[np.float16]] = {}
+        self.file = path.open("a+b")
+        head = name.encode() + b"\n"
+        self.file.seek(0)
+        data = self.file.read()
+        good = self._read(data, len(head)) if data.startswith(head) else 0
+        self.file.truncate(good)
+        if not good:
+            self.file.write(head)
+
+    def _read(self, data: bytes, at: int) -> int:
+        """Where the last whole one ends."""
+        import numpy as np
+
+        while at + 20 <= len(data):
+            width = int.from_bytes(data[at + 16 : at + 20], "little")
+            end = at + 20 + 2 * width
+            if end > len(data):
+                break
+            self.held[data[at : at + 16]] = np.frombuffer(data, np.float16, width, at + 20)
+            at = end
+        return at
+
+    def add(self, stamps: Sequence[bytes], vectors: NDArray[np.float16]) -> None:
+        made = io.BytesIO()
+        for stamp, vector in zip(stamps, vectors, strict=True):
+            self.held[stamp] = vector
+            made.write(stamp + len(vector).to_bytes(4, "little") + vector.tobytes())
+        self.file.write(made.getvalue())
+        self.file.flush()

@@ -1,0 +1,74 @@
+"""Reading an answer: which one candidate it names."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decisor.benchmarks.dqa.published import PUBLISHED, published
+from decisor.benchmarks.dqa.score import extract, score
+
+NODES = ["african_great_lakes", "gulf_of_aden", "aden", "st_lawrence", "krakow", "wien", "rheinland"]
+BUILDINGS = ["5", "12", "1485", "2623"]
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("krakow", "krakow"),
+        (" 'Krakow'. ", "krakow"),
+        ("St. Lawrence", "st_lawrence"),
+        ("AFRICAN GREAT LAKES", "african_great_lakes"),
+        ("I would place it in the Gulf of Aden.", "gulf_of_aden"),
+        ("Krakow or Wien", ""),
+        ("**Krakow**, because wien sends nothing on.", "krakow"),
+        ('Between wien and rheinland, "rheinland" is best.', "rheinland"),
+        ("**Krakow** or **Wien**", ""),
+        ("wien looked good.\nFinal answer: krakow", "krakow"),
+        ("**Final answer:** krakow [o3.r1]", "krakow"),
+        ("Final answer: krakow or wien. **krakow**", "krakow"),
+        ("Final answer: krakow or wien", ""),
+        ("Final answer: it is the one I bolded: **wien**", "wien"),
+        ("Krakow it is. Krakow!", "krakow"),
+        ("Kraków", "krakow"),
+        ("the moon", ""),
+        ("", ""),
+    ],
+)
+def test_a_node_is_read_in_whatever_dress(text: str, answer: str) -> None:
+    assert extract(text, NODES) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("1485", "1485"),
+        ("Building id 1485", "1485"),
+        ("Increase building 1485 by 5 levels.", "1485"),
+        ("Raise the level by 5 for id: 1485, which is at level 12.", "1485"),
+        ("1485 rather than 2623", ""),
+        ("Building id 1485 rather than 2623", "1485"),
+        ("**2623** (1485 is second)", "2623"),
+        ("The price falls by 12.5 with #1485", "1485"),
+        ("14850", ""),
+        ("Final answer: 5", "5"),
+    ],
+)
+def test_a_building_id_is_told_from_other_numbers(text: str, answer: str) -> None:
+    assert extract(text, BUILDINGS) == answer
+
+
+@given(st.text(max_size=200))
+def test_any_text_at_all_can_be_read(text: str) -> None:
+    assert extract(text, NODES) in ("", *NODES)
+    assert extract(text, BUILDINGS) in ("", *BUILDINGS)
+
+
+def test_a_decision_in_the_tie_set_is_right_in_the_second_sense_only() -> None:
+    held = score("wien", "krakow", NODES, ties=("krakow", "wien"))
+    assert (held.right, held.tie_right) == (False, True)
+    assert score("", "krakow", NODES, ties=("krakow",)).tie_right is False
+
+
+def test_every_published_figure_says_where_it_is_from() -> None:
+    assert all(row.source for row in PUBLISHED)
+    assert [row.accuracy for row in published("locating", "sql")] == [25.5, 37.5, 64.5, 53.5]

@@ -1,0 +1,42 @@
+"""Loading graphs from rows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from decisor.errors import SetupError
+from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.graph_load import load
+from decisor.tools.databases.graph_write import Edge, Node
+
+
+async def test_values_keep_their_types_and_parallel_edges_stay_apart(tmp_path: Path) -> None:
+    nodes = [Node("a b", {"x": 1, "y": "`) DETACH DELETE n //"}), Node("a b", {"x": 2.5, "y": True}), Node("C")]
+    load(f"kglite:///{tmp_path}/g.kgl", nodes, [Edge("to`it", 0, 2, {"w": 1}), Edge("to`it", 0, 2, {"w": 2})])
+    tool = await CypherTool.open(f"kglite:///{tmp_path}/g.kgl")
+    rows = (await tool.fetch("MATCH (n:`a b`) RETURN n.x, n.y ORDER BY n.x")).rows
+    assert rows == ((1, "`) DETACH DELETE n //"), (2.5, True))
+    assert (await tool.fetch("MATCH (:`a b`)-[r:`to``it`]->(:C) RETURN r.w ORDER BY r.w")).rows == ((1,), (2,))
+    await tool.close()
+
+
+def test_two_nodes_of_a_label_with_one_id_are_an_error_and_leave_no_file(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="not unique"):
+        load(f"kglite:///{tmp_path}/g.kgl", [Node("A", {"id": 1}), Node("A", {"id": 1})], [])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_url_of_no_graph_engine_is_an_error() -> None:
+    with pytest.raises(SetupError, match="names no graph"):
+        load("sqlite:///x.db", [], [])
+
+
+def test_three_thousand_nodes_and_edges_load_within_a_second(tmp_path: Path) -> None:
+    nodes = [Node("A", {"name": f"n{number}", "x": number / 7}) for number in range(1000)]
+    edges = [Edge("T", number % 1000, number * 7 % 1000, {"w": number}) for number in range(2000)]
+    started = time.perf_counter()
+    load(f"kglite:///{tmp_path}/g.kgl", nodes, edges)
+    assert time.perf_counter() - started < 1

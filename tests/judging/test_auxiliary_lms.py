@@ -1,0 +1,158 @@
+"""What a benchmark's own LMs cost: counted beside the technique's usage, bought once, told in reports."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from decisor.benchmarks.toolbench.bench import ToolBenchBench
+from decisor.cli import run
+from decisor.errors import LMError
+from decisor.evaluation.runner import Suite, evaluate
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Store, outcome_of
+from decisor.judging.auxiliary_lms import OwnLM
+from decisor.lms.http import OpenAICompatible
+from decisor.outcome import Outcome
+from decisor.run import Run
+from decisor.trace.events import to_json
+from decisor.types import Action, Decision, Question, Usage
+from servers.openai_server import serve, serve_threaded
+
+FINISH = 'Thought: done\nAction: Finish\nAction input: {"return_type": "give_answer", "final_answer": "Rain"}'
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Two tasks, one API, nothing recorded."""
+    folder = tmp_path / "toolbench"
+    folder.mkdir()
+    api = {"category_name": "Weather", "tool_name": "sky", "api_name": "now", "api_description": "The weather.",
+           "required_parameters": [{"name": "city", "type": "STRING", "description": "", "default": ""}],
+           "optional_parameters": []}  # fmt: skip
+    rows = [{"query_id": n, "split": "t", "query": f"What is the weather in Ghent? ({n})", "api_list": [api],
+             "relevant APIs": []} for n in range(2)]  # fmt: skip
+    (folder / "test_queries.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    (folder / "recorded_calls.jsonl.gz").write_bytes(gzip.compress(b""))
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    found = open_store(tmp_path / "run.db")
+    yield found
+    found.close()
+
+
+async def looks(question: Question, run: Run) -> Decision:
+    """Looks twice at the same, then hands in what the LM says; three answers are held on the way."""
+    for _ in range(2):
+        await run.act(Action("now_for_sky", '{"city": "Ghent"}'))
+    for calls, answer in ((1, "Snow"), (2, "Rain"), (3, "Snow")):
+        run.trace.add("note", run.span_id, name="snapshot", calls=calls, answer=answer)
+    return Decision(await run.ask(question.text, str))
+
+
+async def looks_too(question: Question, run: Run) -> Decision:
+    return await looks(question, run)
+
+
+def reply(request: dict[str, Any]) -> str:
+    """The technique's model, the simulator and the judge in one."""
+    prompt = str(request["messages"][-1]["content"])
+    if "stand in for a web API" in str(request["messages"][-1]["content"]):
+        return '{"error": "", "response": "rain"}'
+    if "Final answer" in prompt:
+        return "Verdict: solved" if "> Rain" in prompt else "Verdict: unsolved"
+    return "Verdict: solvable" if "\nTools\n" in prompt else "Rain"
+
+
+async def test_judge_and_simulator_are_counted_beside_the_technique_and_bought_once(data: Path, store: Store) -> None:
+    asked: list[str] = []
+
+    def counting(request: dict[str, Any]) -> str:
+        asked.append(f"{request['model']}: {request['messages'][-1]['content']}")
+        return reply(request)
+
+    async with serve(counting) as url:
+
+        def suite() -> Suite:
+            bench = ToolBenchBench(data, judge=f"judge@{url} price=10,10", simulate=f"sim@{url}", evaluations=2)
+            loops = {"looks": looks, "looks_too": looks_too}
+            return Suite({"toolbench": bench}, loops, {"m": OpenAICompatible("m", url)}, cases_at_once=1)
+
+        tally = await evaluate(suite(), store)
+        first = store.outcomes()
+        calls = len(asked)
+        assert store.reopen(["right"]) == 4
+        await evaluate(suite(), store)
+    assert tally.states == {"right": 4} and len(asked) == calls, "running a case again buys nothing again"
+    assert [one.beside for one in store.outcomes()] == [one.beside for one in first]
+    assert tally.bought.calls == calls, "what was paid is told with them"
+    for one in first:
+        assert one.usage.calls == 1, "the technique's own call, and nothing else"
+        assert one.beside["simulator"].calls == 2
+        # Rain: two evaluations, solved at once. Snow, held twice: two evaluations of two calls, once.
+        assert one.beside["judge"].calls == 2 + 4
+        assert one.beside["judge"].dollars and one.beside["judge"].dollars > 0
+        assert one.snapshots == {1: False, 2: True, 3: False}
+    by_model = {name: sum(text.startswith(f"{name}: ") for text in asked) for name in ("m", "sim", "judge")}
+    assert by_model == {"m": 2, "sim": 1, "judge": 2 * 6}, "both techniques and both looks share replies"
+
+
+async def test_a_judge_that_will_answer_nothing_stops_the_run_and_loses_nothing(data: Path, store: Store) -> None:
+    quota = True
+
+    def judging(request: dict[str, Any]) -> str:
+        if request["model"] == "judge" and quota:
+            raise web.HTTPUnauthorized(text="no key")
+        return reply(request)
+
+    async with serve(judging) as url:
+
+        def suite() -> Suite:
+            bench = ToolBenchBench(data, judge=f"judge@{url}", simulate=f"sim@{url}", evaluations=1)
+            return Suite({"toolbench": bench}, {"looks": looks}, {"m": OpenAICompatible("m", url)}, cases_at_once=1)
+
+        with pytest.raises(LMError):
+            await evaluate(suite(), store)
+        assert store.outcomes() == []
+        quota = False
+        assert (await evaluate(suite(), store)).states == {"right": 2}
+
+
+def test_an_outcome_of_an_older_store_has_nothing_beside() -> None:
+    outcome = Outcome("b", "1", "rag", "m", 0, "right", beside={"judge": Usage(2, 10, 5, 0.1)})
+    assert outcome_of(to_json(outcome)) == outcome
+    row = json.loads(to_json(outcome))
+    del row["beside"]
+    assert outcome_of(json.dumps(row)).beside == {}
+
+
+async def test_a_judge_named_wrongly_is_told_before_any_call(data: Path, store: Store) -> None:
+    from decisor.errors import SetupError
+
+    with pytest.raises(SetupError, match="names no LM"):
+        OwnLM("none").lent()
+
+
+def test_every_form_of_a_report_tells_it_apart(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "cli.db")
+    with serve_threaded(lambda request: reply(request) if "functions" not in str(request) else FINISH) as url:
+        words = ["eval", "-b", f"toolbench data='{data}' judge='judge@{url} price=10,10' evaluations=1",
+                 "-t", "cot", "--lm", f"m@{url} price=1,1", "--store", path]  # fmt: skip
+        assert run(words) == 0
+    capsys.readouterr()
+    for words, told in (
+        ([], "judge 1 call"), (["--markdown"], "judge 1 call"), (["--csv"], "judge_calls,judge_tokens,judge_dollars"),
+        (["--json"], '"beside": {"judge": {"calls": 2'),
+    ):  # fmt: skip
+        assert run(["report", path, *words]) == 0
+        out = capsys.readouterr().out
+        assert told in " ".join(out.split()), out
+    assert run(["report", path, "--html", str(tmp_path / "r.html")]) == 0
+    assert "judge 1 call" in (tmp_path / "r.html").read_text()
