@@ -126,6 +126,7 @@ async def test_a_fault_that_passes_costs_no_more_than_a_new_connection(store: St
         assert worker.child is process
 
 
+@pytest.mark.slow
 async def test_changed_bytes_end_the_connection_and_never_become_rows(store: Store) -> None:
     async with linked(store) as (worker, between):
         for mode in GARBLED:
@@ -135,6 +136,7 @@ async def test_changed_bytes_end_the_connection_and_never_become_rows(store: Sto
             assert between.made > made, mode
 
 
+@pytest.mark.slow
 async def test_a_fault_that_stays_is_an_error_within_the_deadline(store: Store) -> None:
     async with linked(store) as (worker, between):
         for mode in STAYING:
@@ -142,6 +144,7 @@ async def test_a_fault_that_stays_is_an_error_within_the_deadline(store: Store) 
             assert any(words in said for words in ("broke off", "cannot be reached", "Stopped: the query ran")), mode
 
 
+@pytest.mark.slow
 async def test_a_black_hole_that_stays_ends_the_next_query_in_time_too(store: Store) -> None:
     async with linked(store) as (worker, between):
         between.mode = Mode("black_hole")
@@ -268,6 +271,7 @@ async def test_a_sqlite_file_that_somebody_writes_is_waited_for(tmp_path: Path) 
         await worker.close()
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["postgres", "mysql"])
 async def test_a_server_that_never_answers_is_the_persons_to_know_of(name: str) -> None:

@@ -151,6 +151,7 @@ def command(url: str, store: Path, *more: str, **options: Any) -> subprocess.Pop
 @pytest.mark.parametrize(("signals", "code"), [
     ([signal.SIGINT], 130), ([signal.SIGTERM], 143), ([signal.SIGINT, signal.SIGINT], 130),
 ])  # fmt: skip
+@pytest.mark.slow
 def test_a_signal_ends_a_run_so_that_the_same_command_goes_on_to_the_same_table(
     signals: list[signal.Signals], code: int, tmp_path: Path
 ) -> None:
