@@ -1,6 +1,6 @@
 """How much of Cypher each graph engine answers right, through the whole fence.
 
-    python benchmarks/cypher_conformance.py SUITE.py [BOLT_URL]
+    python performance/cypher_conformance.py SUITE.py [BOLT_URL]
 
 SUITE.py is a Python file with ``Q``: (id, category, query, expected rows). Writing rows must be refused. The engines
 kglite and ArcadeDB embedded are measured; a Bolt URL of an empty scratch database may be given as a second argument.

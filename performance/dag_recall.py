@@ -1,6 +1,6 @@
 """What a plan is worth to retrieval, and whether a perfect policy reaches it.
 
-python benchmarks/dag_recall.py [DATA] [QUESTIONS]
+python performance/dag_recall.py [DATA] [QUESTIONS]
 
 1. Recall at 5 and 10 of BM25 with as many documents in all: the question alone; the sub-questions with references left
    in; with the gold answers of their parents put in; and with the first answer wrong. Rankings are read in turns.

@@ -1,6 +1,6 @@
 """What the schedule of a reasoning DAG is worth: wall time beside its critical path and beside one node at a time.
 
-python benchmarks/dag_speed.py [DATA] [QUESTIONS] [SET...]
+python performance/dag_speed.py [DATA] [QUESTIONS] [SET...]
 
 A local endpoint answers each call after 100 ms. The critical path is the time of the calls and queries that must wait
 for each other: plan, the longest chain of nodes, answer; as measured, and at 100 ms a call and nothing for a query.

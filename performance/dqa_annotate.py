@@ -1,6 +1,6 @@
 """How long the best decision of every released question takes, from the dumps on, beside plain Python in the same run.
 
-    python benchmarks/dqa_annotate.py [--data FOLDER] [--form sql|graph] [--plain 6]
+    python performance/dqa_annotate.py [--data FOLDER] [--form sql|graph] [--plain 6]
 
 ``--plain``: how many questions of each scenario the plain-Python reference answers (0: none; its time is then scaled
 to all questions). The folder has the released layout, or identical dumps once with a MANIFEST.tsv.

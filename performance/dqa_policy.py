@@ -1,6 +1,6 @@
 """The policy of the tests through the techniques, over HTTP: all questions x {sql, graph} x techniques.
 
-    python benchmarks/dqa_policy.py [DIR] [--limit N] [--form sql|graph] [--share 0.5] [--half first|second]
+    python performance/dqa_policy.py [DIR] [--limit N] [--form sql|graph] [--share 0.5] [--half first|second]
 
 It checks the harness, not a model: a perfect policy has to reach 100 %. With a share of planted mistakes, it counts
 how often the failure analysis names the one class that the mistake belongs to (tests/policies/dqa.py). With a half, it

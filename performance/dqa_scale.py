@@ -1,6 +1,6 @@
 """How a large Building world is annotated: time and memory by number of candidates.
 
-    python benchmarks/dqa_scale.py [--goods N] [--buildings N] [--edges N]
+    python performance/dqa_scale.py [--goods N] [--buildings N] [--edges N]
 
 The world is generated (10,000 buildings and 200 goods unless told), and every building is a candidate. ``all goods``
 computes every goods' price at once, as the annotator of the benchmark does.
@@ -12,7 +12,7 @@ import argparse
 import resource
 import time
 
-from decisor.benchmarks.dqa import generate_supply as generated
+from decisor.benchmarks.dqa.generator import supply as generated
 from decisor.benchmarks.dqa.generator.supply import Balance, Supply, make_supply, settle
 from decisor.benchmarks.dqa.generator.tables import sheets
 from decisor.decision_models.building import BuildingData, prices

@@ -1,6 +1,6 @@
 """What the runner and its store cost beside the technique itself: CPU and disk a call, and memory over many cases.
 
-    python benchmarks/eval_cost.py [--cases 10000] [--calls 8]
+    python performance/eval_cost.py [--cases 10000] [--calls 8]
 
 A model that answers at once, a technique of 8 calls with a query each. The same cases are run once without journal and
 store, once with both, and once more, replayed from the journal.

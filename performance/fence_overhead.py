@@ -1,6 +1,6 @@
 """What the fence costs a query once its worker is warm: against the same query on a connection in this process.
 
-    python benchmarks/fence_overhead.py [--queries 300] [--json]
+    python performance/fence_overhead.py [--queries 300] [--json]
 
 Times are medians in milliseconds, with the 95th percentile. ``start`` is a cold worker: process, driver, database.
 """

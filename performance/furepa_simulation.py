@@ -1,6 +1,6 @@
 """FuRePA beside its ablations, IRCoT and ReAct, on real questions with a simulated reasoner behind a real endpoint.
 
-    python benchmarks/furepa_simulation.py [--questions 100] [--calls 6] [--sets musique 2wiki hotpotqa] [--seeds 2]
+    python performance/furepa_simulation.py [--questions 100] [--calls 6] [--sets musique 2wiki hotpotqa] [--seeds 2]
 
 Each technique has the same number of calls, the last of them for the answer. The reasoner proposes queries of mixed
 quality and answers when it has read every gold passage (tests/policies/furepa.py says what it assumes), so a right

@@ -1,6 +1,6 @@
 """What one call costs the client: CPU and wall time, against a server that answers at once in a process of its own.
 
-python benchmarks/lm_overhead.py [CALLS]
+python performance/lm_overhead.py [CALLS]
 
 Bar: under 0.8 ms CPU per call, one at a time. Beside it, in the same run and of the same server, the openai SDK.
 """

@@ -1,6 +1,6 @@
 """What retrieval makes possible on MuSiQue, and that ``reasoning_dag`` reaches all of it through HTTP.
 
-    python benchmarks/musique_policy.py [DIR] [--count 100] [--limit 10]
+    python performance/musique_policy.py [DIR] [--count 100] [--limit 10]
 
 The ceiling is computed by searches alone; the policy (test equipment that knows the gold decomposition, never a model's
 score) then plays the whole technique over a local OpenAI-compatible server. Questions are taken evenly from the file.

@@ -1,6 +1,6 @@
 """How deep and how wide plans are: gold decompositions and GPT-3's (ProbTree), beside the plans of the Plan-RAG paper.
 
-    python benchmarks/plan_depths.py [DIR]
+    python performance/plan_depths.py [DIR]
 
 Depth is the longest path with the main question at 0. Nodes / depth is the most that running parts side by side can
 save where every part takes as long.

@@ -1,7 +1,7 @@
 """The query scorer on questions it never saw: mean reciprocal rank of the query it chooses, beside the first candidate,
 a random one, the untrained rule, the built-in scorer, and the best choice there is.
 
-    python benchmarks/query_scorer.py [--data DIR] [--sets musique hotpotqa] [--keep FOLDER]
+    python performance/query_scorer.py [--data DIR] [--sets musique hotpotqa] [--keep FOLDER]
 
 Five folds by question. Differences are paired over questions, with 95 % bootstrap intervals. Pools: ``lm`` the question
 and sub-questions that GPT-3 wrote (ProbTree's, answers filled in), ``plain`` all candidates but gold decompositions,

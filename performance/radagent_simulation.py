@@ -1,6 +1,6 @@
 """Searches of Game of 24 with a simulated model: what each finds and what it selects at equal, counted calls.
 
-python benchmarks/radagent_simulation.py [--data FOLDER] [--seeds 3] [--calls 100] [--curve] [--fit] [--late 3.9]
+python performance/radagent_simulation.py [--data FOLDER] [--seeds 3] [--calls 100] [--curve] [--fit] [--late 3.9]
 
 The model is ``tests/policies/game24.py``: a proposer fitted to GPT-4's released chains, a judge as good as GPT-4's
 released valuations (``--late 1.1``: one that errs in every fourth comparison). The code is the real one: prompts,

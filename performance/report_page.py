@@ -1,6 +1,6 @@
 """How large a report page is, how long it takes to make, and how long a real browser needs to open it.
 
-    python benchmarks/report_page.py [CASES]     needs chromium and chromedriver
+    python performance/report_page.py [CASES]     needs chromium and chromedriver
 
 Makes a run of CASES outcomes (5,000), writes its page, and opens it in headless Chromium five times (medians). Beside
 it, in the same browser, a page of the same size whose data is one inert block: what any page of that size costs.

@@ -1,7 +1,7 @@
 """Retrieval beside the engines used by themselves, in the same run.
 
-    python benchmarks/retrieval.py quality --data DATA [--vectors FOLDER]
-    python benchmarks/retrieval.py speed [--passages 100000] [--alone]
+    python performance/retrieval.py quality --data DATA [--vectors FOLDER]
+    python performance/retrieval.py speed [--passages 100000] [--alone]
 
 quality: Recall@2/5/10, all gold passages in the first 5 and 10, and MRR, in percent, on three multi-hop sets. The last
 column is the difference in Recall@5 to the first row, paired by question, with its 95 % interval; below each table is

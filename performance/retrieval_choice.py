@@ -1,6 +1,6 @@
 """Settings of retrieval, chosen on some questions and told of others.
 
-    python benchmarks/retrieval_choice.py --data DATA [--vectors FOLDER]
+    python performance/retrieval_choice.py --data DATA [--vectors FOLDER]
 
 How often the title counts in BM25, and how a hybrid joins its two rankings. The questions of each set are dealt into
 five folds; a fold is ranked with the setting that was best on the other four of all three sets, so no question is

@@ -1,6 +1,6 @@
 """What a search costs beside its model calls: milliseconds per call as the tree grows, and Game of 24 in full.
 
-python benchmarks/search_overhead.py [--data FOLDER] [--http]
+python performance/search_overhead.py [--data FOLDER] [--http]
 
 1. RadAgent in an environment and with a model that answer at once, 2,400 calls. CPU time per call where the tree has
    about 100, 500 and 1,000 nodes, the model's and the environment's own time taken off; beside it, in the same run, the

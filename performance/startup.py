@@ -1,6 +1,6 @@
 """How long a newcomer waits: `import decisor` (bar 100 ms) and `decisor --help` (bar 250 ms), medians of 15.
 
-python benchmarks/startup.py
+python performance/startup.py
 """
 
 from __future__ import annotations

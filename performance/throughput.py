@@ -1,6 +1,6 @@
 """Model calls a second in one process, beside other libraries in the same run, each in an environment of its own.
 
-    python benchmarks/throughput.py --cache FOLDER [--peers openai,agno,langgraph,pydantic-ai,smolagents]
+    python performance/throughput.py --cache FOLDER [--peers openai,agno,langgraph,pydantic-ai,smolagents]
                                     [--rounds 3] [--cases 1200] [--peer-cases 200] [--memory-cases 10000] [--json]
 
 200 cases at once of a technique of 8 calls, against a local server that answers after 100 ms: ideal is 2,000 calls a

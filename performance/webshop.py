@@ -1,6 +1,6 @@
 """WebShop: loading, a step, a fork, beside bm25s; ranks beside Lucene itself (from the wheel arcadedb-embedded).
 
-python benchmarks/webshop.py [FOLDER] [--times N]    N copies of the products, to see how cost grows
+python performance/webshop.py [FOLDER] [--times N]    N copies of the products, to see how cost grows
 """
 
 from __future__ import annotations

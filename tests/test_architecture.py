@@ -7,10 +7,16 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "errors"},
-    {"budget", "talk", "trace", "replies", "aio", "secrets", "children", "plurals"},
+    {"budget", "trace", "replies", "aio", "secrets", "child_process", "plurals"},
     {"run"},
     {"learned"},
-    {"lms", "tools", "techniques", "whatif"},  # side by side: none imports another
+    {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another
+    {"render"},
+    {"story"},
+    {"session"},
+    {"outcome"},
+    {"statistics"},
+    {"judging"},
     {"benchmarks"},
     {"evaluation"},
     {"report"},

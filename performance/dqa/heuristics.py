@@ -1,6 +1,6 @@
 """The rules of thumb's accuracy on Decision QA, beside what others published for LMs.
 
-    python benchmarks/dqa/heuristics.py [DIR] [--form sql|graph]
+    python performance/dqa/heuristics.py [DIR] [--form sql|graph]
 
 DIR is the released layout, by default $DECISOR_DATA/dqa. No model is asked. The published figures come from a larger
 set of questions where DIR holds only some of them.

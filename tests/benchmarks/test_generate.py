@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decisor.benchmarks.dqa import generate as g
+from decisor.benchmarks.dqa.generator import generate as g
 from decisor.benchmarks.dqa.generator.arrays import Floats
 from decisor.benchmarks.dqa.generator.questions import Found
 from decisor.benchmarks.dqa.generator.supply import Balance, Supply, prices, settle

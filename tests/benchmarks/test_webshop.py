@@ -279,7 +279,7 @@ def ranks(shop: Shop, found: list[list[int]]) -> tuple[int, int, int]:
 
 @needs_data
 def test_the_gold_items_ranks_are_those_of_lucene_and_those_of_the_specification() -> None:
-    """281, 173 and 1 is what Lucene 10.5 itself gives (benchmarks/webshop.py); 273, 181 and 2 is with plain words."""
+    """281, 173 and 1 is what Lucene 10.5 itself gives (performance/webshop.py); 273, 181 and 2 is with plain words."""
     shop = small()
     assert len(shop.goals) == 6910
     queries = [goal.text.lower() for goal in shop.goals[:500]]

@@ -4,7 +4,7 @@ puzzles to know what to be wrong about; its scores are never a model's.
 Proposer: at a state it draws a move with weight exp(skill x [24 stays in reach] + spread x z), where z is normal and
 fixed for each puzzle, state and move: what it prefers it prefers again, as a model does. ``skill``, ``spread`` and
 ``last`` (skill where two numbers are left) are fitted so that independent chains pass as GPT-4's released chains of
-thought do: pass@1, 3, 5, 10, 20, 100 = .040 .100 .143 .215 .295 .49 (``benchmarks/radagent_simulation.py --fit``).
+thought do: pass@1, 3, 5, 10, 20, 100 = .040 .100 .143 .215 .295 .49 (``performance/radagent_simulation.py --fit``).
 It repeats a move that it is told to differ from in ``repeats`` of the cases.
 
 Judge: in one order it prefers the better of two attempts (one that reached 24 or still can, over one that cannot) with

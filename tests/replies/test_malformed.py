@@ -19,7 +19,7 @@ from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Completion, Message, Sampling
 
-HOME = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[1] / "../shared/data"))
+HOME = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[2] / "../shared/data"))
 FILE = HOME / "security" / "malformed_lm_outputs.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_bytes().splitlines()] if FILE.exists() else []
 TOOLS = ("sql", "cypher", "search_passages", "finish")

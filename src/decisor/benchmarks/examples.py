@@ -54,7 +54,7 @@ def example(name: str, folder: Path | None = None) -> Example:
     Raises:
         SetupError: there is no such example, or its files cannot be written.
     """
-    from decisor.benchmarks.dqa import generate
+    from decisor.benchmarks.dqa.generator import generate
     from decisor.benchmarks.dqa.generator.write import write_graph, write_sqlite
 
     if name not in SEEDS:

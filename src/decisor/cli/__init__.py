@@ -52,7 +52,7 @@ def run(words: Sequence[str]) -> int:
     except SystemExit as leaving:
         return int(leaving.code or 0)
     except Error as error:
-        from decisor.cli.words import exit_of_error, say_error
+        from decisor.cli.exits import exit_of_error, say_error
 
         say_error(error, "--json" in words)
         return int(exit_of_error(error))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.words import exit_of
+from decisor.cli.exits import exit_of
 from decisor.errors import SetupError
 from decisor.session.composition import Asked, decide
 from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
@@ -57,7 +57,8 @@ def command(
         database=db or (chosen.database_url if chosen and form == "sql" else ""),
         graph=graph or (chosen.graph_url if chosen and form == "graph" else ""),
         docs=docs, model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
-        limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace, example=chosen,
+        limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace,
+        subject=chosen.subject if chosen else "",
         tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
     )  # fmt: skip
     if form not in ("sql", "graph"):
@@ -69,7 +70,7 @@ def command(
 
 def quiet(asked: Asked) -> int:
     """One JSON object, nothing else."""
-    from decisor.story.decision import as_object
+    from decisor.cli.telling import as_object
 
     with redirect_stdout(sys.stderr):  # a person's own tools may print
         told = asyncio.run(decide(asked, lambda event: None))
@@ -81,7 +82,7 @@ def shown(asked: Asked) -> int:
     """Live on a terminal; line by line elsewhere."""
     from rich.console import Console
 
-    from decisor.story.decision import tell
+    from decisor.cli.telling import tell
     from decisor.story.live import LiveView
 
     console = Console(highlight=False)

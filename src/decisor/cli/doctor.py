@@ -49,7 +49,7 @@ def command(
 
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
-    from decisor.cli.words import clean
+    from decisor.render.text import clean
     from decisor.session.tools import ToolSpecs, left_out, open_tools
 
     tools = open_tools(ToolSpecs(specs))
@@ -65,7 +65,7 @@ def show_tools(specs: list[str], as_json: bool) -> None:
 
 def judge(url: str, path: Path, as_json: bool) -> None:
     """A line for each statement: allowed, or why not."""
-    from decisor.cli.words import one_line
+    from decisor.render.text import one_line
     from decisor.tools.databases.sandbox.report import check_statements
 
     rows = read_statements(path)
@@ -118,7 +118,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
             json.dumps({**told, "drivers": drivers, "documents": documents, "database": database}, ensure_ascii=False)
         )
         return 0 if good else 1
-    from decisor.cli.words import one_line
+    from decisor.render.text import one_line
 
     print("Language models, in the order they are looked for")
     for place in places:
@@ -160,7 +160,7 @@ async def test_lm(spec: str | None) -> dict[str, Any]:
 
 async def test_database(url: str) -> dict[str, Any]:
     """Opens it behind the fence and describes it, as an LM would be shown it."""
-    from decisor.cli.words import clean
+    from decisor.render.text import clean
     from decisor.session.composition import open_any
 
     shown = url.rpartition("@")[2] if "@" in url else url

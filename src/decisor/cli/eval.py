@@ -184,7 +184,7 @@ def left_out(benchmark: str, technique: str, why: str) -> str:
     >>> left_out("game24", "rag", "It reads passages.")
     'decisor: rag on game24 is left out: It reads passages.'
     """
-    from decisor.cli.words import one_line
+    from decisor.render.text import one_line
 
     return one_line(f"decisor: {technique} on {benchmark} is left out: {why}", 400)
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from decisor.cli.words import Exit, one_line
+from decisor.cli.exits import Exit
 from decisor.errors import SetupError
+from decisor.render.text import one_line
 from decisor.session.documents import DATABASES
 
 if TYPE_CHECKING:

@@ -136,7 +136,7 @@ def show(report: Report) -> None:
     """One table for each benchmark, then what is clear between techniques."""
     from rich.console import Console
 
-    from decisor.cli.words import one_line
+    from decisor.render.text import one_line
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     for one in report.benchmarks:
@@ -161,7 +161,7 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from decisor.cli.words import one_line
+    from decisor.render.text import one_line
     from decisor.report.words import money, percent, short, spoken
     from decisor.statistics.compare import Side
     from decisor.statistics.summary import STATES
@@ -193,7 +193,7 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
 
 def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
-    from decisor.cli.words import one_line
+    from decisor.render.text import one_line
     from decisor.report.text import asides
     from decisor.report.words import points, probability
     from decisor.statistics.compare import Side
@@ -223,7 +223,7 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
 
 
 def show_diff(report: Report, console: Console) -> None:
-    from decisor.cli.words import one_line
+    from decisor.render.text import one_line
     from decisor.report.words import points, probability
 
     assert report.diff is not None

@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from decisor.budget import Budget
-from decisor.cli.words import clean, exit_of, one_line
+from decisor.cli.exits import exit_of
 from decisor.errors import SetupError
 from decisor.lms.gate import close
 from decisor.plurals import counted
+from decisor.render.text import clean, one_line
 from decisor.run import Run
 from decisor.session.composition import Asked, NoLM, opened, technique_of, tracing
 from decisor.trace.events import Event, plain

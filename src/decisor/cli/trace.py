@@ -79,7 +79,7 @@ def command(
 def tell_story(events: Sequence[Event], console: Console, full: bool = False) -> None:
     from rich.text import Text
 
-    from decisor.cli.words import clean
+    from decisor.render.text import clean
     from decisor.story.decision import show_decision, usage_line
     from decisor.story.live import lines_of
     from decisor.story.nodes import Nodes
@@ -124,7 +124,7 @@ def show_lm(data: Mapping[str, Any], console: Console, full: bool) -> None:
     """The thought before an action; everything with ``full``."""
     from rich.text import Text
 
-    from decisor.cli.words import clean, one_line
+    from decisor.render.text import clean, one_line
 
     if full:
         for message in data["messages"]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from decisor.evaluation import published
+from decisor.benchmarks.dqa import published
 
 PLAN_STAR_RAG = "Plan*RAG (arXiv 2410.20753), table 3"
 FLASHRAG = "FlashRAG's README, Llama-3-8B, E5, top 5"

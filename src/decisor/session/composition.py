@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, ModelMistake, SetupError
@@ -17,9 +17,6 @@ from decisor.run import Run
 from decisor.session.tools import ToolSpecs, open_tools
 from decisor.trace.events import Event, Trace
 from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Technique, Tool, Usage, WhatIf
-
-if TYPE_CHECKING:
-    from decisor.benchmarks.examples import Example
 
 NO_TOOLS = ToolSpecs()
 WITHOUT_LM = ("exact",)
@@ -38,7 +35,7 @@ NOTHING_TO_COMPUTE = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What was typed. An ``example`` brings its own question and database; ``graph_form`` takes its graph."""
+    """What was typed. ``subject``: what the question is about, where that is known."""
 
     question: Question
     database: str = ""
@@ -51,7 +48,7 @@ class Asked:
     limits: Limits = field(default_factory=Limits)
     trace_file: Path | None = None
     tools: ToolSpecs = NO_TOOLS
-    example: Example | None = None
+    subject: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,7 +208,7 @@ async def model_at_hand(asked: Asked, tools: Sequence[Tool], exact: bool) -> Cal
         return None
     from decisor.decision_models.recognise import recognise
 
-    text = f'"{asked.example.subject}"' if asked.example else str(asked.question)
+    text = f'"{asked.subject}"' if asked.subject else str(asked.question)
     known: Any = await recognise(source, names_in(source), text)
     if known is None:
         return None

@@ -11,8 +11,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from decisor.cli.words import clean, one_line
 from decisor.plurals import counted
+from decisor.render.text import clean, one_line
 from decisor.story.nodes import Nodes, node_lines
 from decisor.trace.events import Event, plain
 from decisor.types import Question

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from decisor.cli.words import clean, one_line
+from decisor.render.text import clean, one_line
 from decisor.trace.events import Event
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_cyan", "bright_magenta", "bright_green")

@@ -40,7 +40,7 @@ def draw(events: Iterable[Event], tree: Event) -> Tree:
 def line(row: Mapping[str, Any], told: Mapping[str, Any], chosen: bool) -> Any:
     from rich.text import Text
 
-    from decisor.cli.words import clean, one_line
+    from decisor.render.text import clean, one_line
 
     mark = "▸ " if chosen else ""
     text = Text(f"{mark}{clean(told.get('tool', '?'))} ", style="bold cyan" if chosen else "cyan")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from decisor.benchmarks.case import Case
+from decisor.benchmarks.dqa import failures
 from decisor.benchmarks.dqa.databases import Stores, form_of
 from decisor.benchmarks.dqa.failures import Facts
 from decisor.benchmarks.dqa.score import any_mention, score
@@ -16,7 +17,6 @@ from decisor.benchmarks.dqa.summary import replans
 from decisor.benchmarks.dqa.worlds import SCENARIOS, Asked, read_cases
 from decisor.benchmarks.protocol import Score
 from decisor.errors import SetupError
-from decisor.evaluation import dqa_failures
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Tool
 
@@ -80,17 +80,17 @@ class DqaBench:
         held = score(decision.answer, case.gold[0], asked.candidates, asked.ties)
         facts = Facts(case.group, case.gold[0], asked.able)
         named = held.answer or (decision.answer if not any_mention(decision.answer, asked.candidates) else "")
-        failure = "" if held.tie_right else dqa_failures.classify(events, facts, named, decision.stopped)
+        failure = "" if held.tie_right else failures.classify(events, facts, named, decision.stopped)
         changes = replans(events)
-        missed = dqa_failures.missed(events, case.group)
+        missed = failures.missed(events, case.group)
         return Score(
             held.right,
             held.answer,
             {"strict": float(held.right), "ties": float(held.tie_right)},
             failure,
-            (dqa_failures.retrieved_by(events), *(f"missed: {name}" for name in missed),
+            (failures.retrieved_by(events), *(f"missed: {name}" for name in missed),
              *(f"replan: {one.change}, {one.kind}" for one in changes)),
-            {"replans": len(changes), "retrievals": len(dqa_failures.retrievals(events))},
+            {"replans": len(changes), "retrievals": len(failures.retrievals(events))},
         )  # fmt: skip
 
     async def close(self) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from decisor.benchmarks.dqa.replans import Replanned
-from decisor.evaluation import dqa_failures, dqa_replans
+from decisor.benchmarks.dqa import failures
+from decisor.benchmarks.dqa.replans import Replanned, classify
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import wilson
 from decisor.trace.events import Event
@@ -75,7 +75,7 @@ def replans(events: Sequence[Event]) -> tuple[Replanned, ...]:
     for event in events:
         if event.kind in ("plan", "replan"):
             if event.kind == "replan":
-                found.append(dqa_replans.classify(plan, event.data["plan"]))
+                found.append(classify(plan, event.data["plan"]))
             plan = event.data["plan"]
     return tuple(found)
 
@@ -85,7 +85,7 @@ def summary(rows: Sequence[Answered]) -> Summary:
     right = sum(row.right for row in rows)
     retrieving = [row for row in rows if row.retrieved != "none"]
     within = wilson(right, len(rows))
-    needed = {row.scenario: len(dqa_failures.NEEDED[row.scenario]) for row in rows}
+    needed = {row.scenario: len(failures.NEEDED[row.scenario]) for row in rows}
     return Summary(
         len(rows),
         share(right, len(rows)) or 0.0,

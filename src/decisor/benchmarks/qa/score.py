@@ -7,8 +7,8 @@ from typing import Any
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
-from decisor.evaluation import qa_metrics as answers
-from decisor.evaluation import qa_retrieval as retrieval
+from decisor.benchmarks.qa import retrieval as retrieval
+from decisor.judging import text_match as answers
 from decisor.trace.events import Event
 from decisor.types import Decision, Record
 

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from decisor.replies.plans import PlanGraph
 from decisor.run import Run
-from decisor.techniques import dag_experts as ours
+from decisor.techniques.plan_dag import experts as ours
 from decisor.techniques.plan_dag.node import Answered, Chunk
 from decisor.types import LM, Question, Record
 

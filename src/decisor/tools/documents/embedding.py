@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RANK_CONSTANT, WORDS_SHARE = 2, 0.6
-"""Chosen by cross-validation on three multi-hop sets (benchmarks/retrieval_choice.py; LOG.md); 60 and 0.5 are usual."""
+"""By cross-validation on three multi-hop sets (performance/retrieval_choice.py; LOG.md); 60 and 0.5 are usual."""
 
 T = TypeVar("T", bound=Hashable)
 

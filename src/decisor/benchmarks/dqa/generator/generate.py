@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from decisor.benchmarks.dqa import generate_rules as text
+from decisor.benchmarks.dqa.generator import rules as text
 from decisor.benchmarks.dqa.generator.questions import Found, supply_questions, trade_questions
 from decisor.benchmarks.dqa.generator.supply import Supply, make_supply
 from decisor.benchmarks.dqa.generator.trade import Trade, make_trade

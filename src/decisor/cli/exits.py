@@ -1,13 +1,13 @@
-"""What every subcommand shares: exit codes, the line an error gets, and text made safe for a terminal."""
+"""What every subcommand shares: exit codes, and the line an error gets."""
 
 from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from enum import IntEnum
 
 from decisor.errors import BudgetExceeded, LMError, SetupError
+from decisor.render.text import clean
 from decisor.types import Decision
 
 
@@ -47,36 +47,3 @@ def say_error(error: Exception, as_json: bool = False) -> None:
         print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
     else:
         print(f"decisor: {error_line(error)}", file=sys.stderr)
-
-
-def clean(text: str) -> str:
-    r"""Text from a model or a database without what could steer a terminal; newlines and tabs stay.
-
-    Drops control characters (escape sequences lose their ESC), and marks that reorder or hide text.
-
-    >>> clean("a\x1b[31mb\x9bc\u202ed\te")
-    'a[31mbcd\te'
-    """
-    return "".join(
-        c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-    )
-
-
-def one_line(text: str, width: int = 100) -> str:
-    """Clean, on one line, cut to ``width`` characters.
-
-    >>> one_line("select a\\n  from b", 12)
-    'select a fr…'
-    """
-    line = " ".join(clean(text).split())
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def number(value: float) -> str:
-    """
-    >>> number(12345.678), number(0.001234), number(3.0)
-    ('12,345.7', '0.001234', '3')
-    """
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,.6g}" if abs(value) < 1e15 else f"{value:g}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decisor import children
+from decisor import child_process
 from decisor.learned.trees import grow_apart
 from decisor.tools.databases.sandbox.process import Worker, how
 from decisor.tools.databases.sandbox.urls import placed
@@ -121,10 +121,10 @@ def test_the_process_that_loads_a_graph_runs_nothing_of_the_folder(standing: Pat
 
 
 def test_a_child_has_no_keys_no_folder_of_the_person_and_no_variables_of_python(standing: Path) -> None:
-    done = children.run("probe_of_children", b"some input")
+    done = child_process.run("probe_of_child_process", b"some input")
     told = json.loads(done.stdout)
     assert told["input"] == "some input" and told["isolated"] == 1
-    assert told["environment"].keys() <= {*children.KEPT, "LC_CTYPE", "__CF_USER_TEXT_ENCODING"}
+    assert told["environment"].keys() <= {*child_process.KEPT, "LC_CTYPE", "__CF_USER_TEXT_ENCODING"}
     assert all(Path(entry).is_absolute() and Path(entry).resolve() != standing.resolve() for entry in told["path"])
     assert told["in it"] == [] and Path(told["folder"]) != standing
     assert not ran(standing)
@@ -132,8 +132,8 @@ def test_a_child_has_no_keys_no_folder_of_the_person_and_no_variables_of_python(
 
 def test_a_folder_that_was_left_since_the_start_stays_off_the_path_of_children(hostile: Path) -> None:
     code = (
-        "import os, sys; from decisor import children; os.chdir('/'); "
-        "print(children.run('probe_of_children').stdout.decode())"
+        "import os, sys; from decisor import child_process; os.chdir('/'); "
+        "print(child_process.run('probe_of_child_process').stdout.decode())"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, str(Path(__file__).parent)])}
     clean = hostile.parent / "clean"
@@ -147,8 +147,8 @@ def test_a_folder_that_was_left_since_the_start_stays_off_the_path_of_children(h
 
 def test_the_folder_of_children_is_gone_with_the_process_and_made_anew_where_it_was_removed() -> None:
     code = (
-        "from decisor import children; from pathlib import Path; first = Path(children.folder()); first.rmdir(); "
-        "second = Path(children.folder()); assert second.is_dir(); print(second)"
+        "from decisor import child_process; from pathlib import Path; first = Path(child_process.folder()); first.rmdir(); "
+        "second = Path(child_process.folder()); assert second.is_dir(); print(second)"
     )
     environment = {**os.environ, "PYTHONPATH": SOURCE}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
