@@ -147,7 +147,8 @@ def test_a_folder_that_was_left_since_the_start_stays_off_the_path_of_children(h
 
 def test_the_folder_of_children_is_gone_with_the_process_and_made_anew_where_it_was_removed() -> None:
     code = (
-        "from decisor import child_process; from pathlib import Path; first = Path(child_process.folder()); first.rmdir(); "
+        "from decisor import child_process; from pathlib import Path; "
+        "first = Path(child_process.folder()); first.rmdir(); "
         "second = Path(child_process.folder()); assert second.is_dir(); print(second)"
     )
     environment = {**os.environ, "PYTHONPATH": SOURCE}
