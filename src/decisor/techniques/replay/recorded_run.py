@@ -5,11 +5,12 @@ The one place here that knows how a trace holds them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from decisor.errors import SetupError
 from decisor.replies.plans import Part, PlanGraph
+from decisor.settings import settings_of
 from decisor.techniques import kind_of
 from decisor.techniques.plan_dag.node import Answered, answered_of
 from decisor.trace.events import Event, decision_of, observation_of, plain
@@ -116,7 +117,7 @@ def past_of(events: Sequence[Event]) -> Past:
 
 def chosen_by_auto(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """The technique that ran in the place of ``auto``, with those of its settings that are the technique's too."""
-    known = {field.name for field in fields(kind_of(name))}
+    known = settings_of(kind_of(name))
     return {"technique": name, "settings": {key: value for key, value in settings.items() if key in known}}
 
 
