@@ -11,7 +11,8 @@ from typing import Any, Literal, get_origin, get_type_hints
 
 from decisor.errors import SetupError
 from decisor.replies.plans import Part, PlanGraph
-from decisor.techniques import TECHNIQUES, kind_of, without_none
+from decisor.settings import settings_of, without_none
+from decisor.techniques import TECHNIQUES, kind_of
 from decisor.techniques.plan_dag.node import Answered, answered_of
 from decisor.techniques.shared.part_lms import parts_of
 from decisor.trace.events import Event, decision_of, observation_of, plain
@@ -118,7 +119,7 @@ def past_of(events: Sequence[Event]) -> Past:
 
 def chosen_by_auto(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """The technique that ran in the place of ``auto``, with those of its settings that are the technique's too."""
-    known = {field.name for field in fields(kind_of(built_in(name)))}
+    known = settings_of(kind_of(built_in(name)))
     return {"technique": name, "settings": {key: value for key, value in settings.items() if key in known}}
 
 
