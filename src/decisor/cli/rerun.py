@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from decisor.budget import Budget
 from decisor.cli.exits import exit_of
 from decisor.errors import SetupError
-from decisor.lms.gate import close
+from decisor.lms.closing import close_lm
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.run import Run
@@ -76,7 +76,7 @@ async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[
                 found = await rerun(events, [edit], run, how)
             finally:
                 for one in (model, *others):
-                    await close(one)
+                    await close_lm(one)
             spent = replace(run.budget.spent, actions=run.budget.spent.actions - found.replayed)
             trace.add("note", text="usage", usage=spent)
     return found, spent

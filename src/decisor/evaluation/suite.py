@@ -24,7 +24,7 @@ from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.evaluation.runner import Suite
-from decisor.lms.choose import priced
+from decisor.lms.choose import lm_with_price
 from decisor.settings import label
 from decisor.techniques import asks_lm, technique
 from decisor.types import LM
@@ -115,7 +115,7 @@ def models_of(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]
     """By name; "MODEL@URL price=0.4,1.6" gives a model a price of its own."""
     models: dict[str, LM] = {}
     for text in specs or [""]:
-        made = priced(text, environ)
+        made = lm_with_price(text, environ)
         if made is None:
             continue
         if made.name in models:
