@@ -33,7 +33,7 @@ class Auto:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         name, why, technique = self.choose(run)
-        run.trace.add("note", run.span_id, name="auto", technique=name, text=why)
+        run.trace.add(TechniqueChoice(name, why), run.span_id)
         return await technique(question, run)
 
     def choose(self, run: Run) -> tuple[str, str, Technique]:

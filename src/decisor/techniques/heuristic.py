@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from decisor.errors import SetupError
 from decisor.run import Run
@@ -29,6 +30,8 @@ NOT_MINE = (
 class Heuristic:
     """Asks the database of the environment (``sql`` or ``cypher``) for the two or three columns it looks at."""
 
+    asks_lm: ClassVar[bool] = False
+
     async def __call__(self, question: Question, run: Run) -> Decision:
         """Raises SetupError where the question is of neither kind, or there is no database."""
         tool = next((name for name in ("sql", "cypher") if name in run.env.tools()), "")
@@ -44,7 +47,7 @@ class Heuristic:
             raise SetupError(NOT_MINE)
         observation = await run.act(Action(tool, query.replace("NAME", name.replace("'", "''"))))
         decision = best(observation, worth)
-        run.trace.add("decision", run.span_id, decision=decision)
+        run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
 

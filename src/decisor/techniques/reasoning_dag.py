@@ -74,8 +74,7 @@ class ReasoningDAG:
             plan, why = PlanGraph((), (FALLBACK,), simple=True), str(error)
         if plan.simple:
             plan = replace(plan, parts=(Part(ROOT, str(question)),))
-        run.trace.add("plan", run.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
-                      simple=plan.simple, why=why)  # fmt: skip
+        run.trace.add(GraphPlan(show_graph(plan), plan, why), run.span_id)
         return plan
 
     async def carry_out(self, question: Question, plan: PlanGraph, run: Run) -> Decision:
@@ -94,8 +93,7 @@ class ReasoningDAG:
     ) -> Answered:
         """One node, in a span of its own. What goes wrong in it stays in it, but for an LM that is gone for good."""
         parents = [done[id] for id in part.parents]
-        about = {"node": part.id, "ask": part.query, "needs": part.parents, "source": part.source}
-        with run.span("node", **about) as sub:
+        with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
             if lost := [p.node for p in parents if p.missing or (self.unknown == "stop" and p.status == "unknown")]:
                 why = f"it needs {', '.join(lost)}"
                 return note(Answered(part.id, part.query, status="blocked", why=why), sub)
@@ -227,7 +225,7 @@ class ReasoningDAG:
 
     def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[Answered], run: Run) -> Decision:
         how, document = attribution_of(decision.answer, plan, answers)
-        run.trace.add("note", run.span_id, counts=counts_of(plan, answers), attribution=how, document=document)
+        run.trace.add(GraphResult(counts_of(plan, answers), how, document), run.span_id)
         return tell(decision, run)
 
 

@@ -32,7 +32,7 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
         return found
 
     with run.span("planner") as sub:
-        return await replace(sub, asks_again=1).ask(prompt, read)
+        return await replace(sub, retries=1).ask(prompt, read)
 
 
 async def resolve(run: Run, asked: str, parents: Sequence[Answered]) -> str:

@@ -22,7 +22,7 @@ from decisor.techniques.plan_dag.node import Answered, note, show_graph
 from decisor.techniques.plan_dag.result import reason_of
 from decisor.techniques.reasoning_dag import ReasoningDAG, source_of
 from decisor.techniques.replay.playback import Later, Replaying
-from decisor.techniques.replay.recorded_run import Past, PastStep, read_past
+from decisor.techniques.replay.recorded_run import Past, PastStep, how_of, read_past
 from decisor.techniques.shared.decision import THINK, tell
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.techniques.shared.render import show_observation
@@ -87,7 +87,8 @@ async def rerun(
     if how is None:
         if not past.technique:
             raise SetupError("The trace does not name its technique.")
-        how = technique(past.technique, **{name: str(value) for name, value in past.settings.items()})
+        name, settings = how_of(past)
+        how = technique(name, **settings)
     past = replace(past, question=asked)
     if isinstance(how, ReasoningDAG):
         return await rerun_graph(past, edits, how, run)
@@ -109,8 +110,7 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
     went: dict[str, str] = {}
     env = Later(run.env, past)
     later = run.using(env=env)
-    later.trace.add("plan", later.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
-                    simple=plan.simple, why="")  # fmt: skip
+    later.trace.add(GraphPlan(show_graph(plan), plan), later.span_id)
 
     async def act(id: str, done: Mapping[str, Answered]) -> Answered:
         part, edit = parts[id], named.get(id)
@@ -137,7 +137,7 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
 
 def kept(part: Part, answer: Answered, run: Run, reused: bool = True) -> Answered:
     """An answer that is taken as it is, in a span like any other. ``reused``: from the run before."""
-    with run.span("node", node=part.id, ask=part.query, needs=part.parents, source=part.source) as sub:
+    with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
         return note(answer, sub, reused)
 
 
@@ -215,9 +215,9 @@ async def rerun_steps(past: Past, edits: Sequence[Edit], how: Technique, run: Ru
     again = run.using(lm=Replaying(run.lm, replies, thought), env=env)
     if (judge := getattr(how, "judge", None)) is not None:
         how = with_lms(how, {"judge": Replaying(judge, replies)})
-    at = len(run.trace.events)
+    before = len(run.trace.entries)
     decision = await how(past.question, again)
-    after = read_past(run.trace.events[at:])
+    after = read_past(run.trace.entries[before:])
     rows = []
     for place in range(1, max(len(past.steps), len(after.steps)) + 1):
         old, new = step_text(past.steps, place), step_text(after.steps, place)
