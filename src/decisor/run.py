@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from decisor.budget import Budget
 from decisor.errors import BudgetExceeded, LMError, ParseError, ToolError
-from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, NodeSpan, Span, Trace, UnreadableReply
+from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
+from decisor.trace.graph_events import NodeSpan
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
 
 T = TypeVar("T")

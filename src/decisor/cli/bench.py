@@ -96,7 +96,7 @@ async def run_all(suite: Suite, traces: Path | None, form: str, bar: bool) -> Ra
     from decisor.cli.bench_show import Ran
     from decisor.evaluation.runner import Tally, evaluate
     from decisor.evaluation.store.open import open_store
-    from decisor.trace.file import line_of
+    from decisor.trace.file import file_text
 
     began = time.monotonic()
     loaded: list[float] = []
@@ -106,7 +106,7 @@ async def run_all(suite: Suite, traces: Path | None, form: str, bar: bool) -> Ra
     def finished(outcome: Outcome, events: Sequence[Entry]) -> None:
         outcomes.append(outcome)
         if traces:
-            (traces / f"{outcome.case}-{form}.jsonl").write_text("".join(map(line_of, events)), "utf-8")
+            (traces / f"{outcome.case}-{form}.jsonl").write_text(file_text(events), "utf-8")
 
     with (
         TemporaryDirectory(prefix="decisor-run-") as folder,

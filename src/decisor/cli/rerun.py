@@ -20,7 +20,7 @@ from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.run import Run
 from decisor.session.composition import Asked, NoLM, opened, technique_of, tracing
-from decisor.trace.events import Entry
+from decisor.trace.events import Entry, RunStart, RunUsage, events_of
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def go_on(
-    events: Sequence[Entry],
+    entries: Sequence[Entry],
     at: str,
     changes: Mapping[str, str | None],
     asked: Asked,
@@ -46,7 +46,7 @@ def go_on(
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
     edit = Edit(at, **{name: value for name, value in changes.items() if value})
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
-        found, spent = asyncio.run(run_again(events, edit, asked))
+        found, spent = asyncio.run(run_again(entries, edit, asked))
     if as_json:
         told = {"changes": found.changes, "before": found.before, "after": found.after, "usage": spent}
         print(json.dumps(json_value(told), ensure_ascii=False))
@@ -55,32 +55,36 @@ def go_on(
     return int(exit_of(found.after))
 
 
-async def run_again(events: Sequence[Entry], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
+async def run_again(entries: Sequence[Entry], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
     from decisor.lms.choose import lm
     from decisor.techniques.replay.recorded_run import how_of, read_past
     from decisor.techniques.replay.rerun import rerun
     from decisor.tools.toolbox import Toolbox
 
-    past = read_past(events)
+    past = read_past(entries)
     named = past.technique or asked.technique
     name, settings = how_of(past, asked.technique, asked.settings) if named else ("", {})
     how, others = technique_of(name, settings) if named else (None, [])
     model = lm(asked.lm, os.environ)
-    head = next((event.data for event in events if event.kind == "run"), None)
+    start = next(events_of(entries, RunStart), None)
     async with opened(asked, exact=False) as tools:
-        with tracing(asked.trace_file, lambda event: None) as trace:
+        with tracing(asked.trace_file, lambda entry: None) as trace:
             run = Run(model or NoLM(), Toolbox(tools), Budget(), trace)
-            if head is not None:
-                kept = {key: head[key] for key in ("question", "tools") if key in head}
-                trace.add("run", **kept, technique=name, settings=settings, lm=run.lm.name, edited=edit)
+            if start is not None:
+                trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit_texts(edit)))
             try:
-                found = await rerun(events, [edit], run, how)
+                found = await rerun(entries, [edit], run, how)
             finally:
                 for one in (model, *others):
                     await close_lm(one)
             spent = replace(run.budget.spent, actions=run.budget.spent.actions - found.replayed)
-            trace.add("note", text="usage", usage=spent)
+            trace.add(RunUsage(spent))
     return found, spent
+
+
+def edit_texts(edit: Edit) -> dict[str, str]:
+    """What an edit says, by the name of its field."""
+    return {name: value for name, value in json_value(edit).items() if value and isinstance(value, str)}
 
 
 def show(found: Rerun, spent: Usage) -> None:

@@ -12,7 +12,7 @@ from decisor.judging.auxiliary_lms import THIS_CASE
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Trace
+from decisor.trace.events import Trace, UnscoredAnswer
 from decisor.types import LM, Message, Sampling
 
 T = TypeVar("T")

@@ -15,7 +15,8 @@ from decisor.errors import BudgetExceeded, ModelMistake, SetupError
 from decisor.lms.closing import close_lm
 from decisor.run import Run
 from decisor.session.tools import ToolSpecs, open_tools
-from decisor.trace.events import Entry, Trace
+from decisor.trace.events import ActionResult, Conclusion, Entry, RunStart, RunUsage, TechniqueChoice, Trace
+from decisor.trace.file import TraceFile
 from decisor.types import LM, Completion, Decision, Message, Question, Record, Sampling, Technique, Tool, Usage, WhatIf
 
 NO_TOOLS = ToolSpecs()
@@ -96,8 +97,7 @@ async def decide(asked: Asked, listen: Callable[[Entry], None]) -> Told:
 
         with tracing(asked.trace_file, listen) as trace:
             run = Run(lm or NoLM(), Toolbox(tools), Budget(asked.limits), trace)
-            trace.add("run", question=asked.question, technique=name, settings=dict(asked.settings), lm=run.lm.name,
-                      tools=run.env.tools())  # fmt: skip
+            trace.add(RunStart(asked.question, name, run.lm.name, dict(asked.settings), run.env.tools()))
             try:
                 decision = await loop(asked.question, run)
             except BudgetExceeded as error:
@@ -107,11 +107,10 @@ async def decide(asked: Asked, listen: Callable[[Entry], None]) -> Told:
             finally:
                 for one in (lm, *others):
                     await close_lm(one)
-            if trace.events[-1].kind != "decision":
-                trace.add("decision", decision=decision)
-            trace.add("note", text="usage", usage=run.budget.spent)
-    notes = [event.data for event in trace.events if event.kind == "note"]
-    chosen = next((str(note["technique"]) for note in notes if note.get("name") == AUTO), "")
+            if not isinstance(trace.entries[-1].event, Conclusion):
+                trace.add(Conclusion(decision))
+            trace.add(RunUsage(run.budget.spent))
+    chosen = next((choice.technique for choice in trace.of(TechniqueChoice)), "")
     return Told(asked, name, run.lm.name, decision, run.budget.spent, cited(decision, trace), chosen)
 
 
@@ -158,7 +157,7 @@ class tracing:  # noqa: N801 (used as a verb, like contextlib's)
             self.file = self.path.open("w", encoding="utf-8") if self.path else None
         except OSError as error:
             raise SetupError(f"Cannot write the trace to {self.path}: {error.strerror}.") from error
-        return Trace(listeners=[self.listen], file=self.file)
+        return Trace(listeners=[TraceFile(self.file).write, self.listen] if self.file else [self.listen])
 
     def __exit__(self, *failure: object) -> None:
         if self.file:
@@ -229,9 +228,8 @@ def names_in(tool: Any) -> list[str]:
 def cited(decision: Decision, trace: Trace) -> tuple[Record, ...]:
     """The records that a decision cites, in its order."""
     shown: dict[str, Record] = {}
-    for event in trace.events:
-        if event.kind == "observation":
-            shown |= {record.id: record for record in event.data["observation"].records}
+    for result in trace.of(ActionResult):
+        shown |= {record.id: record for record in result.observation.records}
     return tuple(shown[name] for name in decision.evidence.ids if name in shown)
 
 

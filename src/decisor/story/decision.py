@@ -98,4 +98,4 @@ def record_line(record: Record, width: int) -> str:
 def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
     calls = f"{counted(usage.calls, 'LM call')} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"
-    return f"{technique}: {counted(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"
+    return f"{one_line(technique)}: {counted(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from decisor.run import Run
+from decisor.trace.events import TechniqueChoice
 from decisor.types import Decision, Question, Technique
 
 DATABASES = {"sql", "cypher"}

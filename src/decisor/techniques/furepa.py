@@ -36,6 +36,8 @@ from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.shared.decision import Story, tell
 from decisor.techniques.shared.documents import CITED, collected, find, parse_reading, read, show_passages
+from decisor.trace.events import UnreadableReply
+from decisor.trace.search_events import QueryScores, SearchProblem
 from decisor.types import Decision, Message, Question, Record, Sampling, Step
 
 TEMPERATURES = {"greedy": (0.2, 0.8), "sampled": (1.0, 0.5)}

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from decisor.errors import SetupError
 from decisor.run import Run
+from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Value
 
 HOME = re.compile(r"home node is [\"']?([\w-]+(?: [\w-]+)*)", re.I)

@@ -24,6 +24,7 @@ from decisor.replies.fields import Written, parse_written
 from decisor.run import Run
 from decisor.techniques.shared.decision import THINK, Story, ask_last, conclude, decide, retrieve, tell
 from decisor.techniques.shared.render import show_plan, show_steps
+from decisor.trace.events import Plan, PlanChange
 from decisor.types import Decision, Message, Question, Replan, Sampling
 
 

@@ -28,6 +28,7 @@ from decisor.run import Run
 from decisor.techniques.shared.elo import Anneal, Backup, annealed, backed_up, rated, softmax
 from decisor.techniques.shared.judge import compare
 from decisor.techniques.shared.tree import Node, Tree
+from decisor.trace.search_events import SearchMatch
 from decisor.types import LM, Decision, Question
 
 Opponent = Literal["random", "best", "nearest"]

@@ -25,7 +25,7 @@ def decoder(kind: type[T]) -> Callable[[Any], T]:
 
     Raises (the function that is returned): KeyError, TypeError or ValueError where it does not fit.
     """
-    return _dataclass(kind)
+    return _dataclass(kind)  # type: ignore[arg-type]  # cache wants what it can hash; a type is
 
 
 @cache

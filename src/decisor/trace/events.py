@@ -15,6 +15,8 @@ from decisor.trace.prompts import PromptHistory
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
 from decisor.types import Decision, Message, Observation, Question, Usage
 
+NO_USAGE = Usage()
+
 
 @dataclass(frozen=True, slots=True)
 class RunStart:
@@ -63,7 +65,7 @@ class LMCall:
     messages: Sequence[Message]
     texts: tuple[str, ...]
     finish: str = "stop"
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     since: int | None = None
     replayed: bool = False
 
@@ -106,7 +108,7 @@ class FailedCall:
 
     reason: str
     text: str
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,12 @@ def run_start(data: Data) -> tuple[str, Data]:
 def span(data: Data) -> tuple[str, Data]:
     if "ask" not in data:
         return "Span", data
-    return "NodeSpan", {"node": data["node"], "question": data["ask"], "parents": data["needs"], "source": data["source"]}
+    return "NodeSpan", {
+        "node": data["node"],
+        "question": data["ask"],
+        "parents": data["needs"],
+        "source": data["source"],
+    }
 
 
 def plan(data: Data) -> tuple[str, Data]:

@@ -19,7 +19,7 @@ from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.benchmarks.protocol import Score
 from decisor.benchmarks.search_counts import ratings
-from decisor.trace.events import Entry
+from decisor.trace.events import ActionResult, Entry, events_of
 from decisor.types import Decision, Environment
 
 PLAIN = re.compile(r"[\d+\-*/() ]{1,200}")
@@ -59,7 +59,7 @@ class Game24Bench:
 
 def finished(events: Sequence[Entry]) -> list[str]:
     """What the environment was handed, in order."""
-    answers = (event.data["observation"].answer for event in events if event.kind == "observation")
+    answers = (result.observation.answer for result in events_of(events, ActionResult))
     return [answer for answer in answers if answer]
 
 

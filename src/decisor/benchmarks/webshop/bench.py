@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
@@ -23,7 +22,7 @@ from decisor.benchmarks.webshop.nouns import nouns
 from decisor.benchmarks.webshop.reward import Fit, fit
 from decisor.benchmarks.webshop.shop import ORDER, Shop, WebShop, open_shop, order_text
 from decisor.errors import SetupError
-from decisor.trace.events import Entry
+from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
 from decisor.types import Decision, Environment, Question, Record, Value
 
 KEPT_FROM_BYTES = 100 * 2**20
@@ -108,8 +107,8 @@ def keep_in(folder: Path) -> Path | None:
 
 def ordered(events: Sequence[Entry]) -> list[Record]:
     """The orders of a run, in time order."""
-    seen = [event.data["observation"] for event in events if event.kind == "observation"]
-    return [record for observation in seen for record in observation.records if record.source == ORDER]
+    results = events_of(events, ActionResult)
+    return [record for result in results for record in result.observation.records if record.source == ORDER]
 
 
 def chosen(answer: str, orders: Sequence[Record]) -> int | None:
@@ -127,5 +126,5 @@ def worst(got: Fit) -> str:
 
 
 def counts(events: Sequence[Entry], orders: Sequence[Record]) -> dict[str, int]:
-    used: list[Any] = [event.data["tool"] for event in events if event.kind == "action"]
+    used = [action.tool for action in events_of(events, ActionStart)]
     return {"orders": len(orders), "searches": used.count("search"), "clicks": used.count("click")}

@@ -76,7 +76,7 @@ class Store(Protocol):
         """Give back every case that this process holds."""
         ...
 
-    def finish(self, outcome: Outcome, events: Sequence[Entry], fence: int | None = None) -> bool:
+    def finish(self, outcome: Outcome, entries: Sequence[Entry], fence: int | None = None) -> bool:
         """Keep an outcome with its trace, in one transaction. False, keeping nothing, where it is finished already or
         ``fence`` is no longer current: another process took the case over."""
         ...
@@ -94,7 +94,7 @@ class Store(Protocol):
         ...
 
     def trace(self, key: Key) -> list[Entry]:
-        """The events of a finished case, data as plain values; empty where it is not finished."""
+        """The entries of a finished case; empty where it is not finished."""
         ...
 
     def reply(self, key: str) -> Completion | None:

@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import Claim, Key, Task, completion_of, outcome_of
 from decisor.outcome import Outcome
 from decisor.trace.events import Entry
-from decisor.trace.file import line_of, read_entries
+from decisor.trace.file import file_text, read_entries
 from decisor.types import Completion, Usage, Value
 
 KEY = "benchmark, case_id, technique, model, repeat"
@@ -141,8 +141,8 @@ class SqlStore:
             with self.transaction():
                 self.db.many(FREE, [(self.owner,)])
 
-    def finish(self, outcome: Outcome, events: Sequence[Entry], fence: int | None = None) -> bool:
-        lines = zlib.compress("".join(map(line_of, events)).encode(), 1)
+    def finish(self, outcome: Outcome, entries: Sequence[Entry], fence: int | None = None) -> bool:
+        lines = zlib.compress(file_text(entries).encode(), 1)
         with self.transaction():
             if fence is None:
                 self.plan([Task(outcome.key)])
@@ -171,7 +171,7 @@ class SqlStore:
         find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
         rows = self.db.rows(find, key)
         lines = zlib.decompress(rows[0][0]).decode().split("\n") if rows else []
-        return list(events_of(json.loads(line) for line in lines if line))
+        return list(read_entries(json.loads(line) for line in lines if line))
 
     def reply(self, key: str) -> Completion | None:
         rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))

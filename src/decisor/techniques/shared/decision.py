@@ -12,6 +12,7 @@ from decisor.replies.figures import citations, numbers_in, numbers_of, supported
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.shared.render import shown_records
+from decisor.trace.events import ActionResult, ActionStart, Conclusion
 from decisor.types import Action, Decision, Evidence, Message, Observation, Question, Ranking, Replan, Step, Stopped
 
 THINK = "think"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from string import Template
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from decisor.budget import Limits
 from decisor.errors import BudgetExceeded, ParseError
@@ -19,10 +19,10 @@ from decisor.replies.moves import Move, parse_move
 from decisor.run import Run
 from decisor.techniques.shared.decision import Story, tell
 from decisor.techniques.shared.render import show_observation, show_steps
+from decisor.trace.search_events import AnswerSnapshot, Ended, NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Environment, Message, Observation, Question, Sampling, Step
 
 T = TypeVar("T")
-Ended = Literal["", "answered", "gave_up", "steps"]
 UNREADABLE = "(unreadable)"
 SHOWN_TO_JUDGE = 1_024
 
