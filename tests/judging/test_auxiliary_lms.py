@@ -20,6 +20,7 @@ from decisor.judging.auxiliary_lms import OwnLM
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.outcome import Outcome
 from decisor.run import Run
+from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import Action, Decision, Question, Usage
 from servers.openai_server import serve, serve_threaded
 
@@ -53,7 +54,7 @@ async def looks(question: Question, run: Run) -> Decision:
     for _ in range(2):
         await run.act(Action("now_for_sky", '{"city": "Ghent"}'))
     for calls, answer in ((1, "Snow"), (2, "Rain"), (3, "Snow")):
-        run.trace.add("note", run.span_id, name="snapshot", calls=calls, answer=answer)
+        run.trace.add(AnswerSnapshot(calls, answer), run.span_id)
     return Decision(await run.ask(question.text, str))
 
 

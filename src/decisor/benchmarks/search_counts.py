@@ -11,6 +11,7 @@ from decisor.trace.search_events import SearchTree
 def ratings(events: Sequence[Entry]) -> dict[str, float]:
     """``elo``: the rating of the sequence that was chosen; nothing where no comparison was made.
 
+    >>> from decisor.trace.search_events import NodeRating
     >>> nodes = (NodeRating(0), NodeRating(1, 0, elo=40.0, matches=2))
     >>> ratings([Entry(1, 0, 0.0, SearchTree(nodes, chosen=1))])
     {'elo': 40.0}

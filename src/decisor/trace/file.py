@@ -103,6 +103,11 @@ def entry_of(row: Row, event: Event) -> Entry:
     return Entry(id, span, float(at), event)
 
 
+def read_text(text: str) -> list[Entry]:
+    """A whole trace, as ``file_text`` writes it. Raises what ``read_entries`` raises."""
+    return list(read_entries(json.loads(line) for line in text.split("\n") if line))
+
+
 def read_trace(path: Path) -> list[Entry]:
     """The entries of a trace file.
 

@@ -96,5 +96,5 @@ NAMES: Mapping[str, Callable[[Data], tuple[str, Data]]] = {
     "match": lambda data: ("SearchMatch", data),
     "snapshot": lambda data: ("AnswerSnapshot", data),
     "scores": lambda data: ("QueryScores", data),
-    "auto": lambda data: ("TechniqueChoice", {"technique": data["technique"], "why": data["text"]}),
+    "auto": lambda data: ("TechniqueChoice", {"technique": data["technique"], "why": data.get("text", "")}),
 }

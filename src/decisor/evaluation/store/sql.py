@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import Claim, Key, Task, completion_of, outcome_of
 from decisor.outcome import Outcome
 from decisor.trace.events import Entry
-from decisor.trace.file import file_text, read_entries
+from decisor.trace.file import file_text, read_text
 from decisor.types import Completion, Usage, Value
 
 KEY = "benchmark, case_id, technique, model, repeat"
@@ -170,8 +170,7 @@ class SqlStore:
     def trace(self, key: Key) -> list[Entry]:
         find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
         rows = self.db.rows(find, key)
-        lines = zlib.decompress(rows[0][0]).decode().split("\n") if rows else []
-        return list(read_entries(json.loads(line) for line in lines if line))
+        return read_text(zlib.decompress(rows[0][0]).decode()) if rows else []
 
     def reply(self, key: str) -> Completion | None:
         rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))
