@@ -20,11 +20,11 @@ def strategy(hint: Any) -> st.SearchStrategy[Any]:
     origin, inside = get_origin(hint), get_args(hint)
     if hint is object:
         return st.none() | st.booleans() | st.integers(-9, 9) | TEXT | st.lists(TEXT, max_size=2)
-    if dataclasses.is_dataclass(hint):
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint, localns={"Value": object})
         return st.builds(hint, **{one.name: strategy(hints[one.name]) for one in dataclasses.fields(hint)})
     if origin in (Union, UnionType):
-        return st.one_of(st.none() if one is NoneType else strategy(one) for one in inside)
+        return st.one_of([st.none() if one is NoneType else strategy(one) for one in inside])
     if origin is Literal:
         return st.sampled_from(inside)
     if origin is tuple and inside[-1] is not Ellipsis:
@@ -33,7 +33,7 @@ def strategy(hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(strategy(inside[0]), max_size=3).map(tuple)
     if origin is Mapping:
         return st.dictionaries(TEXT, strategy(inside[1]), max_size=3)
-    plain = {str: TEXT, int: st.integers(), float: st.floats(allow_nan=False), bool: st.booleans()}
+    plain: dict[Any, st.SearchStrategy[Any]] = {str: TEXT, int: st.integers(), float: st.floats(allow_nan=False), bool: st.booleans()}
     return plain[hint]
 
 
