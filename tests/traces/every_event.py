@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from decisor.trace.events import Event
 
 CLASSES: tuple[type[Event], ...] = get_args(Event)
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 
 
 def strategy(hint: Any) -> st.SearchStrategy[Any]:
