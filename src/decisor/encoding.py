@@ -41,7 +41,7 @@ def one_level(value: Any) -> Any:
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else str(value)
 
 
-ENCODER = json.JSONEncoder(ensure_ascii=False, default=one_level)
+ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=one_level)
 
 
 def json_text(value: Any, encoder: json.JSONEncoder = ENCODER) -> str:

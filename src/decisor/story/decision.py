@@ -84,7 +84,9 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
     console.print()
     console.print(Text("Evidence", style="bold"))
     for record in records:
-        console.print(Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, console.width - 16)))
+        console.print(
+            Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, console.width - 16))
+        )
     if unsupported := decision.evidence.unsupported:
         names = ", ".join(one_line(text, 40) for text in unsupported)
         console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))

@@ -38,13 +38,13 @@ def with_messages(value: Any) -> Any:
     return list(value) if isinstance(value, Prompt) else one_level(value)
 
 
-ADDITIONS = json.JSONEncoder(ensure_ascii=False, default=with_additions)
-MESSAGES = json.JSONEncoder(ensure_ascii=False, default=with_messages)
+ADDITIONS = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=with_additions)
+MESSAGES = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=with_messages)
 
 
 def row_of(entry: Entry) -> Row:
-    name = type(entry.event).__name__
-    return {"id": entry.id, "span": entry.span, "at": entry.at, "event": name, "data": entry.event}
+    event = entry.event
+    return {"id": entry.id, "span": entry.span, "at": entry.at, "event": type(event).__name__, "data": one_level(event)}
 
 
 def line_of(entry: Entry) -> str:
