@@ -33,7 +33,12 @@ def strategy(hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(strategy(inside[0]), max_size=3).map(tuple)
     if origin is Mapping:
         return st.dictionaries(TEXT, strategy(inside[1]), max_size=3)
-    plain: dict[Any, st.SearchStrategy[Any]] = {str: TEXT, int: st.integers(), float: st.floats(allow_nan=False), bool: st.booleans()}
+    plain: dict[Any, st.SearchStrategy[Any]] = {
+        str: TEXT,
+        int: st.integers(),
+        float: st.floats(allow_nan=False),
+        bool: st.booleans(),
+    }
     return plain[hint]
 
 

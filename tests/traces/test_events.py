@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,3 +95,10 @@ def test_the_array_of_a_trace_has_every_prompt_whole() -> None:
     first, second = json.loads(array_text(trace.entries))
     assert first["data"]["messages"] == second["data"]["messages"]
     assert (first["event"], first["span"], second["id"]) == ("LMCall", 0, 2)
+
+
+def test_every_event_and_field_is_in_the_command_s_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command.md").read_text()
+    section = page.partition("### The file")[2].partition("\n## ")[0]
+    names = {kind.__name__ for kind in CLASSES} | {one.name for kind in CLASSES for one in fields(kind)}
+    assert not [name for name in sorted(names) if f"`{name}`" not in section]
