@@ -1,0 +1,52 @@
+"""The tool ``whatif`` of a session: a decision model from a file, or the one that a question on Decision QA is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from decisor.types import Question, Tool, WhatIf
+
+
+async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack) -> Tool | None:
+    """On a scratch copy of the first database; None where there is no database.
+
+    Raises:
+        SetupError: the file or the data do not fit.
+    """
+    if not databases:
+        return None
+    from decisor.decision_models.model_file import load, read_model
+
+    source: Any = databases[0]
+    scratch = await load(read_model(path), source)
+    return whatif(lambda semantics: scratch)
+
+
+async def from_question(question: Question, databases: Sequence[Tool]) -> Tool | None:
+    """Where a database has the schema of a Decision QA world, and the question names what it is about."""
+    from decisor.decision_models.recognise import recognise
+
+    for database in databases:
+        source: Any = database
+        model: Any = await recognise(source, names_in(source), str(question))
+        if model is not None:
+            return whatif(lambda semantics, model=model: replace(model, semantics=semantics))
+    return None
+
+
+def whatif(find: Any) -> Tool:
+    from decisor.decision_models.ranking import rank
+    from decisor.tools.whatif import WhatIfTool
+
+    return WhatIfTool(find, rank)
+
+
+def names_in(tool: Any) -> list[str]:
+    """The tables of a database; for a graph, the words of its schema, labels among them."""
+    tables = getattr(tool, "tables", None)
+    return [table.name for table in tables] if tables else re.findall(r"\w+", tool.describe())
