@@ -33,11 +33,6 @@ BORN = {"id": "2hop__1", "question": "Where was the author of Emma born?", "answ
         "type": "2hop", "gold": ["p1", "p2"], "decomposition": PARTS}  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     import gzip
 

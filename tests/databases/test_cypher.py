@@ -121,6 +121,7 @@ async def test_a_graph_that_is_not_there_is_a_setup_error_and_is_not_made(tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "security").exists(), reason="the security corpus is not here (DECISOR_DATA)")
 async def test_statements_that_want_everything_end_at_the_caps(graph: CypherTool) -> None:
     for line in (DATA / "security" / "hostile_cypher.jsonl").read_text().splitlines():

@@ -39,6 +39,7 @@ def fitted() -> QueryScorer:
     return fit(small(), trees=20)
 
 
+@pytest.mark.slow
 def test_the_chosen_query_beats_the_first_and_a_random_one_on_questions_never_seen() -> None:
     data = small()
     out = data.groups % 3 == 0

@@ -10,7 +10,7 @@ import pytest
 from decisor.budget import Budget
 from decisor.errors import LMError
 from decisor.lms.anthropic import Anthropic
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.lms.retry import Retries
 from decisor.run import Run, shortened
@@ -45,7 +45,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun_and_the_next_call_does_no
         await lm.close()
     assert (caught.value.kind, again.value.kind) == ("rate", "rate")
     assert server.asked == 1
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 600  # of the 3600
 
 
 async def test_retries_end_when_the_allowance_is_used_up() -> None:

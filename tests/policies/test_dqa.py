@@ -12,7 +12,7 @@ from decisor.benchmarks.dqa import dumps
 from decisor.benchmarks.dqa.cases import DqaCase, Scenario, cases
 from decisor.budget import Budget, Limits
 from decisor.decision_models.ranking import rank
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
@@ -87,6 +87,7 @@ async def test_each_technique_decides_ten_released_questions(
     assert decisions == 30
 
 
+@pytest.mark.slow
 async def test_planted_mistakes_are_told_and_make_the_decision_wrong(tmp_path: Path) -> None:
     asked = some("building")
     policy = DqaPolicy(chosen(asked).__getitem__, share=0.5, seed=3)

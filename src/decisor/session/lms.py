@@ -42,18 +42,18 @@ class LMs:
         return opened
 
     async def open(self, key: str, spec: str, environ: dict[str, str]) -> LM | None:
-        from decisor.lms.choose import priced
+        from decisor.lms.choose import lm_with_price
 
         async with self.opening:
             if key not in self.by_spec:
-                lm = await asyncio.to_thread(priced, spec, environ)  # it may look for servers on this machine
+                lm = await asyncio.to_thread(lm_with_price, spec, environ)  # it may look for servers on this machine
                 if lm is None:
                     return None
                 self.by_spec[key] = lm
         return self.by_spec[key]
 
     async def close(self) -> None:
-        from decisor.lms.gate import close
+        from decisor.lms.closing import close_lm
 
         while self.by_spec:
-            await close(self.by_spec.popitem()[1])
+            await close_lm(self.by_spec.popitem()[1])

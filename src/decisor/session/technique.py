@@ -9,7 +9,7 @@ from typing import Any
 from decisor.errors import SetupError
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
-from decisor.techniques import TECHNIQUES, WITHOUT_LM, kind_of, technique
+from decisor.techniques import TECHNIQUES, asks_lm, kind_of, technique
 from decisor.techniques.shared.part_lms import parts_of, with_lms
 from decisor.types import LM, Technique
 
@@ -34,22 +34,22 @@ class Choice:
         return self.name in (EXACT, AUTO)
 
 
-async def choose(
-    technique: Technique | str, settings: Mapping[str, Any], lm: LM | str | None, lms: LMs
-) -> Choice:
+async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM | str | None, lms: LMs) -> Choice:
     """``technique`` '' is plan_rag, or exact where there is no LM.
 
     Raises:
         SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
     """
     name = technique if isinstance(technique, str) else name_of(technique)
-    model = None if name in WITHOUT_LM else await lms.get(lm)
+    asks = asks_lm(kind_of(name) if isinstance(technique, str) and name else technique)
+    model = await lms.get(lm) if asks else None
     if model is None and name in ("", AUTO):
-        name = EXACT
-    elif model is None and name not in WITHOUT_LM:
+        name = technique = EXACT
+    elif model is None and asks:
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
     name = name or DEFAULT
-    loop = await technique_of(name if isinstance(technique, str) else technique, settings, lms)
+    by_default, named = not technique, name if isinstance(technique, str) else technique
+    loop = await technique_of(named, settings, lms)
     texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
     return Choice(name, loop, model, texts, by_default=not technique)
 
