@@ -21,6 +21,10 @@ from decisor.session.technique import EXACT, Choice, choose
 from decisor.trace.events import Event, Trace
 from decisor.types import LM, Question, Technique, Tool
 
+WHICH_DATA = (
+    "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
+    "or try --example trade."
+)
 NOTHING_DECIDES = (
     f"There is no LM to plan this, and no decision model for these data: {NAME_ONE}, "
     "or give a decision model with --model FILE.toml."
@@ -67,12 +71,14 @@ class Data:
             SetupError: something named cannot be used, or there is nothing that could decide.
             LMError: the endpoint failed for good.
         """
+        if not self.tools:
+            raise SetupError(WHICH_DATA)
         question = question_of(question, options)
         choice = await choose(
             options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms
         )
         tools = await self.tools_for(question, choice)
-        with self.run(tools, choice, options) as run:
+        with self.run(tools, choice.lm, options) as run:
             run.trace.add("run", question=question, technique=choice.name, settings=choice.settings, lm=run.lm.name,
                           tools=run.env.tools())  # fmt: skip
             decision = await decide(choice.technique, question, run)
@@ -95,17 +101,17 @@ class Data:
             if tool is not None:
                 return [*self.databases, tool, *self.tools[len(self.databases) :]]
             if choice.name == EXACT:
-                raise SetupError(NOTHING_DECIDES if choice.by_default else NOTHING_TO_COMPUTE)
+                raise SetupError(NOTHING_TO_COMPUTE if choice.by_name else NOTHING_DECIDES)
         return self.tools
 
     @contextmanager
-    def run(self, tools: Sequence[Tool], choice: Choice, options: Options) -> Iterator[Run]:
+    def run(self, tools: Sequence[Tool], lm: LM | None, options: Options) -> Iterator[Run]:
         """One LM, these tools, one budget, one trace."""
         from decisor.tools.toolbox import Toolbox
 
         listener, path = options.get("on_event"), options.get("trace")
         with trace_to(Path(path) if path else None, listener) as trace:
-            yield Run(choice.lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
+            yield Run(lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
 
 
 def question_of(question: str | Question, options: Options) -> Question:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from decisor.errors import SetupError
-from decisor.session.tools import NO_TOOLS, ToolSpecs, tool_specs
+from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
 from decisor.tools.databases.sandbox.urls import query_language
 
 Form = Literal["sql", "cypher", "passages"]
@@ -57,7 +57,7 @@ class Sources:
 
 
 def sources_of(
-    db: Places = (), graph: Places = (), docs: Places = (), tools: object = (),
+    db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
     model: str | os.PathLike[str] | None = None,
 ) -> Sources:  # fmt: skip
     """From what a person named. Each may be one or several; ``NAME=PLACE`` gives one a name.

@@ -20,13 +20,13 @@ TEXTS = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class Choice:
-    """``name``: of the technique. ``settings``: as a trace holds them. ``by_default``: nobody named a technique."""
+    """``name``: of the technique. ``settings``: as a trace holds them. ``by_name``: a person named it."""
 
     name: str
     technique: Technique
     lm: LM | None
     settings: Mapping[str, str]
-    by_default: bool = False
+    by_name: bool = True
 
     @property
     def computes(self) -> bool:
@@ -40,7 +40,7 @@ async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM
     Raises:
         SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
     """
-    name = technique if isinstance(technique, str) else name_of(technique)
+    name = named = technique if isinstance(technique, str) else name_of(technique)
     asks = asks_lm(kind_of(name) if isinstance(technique, str) and name else technique)
     model = await lms.get(lm) if asks else None
     if model is None and name in ("", AUTO):
@@ -48,10 +48,9 @@ async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM
     elif model is None and asks:
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
     name = name or DEFAULT
-    by_default, named = not technique, name if isinstance(technique, str) else technique
-    loop = await technique_of(named, settings, lms)
+    loop = await technique_of(name if isinstance(technique, str) else technique, settings, lms)
     texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
-    return Choice(name, loop, model, texts, by_default=not technique)
+    return Choice(name, loop, model, texts, by_name=name == named)
 
 
 async def technique_of(named: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:

@@ -13,6 +13,7 @@ from decisor.secrets import Secret
 from decisor.types import Tool
 
 ToolSpec: TypeAlias = "str | os.PathLike[str] | Callable[..., Any] | Tool"
+Tools: TypeAlias = "ToolSpecs | ToolSpec | Iterable[ToolSpec]"
 FORM = "--tools takes module:function, or a file with an OpenAPI document (FILE, or FILE#NAME for some operations)"
 METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
 AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
@@ -36,7 +37,7 @@ class ToolSpecs:
 NO_TOOLS = ToolSpecs()
 
 
-def tool_specs(tools: ToolSpecs | ToolSpec | Iterable[ToolSpec]) -> ToolSpecs:
+def tool_specs(tools: Tools) -> ToolSpecs:
     """One, several, or with how they are called.
 
     Raises:
