@@ -12,25 +12,16 @@ from pathlib import PurePath
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Bench, Score
 from decisor.budget import Budget, Limits
-from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.errors import LMError, SetupError
 from decisor.evaluation.applying import DoesNotApply
 from decisor.evaluation.marks import marks
 from decisor.evaluation.timing import critical
 from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, spent_by
 from decisor.outcome import Outcome, State
 from decisor.run import Run
+from decisor.session.decide import NoLM, decide
 from decisor.trace.events import Event, Trace
 from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
-
-
-@dataclass(frozen=True)
-class NoLM:
-    """Stands where a technique asks no LM."""
-
-    name: str = "none"
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        raise LMError("This technique was not to ask an LM.", "none", permanent=True)
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     try:
         async with attempt.bench.environment(case) as env:
             try:
-                decision = await decide(case, attempt, Run(lm, env, budget, trace))
+                decision = await decided(case, attempt, Run(lm, env, budget, trace))
             finally:
                 simulated = spent_by(env)
             score = await attempt.bench.score(case, decision, trace.events)
@@ -121,18 +112,12 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     ), trace.events  # fmt: skip
 
 
-async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
-    """The technique's decision; none where a limit or unreadable replies ended it."""
+async def decided(case: Case, attempt: Attempt, run: Run) -> Decision:
+    """The technique's decision. What it lacks is said of the technique, not of the benchmark."""
     try:
-        return await attempt.loop(case.question, run)
+        return await decide(attempt.loop, case.question, run)
     except SetupError as error:
         raise DoesNotApply(str(error)) from error
-    except BudgetExceeded as error:
-        decision = Decision("", reasons=(str(error),), stopped="budget")
-    except ModelMistake as error:
-        decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
-    run.trace.add("decision", decision=decision)
-    return decision
 
 
 def state(decision: Decision, score: Score, crash: str) -> State:

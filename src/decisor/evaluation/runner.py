@@ -20,7 +20,7 @@ from decisor.benchmarks.protocol import Bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.evaluation.applying import DoesNotApply, fitting, misfits
-from decisor.evaluation.case_run import Attempt, NoLM, run_case
+from decisor.evaluation.case_run import Attempt, run_case
 from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.store.writer import Writer
 from decisor.judging.auxiliary_lms import own_lms
@@ -28,6 +28,7 @@ from decisor.lms.closing import close_lm
 from decisor.lms.concurrency import limit_concurrency
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome, State
+from decisor.session.decide import NoLM
 from decisor.trace.events import Event, to_json
 from decisor.types import LM, Technique, Usage, Value
 

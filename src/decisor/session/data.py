@@ -74,9 +74,7 @@ class Data:
         if not self.tools:
             raise SetupError(WHICH_DATA)
         question = question_of(question, options)
-        choice = await choose(
-            options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms
-        )
+        choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         tools = await self.tools_for(question, choice)
         with self.run(tools, choice.lm, options) as run:
             run.trace.add("run", question=question, technique=choice.name, settings=choice.settings, lm=run.lm.name,
@@ -118,9 +116,7 @@ def question_of(question: str | Question, options: Options) -> Question:
     """With the rules and the goal that were named beside it."""
     if isinstance(question, str):
         question = Question(question)
-    return Question(
-        question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal
-    )
+    return Question(question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal)
 
 
 @contextmanager

@@ -9,9 +9,7 @@ from decisor.errors import BudgetExceeded, ModelMistake, SetupError
 from decisor.run import Run
 from decisor.types import Completion, Decision, Message, Question, Sampling, Technique
 
-NAME_ONE = (
-    "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
-)
+NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ def ask(
         print(result)
         result.answer, result.ranking, result.evidence, result.usage
 
-    ``db``, ``graph``: URLs of databases; ``docs``: folders, files, or indexes of documents; ``tools``: Python functions,
-    ``"module:function"``, or OpenAPI documents. Each is one or several, and ``"name=URL"`` gives one a name. ``model``: a
-    TOML file with a decision model. What else there is: rules, goal, lm, technique, settings, limits, on_event, trace.
+    ``db``, ``graph``: URLs of databases; ``docs``: folders, files, or indexes of documents; ``tools``: functions,
+    ``"module:function"``, or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a
+    TOML file with a decision model. Other options: rules, goal, lm, technique, settings, limits, on_event, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
@@ -40,7 +40,7 @@ def ask(
 
 
 @asynccontextmanager
-async def open(  # noqa: A001
+async def open(
     *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (), model: Model = None
 ) -> AsyncIterator[Data]:
     """Open data once and ask many times, many at once.

@@ -49,7 +49,8 @@ async def go_on(data: Data, events: Sequence[Event], edit: Edit, **options: Unpa
     from decisor.techniques.replay.rerun import Rerun, rerun
 
     past, named = read_past(events), options.get("technique", "")
-    name, settings, technique = "", {}, None
+    name, technique = "", None
+    settings: dict[str, str] = {}
     if past.technique or named:
         name, settings = how_of(past, str(named), options.get("settings", {}))
         technique = await technique_of(name, settings, data.lms)

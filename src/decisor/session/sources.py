@@ -70,7 +70,9 @@ def sources_of(
     Raises:
         SetupError: two have one name, a URL names no database, or something is no tool.
     """
-    texts = [(query_language(place_of(text)[1]), text) for text in (*each_of(db), *each_of(graph))]
+    texts: list[tuple[Form, str]] = [
+        (query_language(place_of(text)[1]), text) for text in (*each_of(db), *each_of(graph))
+    ]
     texts += [("passages", text) for text in each_of(docs)]
     count = Counter(form for form, _ in texts)
     sources = tuple(source_of(form, text, alone=count[form] == 1) for form, text in texts)

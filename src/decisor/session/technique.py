@@ -41,7 +41,7 @@ async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM
         SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
     """
     name = named = technique if isinstance(technique, str) else name_of(technique)
-    asks = asks_lm(kind_of(name) if isinstance(technique, str) and name else technique)
+    asks = not name or asks_lm(kind_of(technique) if isinstance(technique, str) else technique)
     model = await lms.get(lm) if asks else None
     if model is None and name in ("", AUTO):
         name = technique = EXACT

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from decisor.errors import SetupError
 from decisor.secrets import Secret
@@ -47,12 +47,13 @@ def tool_specs(tools: Tools) -> ToolSpecs:
         if not tools.specs and (tools.methods or tools.base_url or tools.auth):
             raise SetupError("--allow-methods, --base-url and --auth say how to call --tools, and there are none.")
         return tools
-    if isinstance(tools, str | os.PathLike) or callable(tools) or is_tool(tools):
+    if isinstance(tools, str) or isinstance(tools, os.PathLike) or callable(tools) or is_tool(tools):
         return ToolSpecs((tools,))
-    return ToolSpecs(tuple(tools))
+    several: Iterable[ToolSpec] = cast("Iterable[ToolSpec]", tools)
+    return ToolSpecs(tuple(several))
 
 
-def is_tool(value: object) -> bool:
+def is_tool(value: object) -> TypeGuard[Tool]:
     return all(hasattr(value, name) for name in ("name", "describe", "call", "close"))
 
 

@@ -1,4 +1,4 @@
-"""The tool ``whatif`` of a session: a decision model from a file, or the one that a question on Decision QA is about."""
+"""The tool ``whatif`` of a session: a decision model from a file, or the one that a question of Decision QA is on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from decisor.types import Question, Tool, WhatIf
+from decisor.types import Question, Tool
 
 
 async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack) -> Tool | None:

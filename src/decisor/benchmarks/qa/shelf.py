@@ -4,7 +4,6 @@ where one is named."""
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
