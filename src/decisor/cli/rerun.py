@@ -26,8 +26,8 @@ def go_on(
     events: Sequence[Event], at: str, changes: Mapping[str, str | None], sources: Sources, options: Options,
     as_json: bool,
 ) -> int:  # fmt: skip
-    """The exit code of the new decision. ``changes``: the fields of an Edit that are named. ``sources``, ``options``: the
-    data, the LM, the file for the new trace, and what else the old one may not name.
+    """The exit code of the new decision. ``changes``: the fields of an Edit that are named. ``sources`` and
+    ``options``: the data, the LM, the file for the new trace, and what else the old one may not name.
 
     Raises:
         SetupError: no node or step is named, or it does not fit.

@@ -47,10 +47,9 @@ def tool_specs(tools: Tools) -> ToolSpecs:
         if not tools.specs and (tools.methods or tools.base_url or tools.auth):
             raise SetupError("--allow-methods, --base-url and --auth say how to call --tools, and there are none.")
         return tools
-    if isinstance(tools, str) or isinstance(tools, os.PathLike) or callable(tools) or is_tool(tools):
-        return ToolSpecs((tools,))
-    several: Iterable[ToolSpec] = cast("Iterable[ToolSpec]", tools)
-    return ToolSpecs(tuple(several))
+    if isinstance(tools, str | os.PathLike) or callable(tools) or is_tool(tools):
+        return ToolSpecs((cast("ToolSpec", tools),))
+    return ToolSpecs(tuple(cast("Iterable[ToolSpec]", tools)))
 
 
 def is_tool(value: object) -> TypeGuard[Tool]:

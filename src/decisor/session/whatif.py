@@ -13,7 +13,7 @@ from decisor.types import Question, Tool
 
 
 async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack) -> Tool | None:
-    """On a scratch copy of the first database; None where there is no database.
+    """On a scratch copy of the first database; None where there is no database. ``stack`` closes it.
 
     Raises:
         SetupError: the file or the data do not fit.
@@ -21,9 +21,11 @@ async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack
     if not databases:
         return None
     from decisor.decision_models.model_file import load, read_model
+    from decisor.tools.databases.sandbox.blocking import open_scratch
 
     source: Any = databases[0]
-    scratch = await load(read_model(path), source)
+    scratch = await load(read_model(path), source, open_scratch)
+    stack.callback(scratch.close)
     return whatif(lambda semantics: scratch)
 
 

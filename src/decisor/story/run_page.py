@@ -16,14 +16,19 @@ from decisor.types import Decision, Ranking, Record
 MOST_BARS = 10
 STYLE = """
 .decisor{font:15px/1.5 system-ui,sans-serif;max-width:60rem;color:#1d2733;background:#fff}
-.decisor h2{font-size:1.3rem;margin:.2em 0}.decisor h3{font-size:1rem;margin:1.2em 0 .3em}
+.decisor h2{font-size:1.3rem;margin:.2em 0}
+.decisor h3{font-size:1rem;margin:1.2em 0 .3em}
 .decisor table{border-collapse:collapse;font-size:.9em}
 .decisor td,.decisor th{padding:.15em .6em;text-align:left;border-bottom:1px solid #e2e7ec;vertical-align:top}
 .decisor pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0;font-size:.85em;background:#f4f6f8;padding:.4em .6em;border-radius:4px}
-.decisor .dim{color:#5d6b7a}.decisor .scroll{overflow-x:auto}
+.decisor .dim{color:#5d6b7a}
+.decisor .scroll{overflow-x:auto}
 .decisor .bar{background:#2c7fb8;height:.8em;border-radius:2px;min-width:1px}
-.decisor .best .bar{background:#2e8b57}.decisor .track{width:16rem}.decisor .failed{color:#b3261e}
-.decisor details{margin:.3em 0}.decisor summary{cursor:pointer}
+.decisor .best .bar{background:#2e8b57}
+.decisor .track{width:16rem}
+.decisor .failed{color:#b3261e}
+.decisor details{margin:.3em 0}
+.decisor summary{cursor:pointer}
 """
 
 
