@@ -48,7 +48,7 @@ def tool_specs(tools: Tools) -> ToolSpecs:
             raise SetupError("--allow-methods, --base-url and --auth say how to call --tools, and there are none.")
         return tools
     if isinstance(tools, str | os.PathLike) or callable(tools) or is_tool(tools):
-        return ToolSpecs((cast("ToolSpec", tools),))
+        return ToolSpecs((tools,))
     return ToolSpecs(tuple(cast("Iterable[ToolSpec]", tools)))
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from decisor.types import Question, Tool
+from decisor.types import Observation, Question, Tool
 
 
 async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack) -> Tool | None:
@@ -26,7 +27,7 @@ async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack
     source: Any = databases[0]
     scratch = await load(read_model(path), source, open_scratch)
     stack.callback(scratch.close)
-    return whatif(lambda semantics: scratch)
+    return InTurn(whatif(lambda semantics: scratch))
 
 
 async def from_question(question: Question, databases: Sequence[Tool]) -> Tool | None:
@@ -46,6 +47,28 @@ def whatif(find: Any) -> Tool:
     from decisor.tools.whatif import WhatIfTool
 
     return WhatIfTool(find, rank)
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """A tool whose calls wait for each other: a scratch copy holds the change of one candidate at a time."""
+
+    tool: Tool
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    def describe(self) -> str:
+        return self.tool.describe()
+
+    async def call(self, text: str) -> Observation:
+        async with self.turn:
+            return await self.tool.call(text)
+
+    async def close(self) -> None:
+        await self.tool.close()
 
 
 def names_in(tool: Any) -> list[str]:

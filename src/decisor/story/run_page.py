@@ -20,7 +20,8 @@ STYLE = """
 .decisor h3{font-size:1rem;margin:1.2em 0 .3em}
 .decisor table{border-collapse:collapse;font-size:.9em}
 .decisor td,.decisor th{padding:.15em .6em;text-align:left;border-bottom:1px solid #e2e7ec;vertical-align:top}
-.decisor pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0;font-size:.85em;background:#f4f6f8;padding:.4em .6em;border-radius:4px}
+.decisor pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0}
+.decisor pre{font-size:.85em;background:#f4f6f8;padding:.4em .6em;border-radius:4px}
 .decisor .dim{color:#5d6b7a}
 .decisor .scroll{overflow-x:auto}
 .decisor .bar{background:#2c7fb8;height:.8em;border-radius:2px;min-width:1px}
