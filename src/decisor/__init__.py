@@ -59,13 +59,15 @@ _HOMES = {
 """Module -> what it brings."""
 
 
-def __getattr__(name: str) -> object:
-    for module, names in _HOMES.items():
-        if name in names:
-            value: object = getattr(import_module(f"decisor.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module 'decisor' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker knows the names above, and complains of others
+
+    def __getattr__(name: str) -> object:
+        for module, names in _HOMES.items():
+            if name in names:
+                value: object = getattr(import_module(f"decisor.{module}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module 'decisor' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -58,8 +58,7 @@ async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sit
                      on_event=lambda event: begun.set() if event.kind == "action" else None)
         )  # fmt: skip
         await begun.wait()
-        while not child.sent:
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # so that it is on its way to the worker
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

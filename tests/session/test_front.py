@@ -134,7 +134,8 @@ def test_an_interrupt_cancels_the_ask_and_leaves_nothing_running(sites: Path, tm
     program = tmp_path / "program.py"
     program.write_text(
         "import decisor, os, signal, threading\n"
-        f"lm = decisor.ScriptedLM(lambda messages: 'Plan: [Step 1: x]\\nThought: x\\nAction: sql\\nAction input: {SLOW}')\n"
+        f"reply = 'Plan: [Step 1: x]\\nThought: x\\nAction: sql\\nAction input: {SLOW}'\n"
+        "lm = decisor.ScriptedLM(lambda messages: reply)\n"
         "def heard(event):\n"
         "    if event.kind == 'action':\n"
         "        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"

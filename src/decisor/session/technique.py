@@ -10,7 +10,7 @@ from decisor.errors import SetupError
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
 from decisor.techniques import TECHNIQUES, asks_lm, kind_of, technique
-from decisor.techniques.shared.part_lms import parts_of, with_lms
+from decisor.techniques.shared.part_lms import lm_settings, with_lms
 from decisor.types import LM, Technique
 
 AUTO, EXACT = "auto", "exact"
@@ -61,7 +61,7 @@ async def technique_of(named: Technique | str, settings: Mapping[str, Any], lms:
         SetupError: there is no such technique, setting or LM, or a value does not fit.
     """
     kind = kind_of(named) if isinstance(named, str) else type(named)
-    parts = {f"{part}_lm": part for part in (parts_of(kind) if is_dataclass(kind) else ())}
+    parts = lm_settings(kind) if is_dataclass(kind) else {}
     own = {key: value for key, value in settings.items() if key not in parts}
     if isinstance(named, str):
         texts = {key: str(value) for key, value in own.items() if isinstance(value, TEXTS)}
