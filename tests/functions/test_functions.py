@@ -11,19 +11,20 @@ import time
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import TypedDict
 
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
-from decisor.tools.functions.json_schema import Misfit, fitted
+from decisor.tools.functions.json_schema import Misfit, fit
 from decisor.tools.functions.python import FunctionTool, load_function
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Action, Observation, Record
+from decisor.types import Action, Observation, Record, Value
 
 
 class Colour(enum.Enum):
@@ -236,13 +237,13 @@ VALUES = st.recursive(
 
 @given(value=VALUES, kinds=st.lists(KINDS, min_size=1, max_size=3))
 @settings(deadline=None)
-def test_fitting_gives_a_value_of_a_kind_asked_for_and_fits_it_again_unchanged(value: object, kinds: list[str]) -> None:
+def test_fitting_gives_a_value_of_a_kind_asked_for_and_fits_it_again_unchanged(value: Value, kinds: list[str]) -> None:
     try:
-        once = fitted(value, {"type": kinds}, {})
+        once = fit(value, {"type": kinds}, {})
     except Misfit:
         return
     python = {"integer": int, "number": (int, float), "string": str, "boolean": bool, "null": type(None), "array": list,
               "object": dict}  # fmt: skip
     assert any(isinstance(once, python[kind]) for kind in kinds)  # type: ignore[arg-type]
-    assert fitted(once, {"type": kinds}, {}) == once
+    assert fit(once, {"type": kinds}, {}) == once
     json.dumps(once)
