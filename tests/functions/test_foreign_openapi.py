@@ -172,13 +172,13 @@ def test_any_text_after_the_head_is_a_document_or_a_line(tmp_path_factory: pytes
 
 @asynccontextmanager
 async def hostile(
-    folder: Path, paths: dict[str, Any], keys: dict[str, Secret] | None = None
+    folder: Path, paths: dict[str, Any], keys: dict[str, Secret] | None = None, **parts: Any
 ) -> AsyncIterator[tuple[Client, list[web.Request], list[web.Request]]]:
     """A client of ``paths`` with two servers: the document's own, and a stranger's, which stands in {evil}."""
     requests: list[web.Request] = []
     strangers: list[web.Request] = []
     async with serve_app(hostile_application(requests)) as own, serve_app(hostile_application(strangers)) as evil:
-        text = json.dumps({**document(paths=paths), "servers": [{"url": own}]}).replace("{evil}", evil)
+        text = json.dumps({**document(paths=paths, **parts), "servers": [{"url": own}]}).replace("{evil}", evil)
         client = Client(read_text(folder, text, "api.json"), keys or {})
         try:
             yield client, requests, strangers
@@ -215,7 +215,9 @@ async def test_a_path_cannot_lead_to_another_server(tmp_path: Path, route: str) 
     async with serve_app(hostile_application(strangers)) as evil:
         host = evil.removeprefix("http://")
         paths = {route.replace("{host}", host): {"get": {"operationId": "op"}}, "/ok": {"get": {"operationId": "ok"}}}
-        async with hostile(tmp_path, paths, {"": Secret(KEY)}) as (client, _, _):
+        schemes = {"securitySchemes": {"s": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
+        parts = {"components": schemes, "security": [{"s": []}]}
+        async with hostile(tmp_path, paths, {"": Secret(KEY)}, **parts) as (client, _, _):
             for tool in tools_of(client):
                 try:
                     await tool.call("{}")

@@ -7,7 +7,10 @@ import enum
 import functools
 import json
 import math
+import subprocess
+import sys
 import time
+import uuid
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from decisor.errors import SetupError, ToolError
@@ -205,6 +209,32 @@ async def test_rows_are_records_and_long_results_are_cut_and_said() -> None:
 def test_a_function_that_cannot_be_a_tool_is_refused_when_it_is_named(function: Any, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint):
         FunctionTool(function)
+
+
+class Order(BaseModel):
+    sku: str = Field(pattern=r"^[A-Z]{2}\d+$")
+    lines: list[Site] = []
+
+
+async def test_what_pydantic_knows_of_an_argument_holds_and_its_complaint_is_one_line() -> None:
+    def buy(order: Order, share: Annotated[float, Field(gt=0)], at: uuid.UUID | None = None) -> str:
+        return f"{order.sku} {type(order.lines[0]).__name__} {share} {at}"
+
+    tool = FunctionTool(buy)
+    assert "- order ({sku: text, lines?: list of {city: text, rent?: number}}, required)" in tool.describe()
+    written = '{"order": {"sku": "AB1", "lines": [{"city": "Lier"}]}, "share": "0.5"}'
+    assert await fields_of(tool, written) == {"value": "AB1 Site 0.5 None"}
+    with pytest.raises(ToolError) as caught:
+        await tool.call('{"order": {"sku": "x"}, "share": -1, "at": "y"}')
+    complaint = str(caught.value)
+    assert complaint.startswith("An argument cannot be used: order.sku: ") and "\n" not in complaint
+    assert 'you wrote "x".' in complaint and "share: Input should be greater than 0; you wrote -1" in complaint
+
+
+def test_pydantic_is_loaded_for_function_tools_only() -> None:
+    modules = "decisor.tools.functions.python, decisor.tools.functions.openapi_call"
+    code = f"import sys, {modules}; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_typed_dicts_and_tuples_have_schemas_and_stars_are_left_out() -> None:
