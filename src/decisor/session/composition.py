@@ -12,7 +12,7 @@ from typing import Any
 
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, ModelMistake, SetupError
-from decisor.lms.gate import close
+from decisor.lms.closing import close_lm
 from decisor.run import Run
 from decisor.session.tools import ToolSpecs, open_tools
 from decisor.trace.events import Event, Trace
@@ -106,7 +106,7 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
                 decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
             finally:
                 for one in (lm, *others):
-                    await close(one)
+                    await close_lm(one)
             if trace.events[-1].kind != "decision":
                 trace.add("decision", decision=decision)
             trace.add("note", text="usage", usage=run.budget.spent)
@@ -130,7 +130,7 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
     Raises:
         SetupError: there is no such technique, setting or LM, or a value does not fit.
     """
-    from decisor.lms.choose import priced
+    from decisor.lms.choose import lm_with_price
     from decisor.techniques import kind_of, technique
     from decisor.techniques.shared.part_lms import parts_of, with_lms
 
@@ -140,7 +140,7 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
     for key, text in settings.items():
         if key in parts:
             unnamed = not text or text.startswith(" price=")
-            found = None if unnamed else priced(text, {**os.environ, "DECISOR_PRICE": ""})
+            found = None if unnamed else lm_with_price(text, {**os.environ, "DECISOR_PRICE": ""})
             if found is None:
                 raise SetupError(f"{key} takes MODEL or MODEL@URL, not {text!r}.")
             lms[parts[key]] = found
@@ -178,7 +178,7 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
             cypher = await open_any(asked.graph)
             stack.push_async_callback(cypher.close)
             tools.append(cypher)
-        find = await model_at_hand(asked, tools, exact)
+        find = await model_at_hand(asked, tools, exact, stack)
         if find is not None:
             from decisor.decision_models.ranking import rank
             from decisor.tools.whatif import WhatIfTool
@@ -194,15 +194,19 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
         yield tools
 
 
-async def model_at_hand(asked: Asked, tools: Sequence[Tool], exact: bool) -> Callable[[str], WhatIf] | None:
-    """What finds the decision model for a semantics, or None where there is none."""
+async def model_at_hand(
+    asked: Asked, tools: Sequence[Tool], exact: bool, stack: AsyncExitStack
+) -> Callable[[str], WhatIf] | None:
+    """What finds the decision model for a semantics, or None where there is none. ``stack`` closes it."""
     source: Any = tools[0] if tools else None
     if source is None:
         return None
     if asked.model_file is not None:
         from decisor.decision_models.model_file import load, read_model
+        from decisor.tools.databases.sandbox.blocking import open_scratch
 
-        scratch = await load(read_model(asked.model_file), source)
+        scratch = await load(read_model(asked.model_file), source, open_scratch)
+        stack.callback(scratch.close)
         return lambda semantics: scratch
     if not exact:
         return None
