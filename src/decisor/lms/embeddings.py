@@ -9,12 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from decisor.aio import each
 from decisor.errors import LMError, SetupError
 from decisor.lms.choose import key_for, parse_spec
-from decisor.lms.endpoint import Endpoint
+from decisor.lms.endpoint import Endpoint, parse_address
 from decisor.lms.openai_compatible import OPENAI
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
@@ -118,7 +118,7 @@ def embeddings_url(base_url: str) -> str:
     >>> embeddings_url("http://localhost:11434"), embeddings_url("https://api.example.com/v1/")
     ('http://localhost:11434/v1/embeddings', 'https://api.example.com/v1/embeddings')
     """
-    scheme, host, path, query, _ = urlsplit(base_url.strip())
+    scheme, host, path, query, _ = parse_address(base_url.strip())
     path = path.rstrip("/").removesuffix("/embeddings") or "/v1"
     return urlunsplit((scheme, host, f"{path}/embeddings", query, ""))
 
