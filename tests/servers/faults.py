@@ -97,7 +97,7 @@ FAULTS: dict[str, Fault] = {
     "two_equal_lengths": again(raw(HEAD + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"), "connection"),
     "two_lengths_that_differ": again(raw(HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"), "connection"),
     "no_number_as_length": again(raw(HEAD + b"Content-Length: two\r\n\r\n{}"), "connection"),
-    "another_protocol": again(raw(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")),
+    "another_protocol": again(raw(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")),
     "304": again(body(b"", 304)),
     "bad_gzip": again(squeezed("gzip", spoil=True)),
     "unknown_encoding": again(body(b"\x0b\x02\x80", headers={"Content-Encoding": "br"})),

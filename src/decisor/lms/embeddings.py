@@ -15,7 +15,7 @@ from decisor.aio import each
 from decisor.errors import LMError, SetupError
 from decisor.lms.choose import key_for, parse_spec
 from decisor.lms.endpoint import Endpoint, parse_address
-from decisor.lms.openai_compatible import OPENAI
+from decisor.lms.providers import OPENAI
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
 
@@ -37,7 +37,7 @@ class EndpointEmbedder:
     def __init__(
         self,
         model: str,
-        base_url: str = OPENAI,
+        base_url: str = OPENAI.base_url,
         key: str | None = None,
         seconds: float = 300.0,
         longest: int = LONGEST,
@@ -130,8 +130,8 @@ def embedder(spec: str, environ: Mapping[str, str] = os.environ) -> EndpointEmbe
         SetupError: no model is named, or OpenAI's has no key.
     """
     model, url = parse_spec(spec)
-    url = url or environ.get("OPENAI_BASE_URL") or OPENAI
+    url = url or environ.get("OPENAI_BASE_URL") or OPENAI.base_url
     key = key_for(url, environ)
-    if url == OPENAI and not key:
+    if url == OPENAI.base_url and not key:
         raise SetupError(f"Where is the embedder {model}? Name it: {model}@http://localhost:11434/v1, or set a key.")
     return EndpointEmbedder(model, url, key)

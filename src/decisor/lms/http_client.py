@@ -31,7 +31,7 @@ MOST_CONNECTIONS = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``headers`` by names in lower case; ``body`` decoded."""
+    """``headers`` by names in any case; ``body`` decoded."""
 
     status: int
     headers: Mapping[str, str]
@@ -115,8 +115,8 @@ class HttpClient:
     async def _read(self, response: aiohttp.ClientResponse, cost: Usage) -> Reply:
         """Raises LMError, and what aiohttp raises."""
         where, status, most = self.target.where, response.status, self.target.max_bytes
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        encoding = headers.get("content-encoding", "")
+        headers = response.headers
+        encoding = headers.get("Content-Encoding", "")
         if not 200 <= status < 600 or status == 304:
             response.close()
             raise Again(f"{where} answered {status}, which is no answer to what was asked.", used=cost)
