@@ -15,7 +15,7 @@ import pytest
 import decisor
 from decisor import Limits, Question, ScriptedLM, SetupError
 from decisor.cli import run as command
-from decisor.trace.events import Entry
+from decisor.trace.events import Conclusion, Entry
 from decisor.trace.file import read_trace
 from servers.openai_server import serve_threaded
 from session.conftest import ANSWER, QUERY, database, planner
@@ -172,7 +172,7 @@ def test_a_technique_of_somebody_else_is_named_by_its_import_path(sites: Path, t
     )
     result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", lm=planner())
     assert (result.answer, result.technique) == ("oak", "mine_of_session_test:First")
-    assert result.trace[-2].kind == "decision", "it is in the trace, though the technique does not say it there"
+    assert isinstance(result.trace[-2].event, Conclusion), "it is in the trace, though the technique does not say it there"
     result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", lm=planner(),
                          settings={"column": "rent"})  # fmt: skip
     assert result.answer == "700.0"
