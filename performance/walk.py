@@ -111,7 +111,7 @@ def main() -> None:
             sys.setprofile(walk.hear)
             run(words)
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
     start = walk.stays.index("cli/ask.py")
     stays = walk.stays[start:]
     print(f"\n{len(stays)} stays, {len(walk.climbs)} climbs, {len(walk.names)} names "

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from decisor.errors import LMError
+from decisor.log import logger
 from decisor.types import Usage
 
 T = TypeVar("T")
@@ -129,10 +130,11 @@ class Retries:
                               "Try again later.", failed.kind, permanent=failed.after > LONG_WAIT)  # fmt: skip
         if tried >= self.attempts:
             raise LMError(f"{failed} Gave up after {tried} attempts.", failed.kind)
+        if failed.after is None and self.allowance < 1:
+            raise LMError(f"{failed} Too many retries lately; not trying again.", failed.kind)
+        logger.warning("a call to an LM failed (%s); attempt %d of %d follows", failed.kind, tried + 1, self.attempts)
         if failed.after is not None:
             return
-        if self.allowance < 1:
-            raise LMError(f"{failed} Too many retries lately; not trying again.", failed.kind)
         self.allowance -= 1
         slower = 2 if failed.kind == "rate" else 0
         await asyncio.sleep(random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tried - 1 + slower))))

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from decisor.run import Run
+from decisor.techniques.shared.forms import forms_of
 from decisor.types import Decision, Question, Technique
 
 DATABASES = {"sql", "cypher"}
@@ -38,7 +39,7 @@ class Auto:
 
     def choose(self, run: Run) -> tuple[str, str, Technique]:
         """The name of a technique, why it is taken, and the technique."""
-        tools = set(run.env.tools())
+        tools = set(forms_of(run.env).values())
         if "whatif" in tools:
             from decisor.techniques.exact import Exact
 
