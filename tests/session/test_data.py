@@ -85,6 +85,20 @@ async def test_a_name_of_ones_own_stands_before_the_url(sites: Path, tmp_path: P
         assert (await data.ask("Which?", lm=planner("rents"))).answer == "elm"
 
 
+async def test_techniques_know_databases_and_documents_by_any_name(sites: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The site elm floods every spring.")
+    async with decisor.open(db=[f"rents={sites}", f"again={sites}"]) as data:
+        result = await data.ask("Which?", lm=planner("rents"), technique="auto")
+    assert result.chosen == "plan_rag"
+    read = ScriptedLM(lambda messages: "Final answer: elm\nBecause: it floods [o1.r1]")
+    async with decisor.open(docs="notes=a.txt") as data:
+        result = await data.ask("Which site floods?", lm=read, technique="rag")
+    assert (result.answer, result.records[0].text) == ("elm", "The site elm floods every spring.")
+    async with decisor.open(docs=["notes=a.txt", "a.txt"]) as data:
+        with pytest.raises(SetupError, match="reads from one place, and there are notes, a"):
+            await data.ask("Which site floods?", lm=read, technique="rag")
+
+
 @pytest.mark.parametrize(("places", "complaint"), [
     ({"db": ["sites.db", "other/sites.db"]}, "Two tools are called sites"),
     ({"db": ["a=sites.db"], "docs": ["a=notes"]}, "Two tools are called a"),

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from decisor.run import Run
+from decisor.techniques.shared.forms import forms_of
 from decisor.trace.events import TechniqueChoice
 from decisor.types import Decision, Question, Technique
 
@@ -39,7 +40,7 @@ class Auto:
 
     def choose(self, run: Run) -> tuple[str, str, Technique]:
         """The name of a technique, why it is taken, and the technique."""
-        tools = set(run.env.tools())
+        tools = set(forms_of(run.env).values())
         if "whatif" in tools:
             from decisor.techniques.exact import Exact
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from decisor.errors import ToolError
 from decisor.types import Observation, Record, Retriever
@@ -29,6 +30,7 @@ class PassagesTool:
     about: str = ""
     name: str = "passages"
     end: Callable[[], Awaitable[None]] = field(default=nothing)
+    form: ClassVar[str] = "passages"
 
     def describe(self) -> str:
         return (
