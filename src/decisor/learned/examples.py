@@ -78,7 +78,7 @@ def states(
                     missing=missing,
                     queries=tuple(queries),
                     kinds=tuple(queries.values()),
-                )  # fmt: skip
+                )
             )
     return all_states
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
-    from decisor.tools.documents.embedding import Embedder
+    from decisor.tools.documents.embedder import Embedder
     from decisor.tools.documents.index import Index
     from decisor.tools.documents.passage import Passage
     from decisor.tools.documents.passages_tool import PassagesTool
