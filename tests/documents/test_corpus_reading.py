@@ -22,7 +22,7 @@ from decisor.tools.documents.index_files import About
 from decisor.tools.documents.parser_process import ParserProcess
 from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.row_documents import RowForm, table_documents
-from decisor.tools.documents.text_formats import Unreadable, decoded, read_html, read_markdown
+from decisor.tools.documents.text_formats import Unreadable, decode, read_html, read_markdown
 
 PAGE = b"""<html><head><title>Trade  news</title><script>alert("evil")</script></head><body>
 <h1>Trade news</h1><p>Cloth <b>sells</b> well.</p><h2>Prices</h2><ul><li>salt<li>fish</ul>
@@ -102,11 +102,11 @@ def test_markdown_keeps_the_trail_of_headings_and_leaves_code_alone() -> None:
 
 @pytest.mark.parametrize("name", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_an_encoding_is_recognised(name: str) -> None:
-    assert decoded("Zürich: 3 €".encode(name)) == "Zürich: 3 €"
+    assert decode("Zürich: 3 €".encode(name)) == "Zürich: 3 €"
 
 
 def test_text_without_marks_that_hide_or_reorder_it() -> None:
-    assert decoded("a\u202eb\x1b[31mc\U000e0041d\r\ne".encode()) == "ab[31mcd\ne"
+    assert decode("a\u202eb\x1b[31mc\U000e0041d\r\ne".encode()) == "ab[31mcd\ne"
 
 
 def test_passages_have_about_the_words_asked_for_and_lose_none() -> None:

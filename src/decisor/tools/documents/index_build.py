@@ -167,7 +167,7 @@ class Builder:
             "BEGIN"
         )
         self.older = bool(self.rows.execute("SELECT count(*) FROM documents").fetchone()[0])
-        self.seen: dict[str, bytes] = {}
+        self.stamps: dict[str, bytes] = {}
         self.changed: list[tuple[str, bytes, int, int]] = []
 
     def take(self, one: Document) -> None:
@@ -175,8 +175,8 @@ class Builder:
 
         A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
         """
-        if one.key in self.seen:
-            if self.seen[one.key] != one.stamp:
+        if one.key in self.stamps:
+            if self.stamps[one.key] != one.stamp:
                 self.skip(one.key, "another one before it has this name or id")
             return
         earlier: tuple[bytes, int, int] | None = None
@@ -185,14 +185,14 @@ class Builder:
             earlier = self.rows.execute(query, (one.key,)).fetchone()
         if earlier is not None and earlier[0] == one.stamp:
             self.unchanged += 1
-            self.seen[one.key] = one.stamp
+            self.stamps[one.key] = one.stamp
             return
         try:
             passages = tuple(one.cut())
         except Unreadable as error:
             self.skip(one.key, str(error))
             return
-        self.seen[one.key] = one.stamp
+        self.stamps[one.key] = one.stamp
         if earlier is not None:
             self.drop(earlier[1], earlier[2])
         for at, passage in enumerate(passages):
@@ -226,7 +226,7 @@ class Builder:
         self.write()
         if self.older:
             rows = self.rows.execute("SELECT key, first, count FROM documents").fetchall()
-            yield from (row for row in rows if row[0] not in self.seen)
+            yield from (row for row in rows if row[0] not in self.stamps)
 
     def finish(self) -> Changes:
         deleted = 0

@@ -36,10 +36,10 @@ class Unreadable(Error):
     """A document that is named and skipped; says why."""
 
 
-def decoded(data: bytes, charset: str = "") -> str:
+def decode(data: bytes, charset: str = "") -> str:
     """By byte order mark, else UTF-8, else the charset that the document names, else Windows-1252.
 
-    >>> decoded("Köln".encode("utf-16")), decoded("Köln".encode("latin-1"))
+    >>> decode("Köln".encode("utf-16")), decode("Köln".encode("latin-1"))
     ('Köln', 'Köln')
 
     Raises:
@@ -60,7 +60,7 @@ def decoded(data: bytes, charset: str = "") -> str:
 
 def read_text(data: bytes) -> Content:
     """Paragraphs are parted by empty lines."""
-    return Content(blocks=tuple(Block(part.strip()) for part in re.split(r"\n\s*\n", decoded(data)) if part.strip()))
+    return Content(blocks=tuple(Block(part.strip()) for part in re.split(r"\n\s*\n", decode(data)) if part.strip()))
 
 
 def read_markdown(data: bytes) -> Content:
@@ -80,7 +80,7 @@ def read_markdown(data: bytes) -> Content:
             blocks.append(Block(text, tuple(name for _, name in trail)))
         lines.clear()
 
-    for line in COMMENT.sub("", _without_head(decoded(data))).split("\n"):
+    for line in COMMENT.sub("", _without_head(decode(data))).split("\n"):
         mark = FENCE.match(line)
         if fence or mark:
             lines.append(line)
@@ -123,7 +123,7 @@ def read_html(data: bytes) -> Content:
     except ImportError as error:
         raise SetupError(f"HTML needs selectolax: {INSTALL}.") from error
     charset = match[1].decode() if (match := CHARSET.search(data[:4096])) else ""
-    tree = LexborHTMLParser(decoded(data, charset))
+    tree = LexborHTMLParser(decode(data, charset))
     heading = tree.css_first("title")
     title = " ".join(heading.text().split()) if heading is not None else ""
     for node in tree.css("[hidden], [aria-hidden=true]"):
