@@ -92,10 +92,10 @@ def short(value: Value, most: int) -> Value:
         return value
     if isinstance(value, Mapping | list):
         text = json.dumps(clean_value(value), ensure_ascii=False, default=str)
-        whole: Value = json.loads(text) if len(text) <= most else clipped(text, most)
+        whole: Value = json.loads(text) if len(text) <= most else clip(text, most)
         return whole
-    return clipped(clean_text(str(value)), most)
+    return clip(clean_text(str(value)), most)
 
 
-def clipped(text: str, most: int) -> str:
+def clip(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text) - most:,} more characters)"
