@@ -8,10 +8,11 @@ BIN := .venv/bin
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
+EVERYTHING := '.[arcadedb,benchmarks,documents,dense,learned,openapi]' --group dev
 # The rest of performance/ needs arguments: see the head of each file.
 BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
-.PHONY: demo test check fix bench clean
+.PHONY: demo test test-all check fix bench lock clean
 
 demo: .venv/base
 	@$(BIN)/decisor ask --example supply
@@ -19,7 +20,10 @@ demo: .venv/base
 	@$(BIN)/decisor ask --example trade
 
 test: .venv/dev
-	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)
+
+test-all:
+	@$(MAKE) --no-print-directory test ALL=1
 
 check: .venv/dev
 	$(BIN)/ruff format --check .
@@ -33,6 +37,14 @@ fix: .venv/dev
 bench: .venv/dev
 	@for name in $(BENCHMARKS); do echo "== performance/$$name.py"; $(BIN)/python performance/$$name.py || exit 1; done
 
+# constraints.txt holds the versions that a set-up gets: the newest that fit pyproject.toml, the day this was last called.
+lock:
+	$(PYTHON) -m venv .venv/lock
+	.venv/lock/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.venv/lock/bin/python -m pip install --quiet -e $(EVERYTHING)
+	.venv/lock/bin/python -m pip freeze --exclude-editable >constraints.txt
+	rm -rf .venv/lock
+
 clean:
 	rm -rf .venv
 
@@ -45,18 +57,18 @@ else
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 endif
 
-.venv/base: pyproject.toml Makefile | .venv/bin/python
+.venv/base: pyproject.toml constraints.txt Makefile | .venv/bin/python
 ifeq ($(UV),uv)
-	uv pip install --quiet --python $(BIN)/python -e .
+	uv pip install --quiet --python $(BIN)/python -c constraints.txt -e .
 else
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
 endif
 	@touch $@
 
-.venv/dev: pyproject.toml Makefile | .venv/bin/python
+.venv/dev: pyproject.toml constraints.txt Makefile | .venv/bin/python
 ifeq ($(UV),uv)
-	uv pip install --quiet --python $(BIN)/python -e '.[arcadedb,benchmarks,documents,dense,learned,openapi]' --group dev
+	uv pip install --quiet --python $(BIN)/python -c constraints.txt -e $(EVERYTHING)
 else
-	$(BIN)/python -m pip install --quiet -e '.[arcadedb,benchmarks,documents,dense,learned,openapi]' --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e $(EVERYTHING)
 endif
 	@touch $@ .venv/base

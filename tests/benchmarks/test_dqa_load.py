@@ -51,6 +51,7 @@ async def holds(url: str, scenario: Scenario) -> None:
         await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("url", ["sqlite:///{}/world.db", "duckdb:///{}/world.duckdb", "kglite:///{}/world.kgl"])
 async def test_an_embedded_store_keeps_a_world_as_it_was(url: str, scenario: Scenario, tmp_path: Path) -> None:

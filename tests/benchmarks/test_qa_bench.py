@@ -15,7 +15,7 @@ from decisor.benchmarks.qa.sets.musique import MuSiQueBench
 from decisor.benchmarks.qa.sets.parallelqa import ParallelQABench
 from decisor.benchmarks.qa.sets.popqa import PopQABench
 from decisor.benchmarks.qa.sets.strategyqa import StrategyQABench
-from decisor.benchmarks.qa.shelf import cache_folder
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
@@ -31,11 +31,6 @@ PARTS = [{"question": "Emma >> author", "answer": "Jane Austen", "gold": "p1"},
          {"question": "#1 >> born in", "answer": "Steventon", "gold": "p2"}]  # fmt: skip
 BORN = {"id": "2hop__1", "question": "Where was the author of Emma born?", "answer": "Steventon", "aliases": [],
         "type": "2hop", "gold": ["p1", "p2"], "decomposition": PARTS}  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:

@@ -20,15 +20,6 @@ outcome = "SELECT sum(rent) FROM site WHERE is_open = 1"
 """
 
 
-@pytest.fixture(autouse=True)
-def no_lm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("DECISOR_LM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("NO_COLOR", "1")
-
-
 @pytest.fixture
 def sites(tmp_path: Path) -> Path:
     path = tmp_path / "sites.db"
@@ -168,6 +159,7 @@ def test_a_limit_is_exit_code_3(sites: Path) -> None:
         assert run(["ask", "Which?", "--db", str(sites), "--lm", f"toy@{url}", "--calls", "3"]) == 3
 
 
+@pytest.mark.slow
 def test_an_lm_that_is_not_there_is_exit_code_1(sites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["ask", "Which?", "--db", str(sites), "--lm", "toy@http://127.0.0.1:9/v1", "--seconds", "20"]
     assert run(words) == 1

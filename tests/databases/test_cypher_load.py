@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -32,11 +31,3 @@ def test_two_nodes_of_a_label_with_one_id_are_an_error_and_leave_no_file(tmp_pat
 def test_a_url_of_no_graph_engine_is_an_error() -> None:
     with pytest.raises(SetupError, match="names no graph"):
         load("sqlite:///x.db", [], [])
-
-
-def test_three_thousand_nodes_and_edges_load_within_a_second(tmp_path: Path) -> None:
-    nodes = [Node("A", {"name": f"n{number}", "x": number / 7}) for number in range(1000)]
-    edges = [Edge("T", number % 1000, number * 7 % 1000, {"w": number}) for number in range(2000)]
-    started = time.perf_counter()
-    load(f"kglite:///{tmp_path}/g.kgl", nodes, edges)
-    assert time.perf_counter() - started < 1

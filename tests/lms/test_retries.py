@@ -45,7 +45,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun_and_the_next_call_does_no
         await lm.close()
     assert (caught.value.kind, again.value.kind) == ("rate", "rate")
     assert server.asked == 1
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 600  # of the 3600
 
 
 async def test_retries_end_when_the_allowance_is_used_up() -> None:

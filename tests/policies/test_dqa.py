@@ -87,6 +87,7 @@ async def test_each_technique_decides_ten_released_questions(
     assert decisions == 30
 
 
+@pytest.mark.slow
 async def test_planted_mistakes_are_told_and_make_the_decision_wrong(tmp_path: Path) -> None:
     asked = some("building")
     policy = DqaPolicy(chosen(asked).__getitem__, share=0.5, seed=3)

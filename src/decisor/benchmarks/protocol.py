@@ -16,7 +16,7 @@ from typing import Protocol
 
 from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
-from decisor.techniques import build
+from decisor.settings import build
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Usage
 

@@ -1,4 +1,4 @@
-"""Gradient-boosted regression trees as plain arrays: grown by scikit-learn, kept and asked without it.
+"""Gradient-boosted regression trees as plain arrays: grown by scikit-learn, stored and used without it.
 
 score(x) = base + sum over trees of value(leaf that x falls into)
 """
@@ -6,14 +6,12 @@ score(x) = base + sum over trees of value(leaf that x falls into)
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decisor.child_process import module_path
+from decisor.child_process import run
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
@@ -47,6 +45,12 @@ class Trees:
             at = np.where(rows[row, self.feature[at]] <= self.threshold[at], self.left[at], self.right[at])
         total: NDArray[np.float64] = self.base + self.value[at].sum(axis=1, dtype=np.float64)
         return total
+
+    def splits(self) -> NDArray[np.int64]:
+        """How many splits are by each feature, shape (features,) up to the last that has any."""
+        import numpy as np
+
+        return np.bincount(self.feature[self.left != np.arange(len(self.left))])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         import numpy as np
@@ -92,7 +96,7 @@ def grow(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int = 30
         SetupError: scikit-learn is not installed.
     """
     try:
-        return fitted(rows, labels, trees, seed)
+        return fit_trees(rows, labels, trees, seed)
     except ModuleNotFoundError as error:
         raise SetupError("Training needs scikit-learn: pip install 'decisor[learned]'.") from error
     except ImportError:
@@ -103,27 +107,25 @@ def grow_apart(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: in
     """The same in a process of its own: arrays in, arrays out. Raises SetupError where it fails."""
     import numpy as np
 
-    given = io.BytesIO()
-    np.savez(given, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
-    environment = {**os.environ, "PYTHONPATH": module_path()}
-    command = [sys.executable, "-P", "-m", "decisor.learned.trees"]
-    done = subprocess.run(command, input=given.getvalue(), env=environment, capture_output=True, check=False)
-    if done.returncode:
-        raise SetupError(f"Training failed in its process: {done.stderr.decode(errors='replace').strip()[-300:]}")
-    with np.load(io.BytesIO(done.stdout), allow_pickle=False) as held:
-        return Trees.of({name: held[name] for name in held.files}, rows.shape[1])
+    arrays = io.BytesIO()
+    np.savez(arrays, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
+    process = run(__name__, arrays.getvalue(), ("OMP_NUM_THREADS",))
+    if process.returncode:
+        raise SetupError(f"Training failed in its process: {process.stderr.decode(errors='replace').strip()[-300:]}")
+    with np.load(io.BytesIO(process.stdout), allow_pickle=False) as archive:
+        return Trees.of({name: archive[name] for name in archive.files}, rows.shape[1])
 
 
 def main() -> None:
     """The process of ``grow_apart``."""
     import numpy as np
 
-    with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as held:
-        grown = fitted(held["rows"], held["labels"], int(held["trees"]), int(held["seed"]))
+    with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as archive:
+        grown = fit_trees(archive["rows"], archive["labels"], int(archive["trees"]), int(archive["seed"]))
     np.savez(sys.stdout.buffer, allow_pickle=False, **grown.arrays())
 
 
-def fitted(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
+def fit_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
     """Raises ImportError where scikit-learn cannot be loaded."""
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingRegressor
@@ -158,7 +160,3 @@ def below(values: NDArray[np.float64]) -> NDArray[np.float32]:
         near = values.astype(np.float32)
     lower: NDArray[np.float32] = np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
     return lower
-
-
-if __name__ == "__main__":
-    main()

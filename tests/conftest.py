@@ -1,0 +1,48 @@
+"""What every test starts from: no key, no proxy, no settings of the person, and no way out of this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS")
+KEYS = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "OLLAMA_", "DECISOR_")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+def pytest_configure() -> None:
+    for name in list(os.environ):
+        if (name.startswith(KEYS) and name not in KEPT) or name.lower() in PROXIES:
+            del os.environ[name]
+    sys.addaudithook(stay_here)
+
+
+def stay_here(event: str, arguments: tuple[object, ...]) -> None:
+    """Refuses a connection or a datagram to another machine, from any library in this process."""
+    if event in ("socket.connect", "socket.sendto"):
+        address = arguments[1]
+        host = address[0] if isinstance(address, tuple) else "localhost"  # else a path: a Unix socket
+        if not is_loopback(str(host)):
+            raise PermissionError(f"A test tried to reach {host}: tests stay on this machine.")
+
+
+def is_loopback(host: str) -> bool:
+    """Names were looked up before a connection is made, so all but localhost are addresses here."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host in ("localhost", "")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Caches and settings of a test are its own, and its output looks the same on every terminal."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")

@@ -1,0 +1,24 @@
+"""The tests' own walls hold."""
+
+import os
+import socket
+
+import pytest
+
+
+@pytest.mark.parametrize("address", [("192.0.2.1", 80), ("2001:db8::1", 80, 0, 0)])
+def test_a_test_cannot_reach_another_machine(address: tuple[str, int]) -> None:
+    family = socket.AF_INET6 if len(address) == 4 else socket.AF_INET
+    with socket.socket(family) as here, pytest.raises(PermissionError, match="stay on this machine"):
+        here.connect(address)
+
+
+def test_a_test_reaches_this_machine() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        socket.create_connection(server.getsockname(), timeout=5).close()
+
+
+def test_no_key_of_the_person_is_there() -> None:
+    assert not [name for name in os.environ if name.endswith("_API_KEY")]
