@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.postprocess import tidy, tokens_of
@@ -40,9 +41,11 @@ def parse_continuation(reply: object, messages: Sequence[Message], where: str) -
         Again: it is none, it is empty, or it holds a passing error.
         LMError: it holds an error that will not pass.
     """
-    choices = reply.get("choices") if isinstance(reply, Mapping) else None
+    if not isinstance(reply, Mapping):
+        raise Again(f"{where} sent JSON that is no completion.")
+    choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
-        error = reply.get("error") if isinstance(reply, Mapping) else None
+        error = reply.get("error")
         if error:
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
         raise Again(f"{where} sent a completion without choices.")

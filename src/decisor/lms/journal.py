@@ -115,28 +115,4 @@ def as_plain(sampling: Sampling) -> list[object]:
     return [*usual, sampling.schema, *rare]
 
 
-ENCODER.encode(rest).encode("utf-8", "surrogatepass"), digest_size=16)
-    for message in messages:
-        content = message.content.encode("utf-8", "surrogatepass")
-        content_hash.update(f"\n{message.role} {len(content)}\n".encode())
-        content_hash.update(content)
-    return content_hash.hexdigest()
-
-
-def as_plain(sampling: Sampling) -> list[object]:
-    settings: list[object] = [
-        sampling.stop,
-        sampling.temperature,
-        sampling.max_tokens,
-        sampling.n,
-        sampling.seed,
-        sampling.schema,
-    ]
-    return (
-        [*settings, sampling.logprobs, sampling.continuation]
-        if sampling.logprobs or sampling.continuation
-        else settings
-    )
-
-
 ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=as_plain)
