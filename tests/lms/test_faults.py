@@ -24,6 +24,8 @@ from servers.faults import FAULTS, Fault, Promise
 CALLS = 3
 ATTEMPTS = 3
 DEADLINE = 0.6
+SLACK = 4.0
+"""Seconds for a busy machine: the faults go on for ten."""
 
 
 @dataclass
@@ -142,7 +144,7 @@ async def test_no_reply_ends_with_the_deadline_of_the_whole_call() -> None:
         seen = await talk(fault, before, times=99, seconds=DEADLINE)
         assert isinstance(seen.error, LMError)
         assert (seen.error.kind, seen.error.permanent) == ("timeout", False)
-        assert seen.seconds < DEADLINE + 1.0  # slack for a busy machine: the faults go on for ten seconds
+        assert seen.seconds < DEADLINE + SLACK
         assert seen.kept == ["Lyon"] * before
 
     await all_of("deadline", check)
@@ -152,7 +154,7 @@ async def test_retries_stay_within_the_deadline_too() -> None:
     async def check(fault: Fault, before: int) -> None:
         seen = await talk(fault, before, times=99, seconds=DEADLINE, pause=5.0)
         assert isinstance(seen.error, LMError)
-        assert seen.seconds < DEADLINE + 1.0
+        assert seen.seconds < DEADLINE + SLACK
 
     await all_of("again", check)
 
