@@ -172,7 +172,9 @@ def test_a_technique_of_somebody_else_is_named_by_its_import_path(sites: Path, t
     )
     result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", lm=planner())
     assert (result.answer, result.technique) == ("oak", "mine_of_session_test:First")
-    assert isinstance(result.trace[-2].event, Conclusion), "it is in the trace, though the technique does not say it there"
+    assert isinstance(result.trace[-2].event, Conclusion), (
+        "it is in the trace, though the technique does not say it there"
+    )
     result = decisor.ask("Which?", db=sites, technique="mine_of_session_test:First", lm=planner(),
                          settings={"column": "rent"})  # fmt: skip
     assert result.answer == "700.0"
