@@ -148,14 +148,14 @@ class Teller:
             return {**item, "note": "nothing came back: the run ended here", "error": True, "seconds": 0.0}
         observation = result.observation
         records = observation.records
-        shown = [one for at, one in enumerate(records) if at < self.caps.rows or one.id in self.cited]
+        visible = [one for at, one in enumerate(records) if at < self.caps.rows or one.id in self.cited]
         return {
             **item,
             "seconds": result.seconds,
             "error": observation.error,
             "note": self.cut(observation.note),
-            "tables": self.tables(shown),
-            "shown": len(shown),
+            "tables": self.tables(visible),
+            "shown": len(visible),
             "total": observation.total or len(records),
         }
 

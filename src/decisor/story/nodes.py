@@ -19,7 +19,7 @@ class Nodes:
     """Hears entries in order; nodes run at the same time, so each line says which it belongs to."""
 
     by_span: dict[int, str] = field(default_factory=dict)
-    seen: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
 
     def hear(self, entry: Entry) -> str:
         """The id of the node that an entry belongs to, '' for none."""
@@ -28,15 +28,15 @@ class Nodes:
             node = entry.event.node
         if isinstance(entry.event, Span | NodeSpan):
             self.by_span[entry.id] = node
-        if node and node not in self.seen:
-            self.seen.append(node)
+        if node and node not in self.order:
+            self.order.append(node)
         return node
 
     def mark(self, node: str) -> Text:
         """What a line of the node begins with."""
         if not node:
             return Text()
-        return Text.assemble((f"{one_line(node):>5} ", COLOURS[self.seen.index(node) % len(COLOURS)]))
+        return Text.assemble((f"{one_line(node):>5} ", COLOURS[self.order.index(node) % len(COLOURS)]))
 
 
 def answer_lines(answer: NodeAnswer, reused: bool) -> Sequence[Text]:

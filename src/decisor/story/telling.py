@@ -76,8 +76,8 @@ class Story:
                 self.console.print(Text("  — node", style="dim"))
 
     def decision(self, decision: Decision) -> None:
-        cited = [self.records[name] for name in decision.evidence.ids if name in self.records]
-        show_decision(decision, cited, self.console)
+        records = [self.records[name] for name in decision.evidence.ids if name in self.records]
+        show_decision(decision, records, self.console)
 
     def call(self, call: LMCall) -> None:
         """The thought before an action; everything with ``full``."""
