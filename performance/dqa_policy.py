@@ -23,9 +23,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.aio import each
-from decisor.benchmarks.case import Case
 from decisor.benchmarks.dqa.bench import DqaBench
 from decisor.benchmarks.dqa.cases import Form, Scenario
+from decisor.benchmarks.protocol import Case
 from decisor.evaluation.case_run import Attempt, run_case
 from decisor.lms.http import OpenAICompatible
 from decisor.outcome import Outcome

@@ -19,8 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.aio import each
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa import musique
 from decisor.benchmarks.qa.retrieval import all_recall, interleaved, recall
 from decisor.benchmarks.qa.sets.musique import MuSiQueBench

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import BENCHES, Bench, Score
+from decisor.benchmarks.protocol import BENCHES, Bench, Case, Score
 from decisor.benchmarks.qa.sets.arc import ArcBench
 from decisor.benchmarks.qa.sets.hotpotqa import HotpotQABench
 from decisor.benchmarks.qa.sets.musique import MuSiQueBench

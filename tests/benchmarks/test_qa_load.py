@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from data import DATA
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.benchmarks.qa import arc, hotpotqa, musique, parallelqa, popqa, strategyqa, twowiki
 from decisor.errors import SetupError
 

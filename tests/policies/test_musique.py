@@ -6,8 +6,7 @@ import pytest
 
 from data import DATA
 from decisor.aio import each
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa import musique
 from decisor.benchmarks.qa.sets.musique import MuSiQueBench
 from decisor.lms.http import OpenAICompatible

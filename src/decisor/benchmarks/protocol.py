@@ -14,11 +14,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
 from decisor.techniques import build
 from decisor.trace.events import Event
-from decisor.types import Decision, Environment, Usage
+from decisor.types import Decision, Environment, Question, Usage, Value
 
 BENCHES: dict[str, str] = {
     "dqa": "decisor.benchmarks.dqa.bench:DqaBench",
@@ -34,6 +33,22 @@ BENCHES: dict[str, str] = {
     "parallelqa": "decisor.benchmarks.qa.sets.parallelqa:ParallelQABench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question with what is needed to score it. ``id`` is unique in its benchmark; ``group`` is what reports split
+    by (scenario, number of hops, category).
+
+    ``gold``: every accepted answer, the first the main one. ``facts``: what else scoring needs, as plain values.
+    Neither reaches a technique: it gets ``question`` and an environment.
+    """
+
+    id: str
+    question: Question
+    gold: tuple[str, ...] = ()
+    group: str = ""
+    facts: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from decisor.benchmarks.case import Case
 from decisor.benchmarks.dqa import failures
 from decisor.benchmarks.dqa.databases import Stores, form_of
 from decisor.benchmarks.dqa.failures import Facts
 from decisor.benchmarks.dqa.score import any_mention, score
 from decisor.benchmarks.dqa.summary import replans
 from decisor.benchmarks.dqa.worlds import SCENARIOS, Asked, read_cases
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.errors import SetupError
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Tool

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.errors import SetupError
 from decisor.types import WhatIf
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
 from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.search_counts import ratings
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.search_metrics import search_metrics
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment
 
@@ -50,7 +49,7 @@ class Game24Bench:
         right = makes_24(decision.answer, numbers)
         found = right or any(makes_24(answer, numbers) for answer in handed)
         failure = "" if right else "no_answer" if not decision.answer else "not_selected" if found else "not_found"
-        metrics = {"selected": float(right), "found": float(found), **ratings(events)}
+        metrics = {"selected": float(right), "found": float(found), **search_metrics(events)}
         return Score(right, decision.answer, metrics, failure, ("found",) if found else (), {"sequences": len(handed)})
 
     async def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.benchmarks.qa.making import qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
 

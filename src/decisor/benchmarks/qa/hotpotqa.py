@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.benchmarks.qa.paragraphs import paragraph_cases, paragraph_corpus
 from decisor.benchmarks.qa.rows import find
 from decisor.tools.documents.passage import Passage

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.benchmarks.qa.making import distinct, passage, qa_case
 from decisor.benchmarks.qa.rows import Row, Wrong, rows
 from decisor.tools.documents.passage import Passage, read_passages

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.benchmarks.qa.making import qa_case
 from decisor.benchmarks.qa.rows import Wrong, find, rows
 from decisor.errors import SetupError

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa import retrieval as retrieval
 from decisor.judging import text_match as answers
 from decisor.trace.events import Event

@@ -12,8 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.errors import SetupError
 from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.llm_eval import llm_eval

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.benchmarks.qa.paragraphs import paragraph_cases, paragraph_corpus
 from decisor.benchmarks.qa.rows import Wrong, find, rows
 from decisor.tools.documents.passage import Passage

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.search_counts import ratings
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.search_metrics import search_metrics
 from decisor.benchmarks.toolbench.answers import Answers, InOrder, Live, Recorded, Simulated
 from decisor.benchmarks.toolbench.environment import ToolServer, described
 from decisor.benchmarks.toolbench.failures import Called, calls, failure, tags
@@ -99,7 +98,7 @@ class ToolBenchBench:
         attempt = self.attempt(case, decision, made)
         judge = self.judging_lm.lent() if self.judging_lm is not None else None
         passed = await self.passed(attempt, judge)
-        metrics = {"valid": float(attempt.given), **ratings(events)}
+        metrics = {"valid": float(attempt.given), **search_metrics(events)}
         if passed.right is not None:
             metrics["passed"] = float(passed.right)
         if passed.statuses:

@@ -14,10 +14,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa.shelf import cache_folder, digest
-from decisor.benchmarks.search_counts import ratings
+from decisor.benchmarks.search_metrics import search_metrics
 from decisor.benchmarks.webshop.goals import SPLITS, Goal, Kind, Split
 from decisor.benchmarks.webshop.nouns import nouns
 from decisor.benchmarks.webshop.reward import Fit, fit
@@ -77,7 +76,7 @@ class WebShopBench:
         metrics = {
             "reward": got.reward, "success": float(got.reward == 1), "type": got.type, "attributes": got.attributes,
             "options": got.options, "price": got.price, "best_reward": best,
-            "first_reward": fits[0].reward if fits else 0.0, **ratings(events),
+            "first_reward": fits[0].reward if fits else 0.0, **search_metrics(events),
         }  # fmt: skip
         failure = "" if got.reward == 1 else "no_order" if at is None else "not_selected" if best == 1 else worst(got)
         answer = str(orders[at].fields["order"]) if at is not None else ""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa import hotpotqa
 from decisor.benchmarks.qa.score import exact, score
 from decisor.benchmarks.qa.shelf import Mode, Shelf

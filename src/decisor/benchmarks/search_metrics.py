@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from decisor.trace.events import Event
 
 
-def ratings(events: Sequence[Event]) -> dict[str, float]:
+def search_metrics(events: Sequence[Event]) -> dict[str, float]:
     """``elo``: the rating of the sequence that was chosen; nothing where no comparison was made.
 
     >>> row = {"id": 1, "elo": 40.0, "matches": 2}
-    >>> ratings([Event(1, 0, "note", 0.0, {"name": "tree", "nodes": [{"id": 0}, row], "chosen": 1})])
+    >>> search_metrics([Event(1, 0, "note", 0.0, {"name": "tree", "nodes": [{"id": 0}, row], "chosen": 1})])
     {'elo': 40.0}
     """
     for event in reversed(events):
