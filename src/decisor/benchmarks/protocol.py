@@ -24,13 +24,13 @@ BENCHES: dict[str, str] = {
     "game24": "decisor.benchmarks.game24.bench:Game24Bench",
     "webshop": "decisor.benchmarks.webshop.bench:WebShopBench",
     "toolbench": "decisor.benchmarks.toolbench.bench:ToolBenchBench",
-    "hotpotqa": "decisor.benchmarks.qa.sets.hotpotqa:HotpotQABench",
-    "twowiki": "decisor.benchmarks.qa.sets.twowiki:TwoWikiBench",
-    "musique": "decisor.benchmarks.qa.sets.musique:MuSiQueBench",
-    "strategyqa": "decisor.benchmarks.qa.sets.strategyqa:StrategyQABench",
-    "arc": "decisor.benchmarks.qa.sets.arc:ArcBench",
-    "popqa": "decisor.benchmarks.qa.sets.popqa:PopQABench",
-    "parallelqa": "decisor.benchmarks.qa.sets.parallelqa:ParallelQABench",
+    "hotpotqa": "decisor.benchmarks.qa.hotpotqa:HotpotQABench",
+    "twowiki": "decisor.benchmarks.qa.twowiki:TwoWikiBench",
+    "musique": "decisor.benchmarks.qa.musique:MuSiQueBench",
+    "strategyqa": "decisor.benchmarks.qa.strategyqa:StrategyQABench",
+    "arc": "decisor.benchmarks.qa.arc:ArcBench",
+    "popqa": "decisor.benchmarks.qa.popqa:PopQABench",
+    "parallelqa": "decisor.benchmarks.qa.parallelqa:ParallelQABench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
 
@@ -96,12 +96,12 @@ class Bench(Protocol):
 
 
 def kind_of(name: str) -> type:
-    """Raises SetupError where there is no such benchmark."""
+    """The class of a benchmark. Raises SetupError where there is no such one."""
     if name not in BENCHES:
         raise SetupError(f"There is no benchmark {name!r}; there is {', '.join(BENCHES)}.")
-    module, _, kind = BENCHES[name].partition(":")
-    found: type = getattr(import_module(module), kind)
-    return found
+    module, _, class_name = BENCHES[name].partition(":")
+    kind: type = getattr(import_module(module), class_name)
+    return kind
 
 
 def bench(name: str, **settings: str) -> Bench:
@@ -118,5 +118,5 @@ def bench(name: str, **settings: str) -> Bench:
             raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')
         own = Path(shared) / name
         settings["data"] = str(own if own.exists() else shared)
-    made: Bench = build(kind, name, settings)
-    return made
+    instance: Bench = build(kind, name, settings)
+    return instance

@@ -42,9 +42,17 @@ def row_of(name: str, kind: type) -> dict[str, Any]:
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
     told = [f for f in fields(kind) if f.repr and f.name != "name" and sayable(hints[f.name])]
-    settings = [{"name": f.name, "default": shown(f), "type": str(f.type)} for f in told]
+    settings = [{"name": f.name, "default": shown(f), "type": type_name(f.type)} for f in told]
     settings += [{"name": f"{part}_lm", "default": None, "type": "MODEL[@URL]"} for part in parts_of(kind)]
     return {"name": name, "about": about, "settings": settings}
+
+
+def type_name(kind: object) -> str:
+    """
+    >>> type_name("int | None"), type_name(bool)
+    ('int | None', 'bool')
+    """
+    return kind.__name__ if isinstance(kind, type) else str(kind).removeprefix("typing.")
 
 
 def shown(setting: Field[Any]) -> Any:

@@ -14,8 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from decisor.benchmarks.cache import cache_folder, digest
 from decisor.benchmarks.protocol import Case, Score
-from decisor.benchmarks.qa.shelf import cache_folder, digest
 from decisor.benchmarks.search_metrics import search_metrics
 from decisor.benchmarks.webshop.goals import SPLITS, Goal, Kind, Split
 from decisor.benchmarks.webshop.nouns import nouns
