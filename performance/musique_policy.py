@@ -24,7 +24,7 @@ from decisor.benchmarks.qa.bench import QaBench
 from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
 from decisor.benchmarks.qa.retrieval import all_recall, interleaved, recall
 from decisor.budget import Budget
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.statistics.estimates import wilson
 from decisor.techniques import technique

@@ -60,8 +60,9 @@ class Usage:
 class Sampling:
     """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that.
 
-    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``raw``: the text of the
-    messages is itself the beginning that is continued, without a chat template, and special tokens stay in the reply.
+    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
+    of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
+    reply.
     """
 
     stop: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class Sampling:
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
     logprobs: int = 0
-    raw: bool = False
+    continuation: bool = False
 
 
 @dataclass(frozen=True, slots=True)

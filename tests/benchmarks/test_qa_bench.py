@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.cache import cache_folder
 from decisor.benchmarks.protocol import BENCHES, Bench, Case, Score
 from decisor.benchmarks.qa.arc import ArcBench
 from decisor.benchmarks.qa.hotpotqa import HotpotQABench
@@ -15,6 +14,7 @@ from decisor.benchmarks.qa.musique import MuSiQueBench
 from decisor.benchmarks.qa.parallelqa import ParallelQABench
 from decisor.benchmarks.qa.popqa import PopQABench
 from decisor.benchmarks.qa.strategyqa import StrategyQABench
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run

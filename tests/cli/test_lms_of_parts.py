@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decisor.cli import run
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.session.composition import technique_of
 from servers.openai_server import serve_threaded

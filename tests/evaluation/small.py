@@ -20,9 +20,10 @@ from decisor.evaluation.store.protocol import Store
 from decisor.evaluation.store.sql import SqlStore
 from decisor.evaluation.store.sqlite import SqliteDatabase
 from decisor.evaluation.table import table
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
-from decisor.techniques import label, technique
+from decisor.settings import label
+from decisor.techniques import technique
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Question

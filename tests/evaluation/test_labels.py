@@ -5,7 +5,8 @@ import pytest
 from decisor.benchmarks.protocol import bench
 from decisor.evaluation.suite import read_entry
 from decisor.report.published import TABLES
-from decisor.techniques import TECHNIQUES, label, technique
+from decisor.settings import label
+from decisor.techniques import TECHNIQUES, technique
 
 
 @pytest.mark.parametrize(("text", "named"), [

@@ -8,7 +8,7 @@ from data import DATA
 from decisor.aio import each
 from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
 from policies.musique import MusiquePolicy, reachable

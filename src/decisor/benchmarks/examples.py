@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from decisor.benchmarks.cache import cache_folder
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.types import Question
 
@@ -60,7 +61,7 @@ def example(name: str, folder: Path | None = None) -> Example:
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
     how = SEEDS[name]
-    folder = folder or cache_folder()
+    folder = folder or cache()
     world = generate.make(how.scenario, generate.parse_size(how.size), how.seed)
     found = next(islice(generate.find(world, how.seed), how.question, None))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
@@ -72,6 +73,15 @@ def example(name: str, folder: Path | None = None) -> Example:
         raise SetupError(f"The example cannot be written to {folder}: {error}.") from error
     subject = generate.subject(world, found)
     return Example(name, how.scenario, subject, generate.ask(world, found), database, graph)
+
+
+def cache() -> Path:
+    """Where examples are kept: the user's cache folder, or a temporary one where there is no home to write to."""
+    folder = cache_folder()
+    above = folder.parent if folder.parent.exists() else folder.parent.parent
+    if os.access(above, os.W_OK):
+        return folder
+    return Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
 
 
 def _once(path: Path, write: Callable[[Path], None]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
 from decisor.errors import SetupError
-from decisor.techniques import build
+from decisor.settings import build, import_class, settings_of
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Question, Usage, Value
 
@@ -33,6 +33,9 @@ BENCHES: dict[str, str] = {
     "parallelqa": "decisor.benchmarks.qa.parallelqa:ParallelQABench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
+
+VERBS = ("cases", "environment", "score", "close")
+"""What a benchmark can be asked for: see ``Bench``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,22 @@ class Bench(Protocol):
 
 
 def kind_of(name: str) -> type:
-    """The class of a benchmark. Raises SetupError where there is no such one."""
+    """The class of a benchmark of ours, by its name, or of somebody else's, by its import path ``module:Class``.
+
+    Raises:
+        SetupError: there is no such benchmark, or what the path names is none.
+    """
+    if ":" in name:
+        kind = import_class(name)
+        if lacks := [verb for verb in VERBS if not callable(getattr(kind, verb, None))]:
+            raise SetupError(f"{name} is no benchmark: it has no {', '.join(lacks)}.")
+        return kind
     if name not in BENCHES:
-        raise SetupError(f"There is no benchmark {name!r}; there is {', '.join(BENCHES)}.")
+        names = f"{', '.join(BENCHES)}, or one of your own as module:Class"
+        raise SetupError(f"There is no benchmark {name!r}; there is {names}.")
     module, _, class_name = BENCHES[name].partition(":")
-    kind: type = getattr(import_module(module), class_name)
-    return kind
+    ours: type = getattr(import_module(module), class_name)
+    return ours
 
 
 def bench(name: str, **settings: str) -> Bench:
@@ -112,7 +125,7 @@ def bench(name: str, **settings: str) -> Bench:
         SetupError: there is no such benchmark or setting, or the value does not fit it.
     """
     kind = kind_of(name)
-    if "data" not in settings and "data" in {field.name for field in fields(kind)}:
+    if "data" not in settings and "data" in settings_of(kind):
         shared = os.environ.get("DECISOR_DATA")
         if not shared:
             raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')

@@ -103,9 +103,9 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
 
 def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
-    from decisor.lms.choose import found
+    from decisor.lms.choose import places_of_lms
 
-    places = found(os.environ, lm)
+    places = places_of_lms(os.environ, lm)
     chosen = any(place.chosen and place.model for place in places)
     probe = asyncio.run(test_lm(lm)) if chosen else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
@@ -148,14 +148,14 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
 
 async def test_lm(spec: str | None) -> dict[str, Any]:
     from decisor.lms.choose import lm, probe
-    from decisor.lms.gate import close
+    from decisor.lms.closing import close_lm
 
     chosen = lm(spec, os.environ)
     assert chosen is not None
     try:
         return asdict(await probe(chosen))
     finally:
-        await close(chosen)
+        await close_lm(chosen)
 
 
 async def test_database(url: str) -> dict[str, Any]:

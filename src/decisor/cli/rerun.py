@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from decisor.budget import Budget
 from decisor.cli.exits import exit_of
 from decisor.errors import SetupError
-from decisor.lms.gate import close
+from decisor.lms.closing import close_lm
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.run import Run
@@ -34,7 +34,7 @@ def go_on(
     as_json: bool,
 ) -> int:
     """The exit code of the new decision. ``changes``: what is given of an Edit, by the name of its field. ``asked``
-    names the LM, the data and the file for the new trace.
+    names the LM, the data, the file for the new trace, and what else the old one may not name.
 
     Raises:
         SetupError: no node or step is named, or it does not fit.
@@ -56,24 +56,27 @@ def go_on(
 
 async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
     from decisor.lms.choose import lm
-    from decisor.techniques.replay.recorded_run import read_past
+    from decisor.techniques.replay.recorded_run import how_of, read_past
     from decisor.techniques.replay.rerun import rerun
     from decisor.tools.toolbox import Toolbox
 
     past = read_past(events)
-    how, others = technique_of(past.technique, past.settings) if past.technique else (None, [])
+    named = past.technique or asked.technique
+    name, settings = how_of(past, asked.technique, asked.settings) if named else ("", {})
+    how, others = technique_of(name, settings) if named else (None, [])
     model = lm(asked.lm, os.environ)
     head = next((event.data for event in events if event.kind == "run"), None)
     async with opened(asked, exact=False) as tools:
         with tracing(asked.trace_file, lambda event: None) as trace:
             run = Run(model or NoLM(), Toolbox(tools), Budget(), trace)
             if head is not None:
-                trace.add("run", **{**head, "lm": run.lm.name, "edited": edit})
+                kept = {key: head[key] for key in ("question", "tools") if key in head}
+                trace.add("run", **kept, technique=name, settings=settings, lm=run.lm.name, edited=edit)
             try:
                 found = await rerun(events, [edit], run, how)
             finally:
                 for one in (model, *others):
-                    await close(one)
+                    await close_lm(one)
             spent = replace(run.budget.spent, actions=run.budget.spent.actions - found.replayed)
             trace.add("note", text="usage", usage=spent)
     return found, spent

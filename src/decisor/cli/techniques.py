@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -35,14 +35,14 @@ def table() -> dict[str, type]:
 
 def row_of(name: str, kind: type) -> dict[str, Any]:
     """``about`` is the first sentence of the module. What only Python can set is left out."""
-    from decisor.techniques import sayable
+    from decisor.settings import sayable, settings_of
     from decisor.techniques.shared.part_lms import parts_of
 
     module = inspect.getmodule(kind)
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
-    told = [f for f in fields(kind) if f.repr and f.name != "name" and sayable(hints[f.name])]
-    settings = [{"name": f.name, "default": shown(f), "type": type_name(f.type)} for f in told]
+    options = [field for field in settings_of(kind).values() if sayable(hints[field.name])]
+    settings = [{"name": one.name, "default": shown(one), "type": type_name(one.type)} for one in options]
     settings += [{"name": f"{part}_lm", "default": None, "type": "MODEL[@URL]"} for part in parts_of(kind)]
     return {"name": name, "about": about, "settings": settings}
 

@@ -17,6 +17,8 @@ from decisor.types import Question, Record
 if TYPE_CHECKING:
     from rich.console import Console
 
+SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
+
 
 def command(
     file: Annotated[Path, typer.Argument(help="A file that decisor ask --trace FILE wrote.")],
@@ -29,6 +31,8 @@ def command(
     thought: Annotated[str, typer.Option("--thought", help="The thought that the step goes on from.")] = "",
     action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
     observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
+    technique: Annotated[str, typer.Option("--technique", "-t", help="With --edit: another than the trace's.")] = "",
+    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
     db: Annotated[str, typer.Option("--db", metavar="URL", help="With --edit: the database again.")] = "",
     graph: Annotated[str, typer.Option("--graph", metavar="URL", help="With --edit: the graph again.")] = "",
@@ -47,16 +51,19 @@ def command(
     changes = {"answer": answer, "ask": ask, "context": context, "thought": thought, "action": action,
                "observation": observation}  # fmt: skip
     if edit or any(changes.values()):
+        from decisor.cli.ask import read_settings
         from decisor.cli.rerun import go_on
         from decisor.session.composition import Asked
 
         again = Asked(
-            Question(""), database=db, graph=graph, docs=docs, model_file=model, lm=lm, trace_file=out,
+            Question(""), database=db, graph=graph, docs=docs, model_file=model, technique=technique,
+            settings=read_settings(settings or []), lm=lm, trace_file=out,
             tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         )  # fmt: skip
         raise typer.Exit(go_on(events, edit, changes, again, as_json))
-    if given := [name for name, value in {"--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model,
-                                          "--tools": tools, "--out": out}.items() if value]:  # fmt: skip
+    options = {"--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
+               "--out": out, "-t": technique, "-o": settings}  # fmt: skip
+    if given := [name for name, value in options.items() if value]:
         raise SetupError(f"{given[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1.")
     if as_json:
         print(json.dumps([plain(event) for event in events], ensure_ascii=False))

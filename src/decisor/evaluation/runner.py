@@ -23,7 +23,8 @@ from decisor.evaluation.case_run import Attempt, NoLM, run_case
 from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.store.writer import Writer
 from decisor.judging.auxiliary_lms import own_lms
-from decisor.lms.gate import close, gated
+from decisor.lms.closing import close_lm
+from decisor.lms.concurrency import limit_concurrency
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome, State
 from decisor.trace.events import Event, to_json
@@ -111,7 +112,7 @@ async def evaluate(
     planned = list(tasks(suite, cases))
     writer = Writer(store)
     own = [one for bench in suite.benches.values() for one in own_lms(bench)]
-    every = gated([*suite.models.values(), *(one.open() for one in own)], suite.calls_at_once)
+    every = limit_concurrency([*suite.models.values(), *(one.open() for one in own)], suite.calls_at_once)
     lms = dict(zip(suite.models, every, strict=False))
     journal = Journal(writer, suite.seed)
     for one, lm in zip(own, every[len(lms) :], strict=True):
@@ -119,7 +120,7 @@ async def evaluate(
     work = Work(suite, cases, lms, writer, journal, stop or Stop(), hear, finished)
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
         for lm in lms.values():
-            ends.push_async_callback(close, lm)
+            ends.push_async_callback(close_lm, lm)
         for bench in suite.benches.values():
             ends.push_async_callback(bench.close)
         ends.push_async_callback(writer.close)

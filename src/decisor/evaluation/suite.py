@@ -24,8 +24,9 @@ from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.evaluation.runner import Suite
-from decisor.lms.choose import priced
-from decisor.techniques import WITHOUT_LM, label, technique
+from decisor.lms.choose import lm_with_price
+from decisor.settings import label
+from decisor.techniques import asks_lm, technique
 from decisor.types import LM
 
 NO_LM = (
@@ -99,7 +100,7 @@ def suite_of(wanted: Wanted, environ: Mapping[str, str]) -> Suite:
         named = label(name, made_loop, settings)
         # trials of robustness say nothing about accuracy
         loops[named] = technique(name, **{"trials": "0", **settings}) if name == "exact" else made_loop
-    alone = frozenset(name for name in loops if name.split()[0] in WITHOUT_LM)
+    alone = frozenset(name for name, loop in loops.items() if not asks_lm(loop))
     asking = [name for name in loops if name not in alone]
     models = models_of(wanted.models, environ) if asking else {}
     if asking and not models:
@@ -114,7 +115,7 @@ def models_of(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]
     """By name; "MODEL@URL price=0.4,1.6" gives a model a price of its own."""
     models: dict[str, LM] = {}
     for text in specs or [""]:
-        made = priced(text, environ)
+        made = lm_with_price(text, environ)
         if made is None:
             continue
         if made.name in models:

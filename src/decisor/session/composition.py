@@ -12,7 +12,7 @@ from typing import Any
 
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, ModelMistake, SetupError
-from decisor.lms.gate import close
+from decisor.lms.closing import close_lm
 from decisor.run import Run
 from decisor.session.tools import ToolSpecs, open_tools
 from decisor.trace.events import Event, Trace
@@ -106,7 +106,7 @@ async def decide(asked: Asked, listen: Callable[[Event], None]) -> Told:
                 decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
             finally:
                 for one in (lm, *others):
-                    await close(one)
+                    await close_lm(one)
             if trace.events[-1].kind != "decision":
                 trace.add("decision", decision=decision)
             trace.add("note", text="usage", usage=run.budget.spent)
@@ -130,7 +130,7 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
     Raises:
         SetupError: there is no such technique, setting or LM, or a value does not fit.
     """
-    from decisor.lms.choose import priced
+    from decisor.lms.choose import lm_with_price
     from decisor.techniques import kind_of, technique
     from decisor.techniques.shared.part_lms import parts_of, with_lms
 
@@ -140,7 +140,7 @@ def technique_of(name: str, settings: Mapping[str, str]) -> tuple[Technique, lis
     for key, text in settings.items():
         if key in parts:
             unnamed = not text or text.startswith(" price=")
-            found = None if unnamed else priced(text, {**os.environ, "DECISOR_PRICE": ""})
+            found = None if unnamed else lm_with_price(text, {**os.environ, "DECISOR_PRICE": ""})
             if found is None:
                 raise SetupError(f"{key} takes MODEL or MODEL@URL, not {text!r}.")
             lms[parts[key]] = found

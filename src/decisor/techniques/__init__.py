@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+import inspect
+from dataclasses import is_dataclass
+from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from decisor.errors import SetupError
+from decisor.settings import build, import_class
 from decisor.types import Technique
 
 TECHNIQUES: dict[str, str] = {
@@ -41,17 +40,26 @@ TECHNIQUES: dict[str, str] = {
 }
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 
-WITHOUT_LM = ("exact", "heuristic")
-"""Those that ask no LM."""
-
 
 def kind_of(name: str) -> type:
-    """Raises SetupError where there is no such technique."""
+    """The class of a technique of ours, by its name, or of somebody else's, by its import path ``module:Class``.
+
+    >>> kind_of("plan_rag")
+    <class 'decisor.techniques.plan_rag.PlanRAG'>
+
+    Raises:
+        SetupError: there is no such technique, or what the path names is none.
+    """
+    if ":" in name:
+        return check_technique(import_class(name), name)
     if name not in TECHNIQUES:
-        raise SetupError(f"There is no technique {name!r}; there is {', '.join(TECHNIQUES)}.")
-    module, _, kind = TECHNIQUES[name].partition(":")
-    found: type = getattr(import_module(f"decisor.techniques.{module}"), kind)
-    return found
+        close = get_close_matches(name.replace("-", "_").casefold(), TECHNIQUES, 1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        names = f"{', '.join(TECHNIQUES)}, or one of your own as module:Class"
+        raise SetupError(f"There is no technique {name!r}; there is {names}.{hint}")
+    module, _, class_name = TECHNIQUES[name].partition(":")
+    kind: type = getattr(import_module(f"decisor.techniques.{module}"), class_name)
+    return kind
 
 
 def technique(name: str, **settings: str) -> Technique:
@@ -66,87 +74,28 @@ def technique(name: str, **settings: str) -> Technique:
     Raises:
         SetupError: there is no such technique or setting, or the value does not fit it.
     """
-    made: Technique = build(kind_of(name), name, settings)
-    return made
+    loop: Technique = build(kind_of(name), name, settings)
+    return loop
 
 
-def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
-    """A frozen dataclass from its settings as text. ``name``, and what its repr leaves out, are no settings.
+def asks_lm(technique: Technique | type) -> bool:
+    """Whether a technique asks an LM. One that asks none says ``asks_lm: ClassVar[bool] = False`` in its class.
 
-    Raises:
-        SetupError: there is no such setting, one is missing, or a value does not fit it.
+    >>> asks_lm(kind_of("exact")), asks_lm(technique("plan_rag"))
+    (False, True)
     """
-    known = {field.name: field for field in fields(kind) if field.repr and field.name != "name"}
-    hints = get_type_hints(kind)
-    if unknown := settings.keys() - known.keys():
-        there = ", ".join(key for key in known if sayable(hints[key])) or "no settings"
-        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {there}.")
-    values = {key: read(known[key], hints[key], text) for key, text in settings.items()}
-    needed = [key for key, one in known.items() if one.default is MISSING and one.default_factory is MISSING]
-    if missing := [key for key in needed if key not in values]:
-        raise SetupError(f"{name} needs {', '.join(missing)}: write {name} {missing[0]}=...")
-    return kind(**values)
+    return bool(getattr(technique, "asks_lm", True))
 
 
-def label(name: str, made: Any, settings: Mapping[str, str]) -> str:
-    """The name with those of ``settings`` that are not what they would be anyway. ``data``, and fields whose metadata
-    say ``unlabelled``, are left out: they change which cases there are, or where they are, and nothing of a case.
-
-    >>> label("plan_rag", technique("plan_rag", replan="no", max_steps="15"), {"max_steps": "15", "replan": "no"})
-    'plan_rag replan=no'
-    """
-    defaults = {one.name: one.default for one in fields(made) if not one.metadata.get("unlabelled")}
-    told = [f"{key}={settings[key]}" for key in defaults
-            if key in settings and key != "data" and getattr(made, key) != defaults[key]]  # fmt: skip
-    return " ".join([name, *told])
-
-
-def read(field: Field[Any], kind: Any, text: str) -> Any:
-    """A setting from its text, by the type of its field: where None is the default, by the other type.
-
-    Raises:
-        SetupError: the text does not fit, or the setting is an object that only Python can give.
-    """
-    if not sayable(kind):
-        raise SetupError(f"{field.name} can only be set from Python.")
-    if get_origin(kind) in (Union, UnionType) and text.casefold() in ("", "none"):
-        return None
-    kind = without_none(kind)
-    if kind is Path:
-        return Path(text).expanduser()
-    if get_origin(kind) is Literal:
-        if text not in (choices := get_args(kind)):
-            raise SetupError(f"{field.name} is one of {', '.join(map(str, choices))}, not {text!r}.")
-        return text
-    if kind is bool:
-        if (word := text.casefold()) not in TRUTH:
-            raise SetupError(f"{field.name} is yes or no, not {text!r}.")
-        return TRUTH[word]
-    if kind in (int, float):
-        try:
-            number: int | float = kind(text)
-        except ValueError as error:
-            raise SetupError(f"{field.name} is a number, not {text!r}.") from error
-        if number < 0 and not field.metadata.get("below_zero"):
-            raise SetupError(f"{field.name} cannot be below 0.")
-        return number
-    return text
-
-
-def sayable(kind: Any) -> bool:
-    """Whether a text can say a setting of this type; the rest is set in Python."""
-    kind = without_none(kind)
-    return kind in (str, int, float, bool, Path) or get_origin(kind) is Literal
-
-
-def without_none(kind: Any) -> Any:
-    """The other type of an optional one.
-
-    >>> without_none(int | None), without_none(str)
-    (<class 'int'>, <class 'str'>)
-    """
-    others = [one for one in get_args(kind) if one is not NoneType]
-    return others[0] if get_origin(kind) in (Union, UnionType) and len(others) == 1 else kind
-
-
-TRUTH = {"yes": True, "true": True, "1": True, "on": True, "no": False, "false": False, "0": False, "off": False}
+def check_technique(kind: type, path: str) -> type:
+    """Raises SetupError, with what is amiss, where a class is no technique."""
+    call = inspect.getattr_static(kind, "__call__", None)
+    if not inspect.iscoroutinefunction(call):
+        raise SetupError(f"{path} is no technique: it lacks `async def __call__(self, question, run)`.")
+    try:
+        inspect.signature(call).bind("self", "question", "run")
+    except TypeError as error:
+        raise SetupError(f"{path} is no technique: its __call__ takes (question, run): {error}.") from error
+    if not is_dataclass(kind) and "__init__" in vars(kind):
+        raise SetupError(f"{path} is no dataclass: its fields would be its settings. Write @dataclass(frozen=True).")
+    return kind

@@ -7,7 +7,7 @@ return the best, with margin, tie set and robustness
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from decisor.errors import SetupError
 from decisor.run import Run
@@ -23,6 +23,8 @@ NO_LM = "No LM planned this: every candidate was computed on the decision model.
 @dataclass(frozen=True)
 class Exact:
     """``semantics``: how the model reads its rules. ``percent``, ``trials``: how far and often inputs vary."""
+
+    asks_lm: ClassVar[bool] = False
 
     semantics: Literal["paper", "released"] = "paper"
     percent: float = 5.0

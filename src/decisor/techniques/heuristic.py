@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from decisor.errors import SetupError
 from decisor.run import Run
@@ -28,6 +29,8 @@ NOT_MINE = (
 @dataclass(frozen=True)
 class Heuristic:
     """Asks the database of the environment (``sql`` or ``cypher``) for the two or three columns it looks at."""
+
+    asks_lm: ClassVar[bool] = False
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         """Raises SetupError where the question is of neither kind, or there is no database."""

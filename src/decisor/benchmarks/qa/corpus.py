@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from decisor.benchmarks.cache import cache_folder, digest
+from decisor.benchmarks.digest import digest
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.tools.documents.build import build_index
 from decisor.tools.documents.index import open_index

@@ -14,13 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.cache import cache_folder, digest
+from decisor.benchmarks.digest import digest
 from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.search_metrics import search_metrics
 from decisor.benchmarks.webshop.goals import SPLITS, Goal, Kind, Split
 from decisor.benchmarks.webshop.nouns import nouns
 from decisor.benchmarks.webshop.reward import Fit, fit
 from decisor.benchmarks.webshop.shop import ORDER, Shop, WebShop, open_shop, order_text
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Question, Record, Value

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, get_type_hints
 
-from decisor.techniques import without_none
+from decisor.settings import settings_of, without_none
 from decisor.techniques.plan_dag.roles import Experts, by
 from decisor.types import LM, Technique
 
@@ -31,7 +31,7 @@ def parts_of(kind: type) -> tuple[str, ...]:
     (('judge',), (), ('planner', 'dynamic'))
     """
     hints = get_type_hints(kind)
-    judges = [field.name for field in fields(kind) if without_none(hints[field.name]) is LM]
+    judges = [name for name in settings_of(kind) if without_none(hints[name]) is LM]
     return (*judges, *(EXPERTS if hints.get("experts") is Experts else ()))
 
 
