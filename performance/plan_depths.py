@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from decisor.benchmarks.qa.musique import MUSIQUE
+from decisor.benchmarks.qa.paper_figures import DEPTHS
 from decisor.benchmarks.qa.retrieval import depth, depth_table, references
 from decisor.benchmarks.qa.rows import rows
 from decisor.benchmarks.qa.strategyqa import STRATEGYQA
 from decisor.benchmarks.qa.twowiki import TWOWIKI
-from decisor.report.published import DEPTHS
 
 Needs = Mapping[int, Sequence[int]]
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")
