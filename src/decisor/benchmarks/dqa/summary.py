@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from decisor.benchmarks.dqa import failures
 from decisor.benchmarks.dqa.paper_figures import CEILING, PAPER, paper_figures
-from decisor.benchmarks.dqa.replans import Replanned, classify
+from decisor.benchmarks.dqa.replans import PlanChange, classify
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import wilson
 from decisor.trace.events import Event, plain
@@ -35,9 +35,9 @@ def course(outcome: Outcome) -> Course:
     )
 
 
-def replans(events: Sequence[Event]) -> tuple[Replanned, ...]:
+def replans(events: Sequence[Event]) -> tuple[PlanChange, ...]:
     """Each replan of a trace against the plan before it."""
-    found: list[Replanned] = []
+    found: list[PlanChange] = []
     plan: Sequence[str] = ()
     for event in events:
         if event.kind in ("plan", "replan"):
