@@ -72,8 +72,8 @@ def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], di
 def made_up() -> tuple[list[Example], dict[str, Record], str]:
     from decisor.benchmarks.qa.encyclopaedia import world
 
-    made = world()
-    return list(made.examples), dict(made.passages), f"generated, {len(made.passages)} passages"
+    made_world = world()
+    return list(made_world.examples), dict(made_world.passages), f"generated, {len(made_world.passages)} passages"
 
 
 async def with_progress(
@@ -98,11 +98,11 @@ def held_out(measured: Measured, seed: int) -> dict[str, Value]:
 
     out = measured.groups % 5 == 0
     part = measured.where(out)
-    found = choose(part, fit(measured.where(~out), seed).trees.predict(part.rows))
+    choice = choose(part, fit(measured.where(~out), seed).trees.predict(part.rows))
     return {
         "held_out_questions": len(set(part.groups.tolist())),
-        "held_out_mrr_chosen": round(float(found.chosen.mean()), 4),
-        "held_out_mrr_first": round(float(found.first.mean()), 4),
-        "held_out_mrr_random": round(float(found.random.mean()), 4),
-        "held_out_mrr_best": round(float(found.oracle.mean()), 4),
+        "held_out_mrr_chosen": round(float(choice.chosen.mean()), 4),
+        "held_out_mrr_first": round(float(choice.first.mean()), 4),
+        "held_out_mrr_random": round(float(choice.random.mean()), 4),
+        "held_out_mrr_best": round(float(choice.oracle.mean()), 4),
     }

@@ -73,24 +73,24 @@ def change(name: str) -> str:
 def schema(api: Api) -> dict[str, Any]:
     """The function as OpenAI's function calling takes it, with the release's extra key ``optional``."""
     about = f'A function of the tool "{standardize(api.tool)}".'
-    if told := api.description.strip().replace(api.name, api.function)[:LONGEST_TEXT]:
-        about = f'{about} What it does: "{told}"'
+    if what_it_does := api.description.strip().replace(api.name, api.function)[:LONGEST_TEXT]:
+        about = f'{about} What it does: "{what_it_does}"'
     optional = api.optional if api.required else ()
     return {
         "name": api.function,
         "description": about,
         "parameters": {
             "type": "object",
-            "properties": {change(standardize(one.name)): described(one) for one in (*api.required, *optional)},
+            "properties": {change(standardize(one.name)): parameter_schema(one) for one in (*api.required, *optional)},
             "required": [change(standardize(one.name)) for one in api.required],
             "optional": [change(standardize(one.name)) for one in optional],
         },
     }
 
 
-def described(one: Parameter) -> dict[str, Any]:
-    told = {"type": TYPES.get(one.type, "string"), "description": one.description[:LONGEST_TEXT]}
-    return {**told, "example_value": one.default} if str(one.default) else told
+def parameter_schema(one: Parameter) -> dict[str, Any]:
+    values = {"type": TYPES.get(one.type, "string"), "description": one.description[:LONGEST_TEXT]}
+    return {**values, "example_value": one.default} if str(one.default) else values
 
 
 def finish_schema() -> dict[str, Any]:
@@ -112,7 +112,7 @@ def finish_schema() -> dict[str, Any]:
 
 def distinct(apis: Sequence[Api]) -> dict[str, Api]:
     """By function name; of APIs whose cut names are the same, the first, as the release finds them."""
-    found: dict[str, Api] = {}
+    by_name: dict[str, Api] = {}
     for api in apis:
-        found.setdefault(api.function, api)
-    return found
+        by_name.setdefault(api.function, api)
+    return by_name

@@ -52,15 +52,15 @@ def load_tasks(folder: Path, split: str = "all") -> list[Task]:
     splits = Counter(name for name, _ in rows)
     if split != "all" and split not in splits:
         raise SetupError(f"{folder} has no split {split!r}; it has all, {', '.join(sorted(splits))}.")
-    tasks, seen = [], Counter[str]()
+    tasks, counts = [], Counter[str]()
     for name, row in rows:
         if split in ("all", name):
             try:
                 task = _task(name, row)
             except (KeyError, TypeError, AttributeError) as error:
                 raise SetupError(f"An instruction of {folder} is not of the released form: {error!r}.") from error
-            seen[task.id] += 1
-            again = f"-{seen[task.id]}" if seen[task.id] > 1 else ""
+            counts[task.id] += 1
+            again = f"-{counts[task.id]}" if counts[task.id] > 1 else ""
             tasks.append(Task(task.id + again, task.split, task.query, task.apis, task.relevant))
     return tasks
 

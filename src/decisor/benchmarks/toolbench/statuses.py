@@ -57,8 +57,8 @@ def reply_of(output: Any) -> tuple[str, str]:
         try:
             value = json.loads(output)
         except ValueError:
-            known = next((prefix for prefix in ERRORS if prefix in output[:80]), "")
-            return (known, output) if known else (f"{FAILED}: the answer is not JSON", output)
+            error = next((prefix for prefix in ERRORS if prefix in output[:80]), "")
+            return (error, output) if error else (f"{FAILED}: the answer is not JSON", output)
     if not isinstance(value, Mapping) or not {"error", "response"} & value.keys():
         return "", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     response = value.get("response", "")
