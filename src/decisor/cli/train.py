@@ -72,8 +72,8 @@ def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], di
 def made_up() -> tuple[list[Example], dict[str, Record], str]:
     from decisor.benchmarks.qa.encyclopaedia import world
 
-    made_world = world()
-    return list(made_world.examples), dict(made_world.passages), f"generated, {len(made_world.passages)} passages"
+    made_up_world = world()
+    return list(made_up_world.examples), dict(made_up_world.passages), f"generated, {len(made_up_world.passages)} passages"
 
 
 async def with_progress(

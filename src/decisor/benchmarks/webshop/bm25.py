@@ -62,15 +62,15 @@ def build(texts: Iterable[str], terms: Callable[[str], list[str]]) -> Index:
             times.append(min(count, 65_535))
     which = np.asarray(of_term, np.int32)
     order = np.argsort(which, kind="stable")
-    held = np.bincount(which, minlength=len(numbers))
+    in_documents = np.bincount(which, minlength=len(numbers))
     exact = np.asarray(lengths, np.int64)
     mean = exact.sum() / max(len(exact), 1) or 1.0
     norms = (K1 * (1 - B + B * coarse_lengths(exact) / mean)).astype(np.float32)
-    rarity = np.log(1 + (len(exact) - held + 0.5) / (held + 0.5)).astype(np.float32)
+    rarity = np.log(1 + (len(exact) - in_documents + 0.5) / (in_documents + 0.5)).astype(np.float32)
     documents = np.repeat(np.arange(len(exact), dtype=np.int32), np.asarray(distinct, np.int64))[order]
     often = np.asarray(times, np.uint16)[order].astype(np.float32)
-    parts = np.repeat(rarity, held) * often / (often + norms[documents])
-    begins = np.concatenate([[0], np.cumsum(held)]).tolist()
+    parts = np.repeat(rarity, in_documents) * often / (often + norms[documents])
+    begins = np.concatenate([[0], np.cumsum(in_documents)]).tolist()
     return Index(len(exact), numbers, begins, documents, parts, terms)
 
 
