@@ -19,7 +19,7 @@ NAMES = {"2wiki": "twowiki", "2wikimultihopqa": "twowiki", "arc_challenge": "arc
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PublishedFigure:
     """One published figure. ``group``: the part of the benchmark it is about, '' for all of it."""
 
     benchmark: str
@@ -30,22 +30,22 @@ class Figure:
     group: str = ""
 
 
-def figure_table(benchmark: str, source: str, metrics: str, rows: str, group: str = "") -> tuple[Figure, ...]:
+def figure_table(benchmark: str, source: str, metrics: str, rows: str, group: str = "") -> tuple[PublishedFigure, ...]:
     """From a table whose lines are ``technique: value value ...`` under its metrics, ``-`` where nothing was published.
 
     >>> figure_table("b", "s", "acc f1", "cot: 6 -")
-    (Figure(benchmark='b', technique='cot', metric='acc', value=6.0, source='s', group=''),)
+    (PublishedFigure(benchmark='b', technique='cot', metric='acc', value=6.0, source='s', group=''),)
     """
     table = []
     for line in rows.strip().splitlines():
         technique, _, values = line.partition(":")
         for metric, value in zip(metrics.split(), values.split(), strict=True):
             if value != "-":
-                table.append(Figure(benchmark, technique.strip(), metric, float(value), source, group))
+                table.append(PublishedFigure(benchmark, technique.strip(), metric, float(value), source, group))
     return tuple(table)
 
 
-def figures_for(benchmark: str) -> tuple[Figure, ...]:
+def figures_for(benchmark: str) -> tuple[PublishedFigure, ...]:
     """What was published for a benchmark, by the name it has here; a suffix after a colon, slash or space is left out
     (for Decision QA it may say sql or graph; without one the means of both forms are meant).
 
@@ -62,10 +62,10 @@ def figures_for(benchmark: str) -> tuple[Figure, ...]:
     return tuple(own)
 
 
-def figures_of_room(name: str) -> tuple[Figure, ...]:
+def figures_of_room(name: str) -> tuple[PublishedFigure, ...]:
     """All figures in the room of a benchmark of ours; none where nothing was published, or there is no such one."""
     module = f"{BENCHES[name].rpartition('.')[0]}.paper_figures" if name in BENCHES else ""
     if not module or find_spec(module) is None:
         return ()
-    table: tuple[Figure, ...] = import_module(module).FIGURES
+    table: tuple[PublishedFigure, ...] = import_module(module).FIGURES
     return table

@@ -72,8 +72,12 @@ def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], di
 def made_up() -> tuple[list[Example], dict[str, Record], str]:
     from decisor.benchmarks.qa.encyclopaedia import world
 
-    made_up_world = world()
-    return list(made_up_world.examples), dict(made_up_world.passages), f"generated, {len(made_up_world.passages)} passages"
+    data = world()
+    return (
+        list(data.examples),
+        dict(data.passages),
+        f"generated, {len(data.passages)} passages",
+    )
 
 
 async def with_progress(

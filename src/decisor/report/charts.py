@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from decisor.benchmarks.paper_figures import Figure
+from decisor.benchmarks.paper_figures import PublishedFigure
 from decisor.benchmarks.qa.paper_figures import DEPTHS
 from decisor.outcome import Outcome
 from decisor.statistics.compare import Side, sides_of
@@ -52,7 +52,7 @@ class Chart:
     note: str = ""
 
 
-def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], published: Sequence[Figure],
+def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], published: Sequence[PublishedFigure],
            label: Callable[[Side], str]) -> tuple[Chart, ...]:  # fmt: skip
     """Every plot that the outcomes of one benchmark have data for."""
     overall = [row for row in rows if not row.group and row.benchmark == benchmark]
@@ -77,7 +77,7 @@ def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], pub
     return tuple(chart for chart in made if chart is not None)
 
 
-def forest(named: Sequence[tuple[str, Row]], published: Sequence[Figure]) -> Chart | None:
+def forest(named: Sequence[tuple[str, Row]], published: Sequence[PublishedFigure]) -> Chart | None:
     """Accuracy by technique with its interval, published accuracies below."""
     ours = [(name, row, row.accuracy) for name, row in named if row.accuracy is not None]
     if not ours:

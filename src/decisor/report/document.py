@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from decisor.benchmarks.paper_figures import Figure, figures_for
+from decisor.benchmarks.paper_figures import PublishedFigure, figures_for
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.second_opinion import Agreement
 from decisor.outcome import Outcome
@@ -30,7 +30,7 @@ class Benchmark:
     cases: int
     rows: tuple[Row, ...]
     metrics: tuple[str, ...]
-    published: tuple[Figure, ...]
+    published: tuple[PublishedFigure, ...]
     comparisons: tuple[Comparison, ...]
     charts: tuple[Chart, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decisor.benchmarks.paper_figures import Figure
+from decisor.benchmarks.paper_figures import PublishedFigure
 from decisor.render.markup import Html, join, table, tag
 from decisor.report import svg
 from decisor.report.document import Benchmark, Report
@@ -72,12 +72,12 @@ def metric_cell(row: Row, metric: str) -> Html:
     return tag("td", told, cls="n extra", data_label=spoken(metric))
 
 
-def published_rows(figures: Sequence[Figure], columns: int) -> tuple[list[Html], Html]:
+def published_rows(figures: Sequence[PublishedFigure], columns: int) -> tuple[list[Html], Html]:
     """A row for each technique and source, and the list of sources that their numbers refer to."""
     if not figures:
         return [], Html()
     sources = list(dict.fromkeys(one.source for one in figures))
-    rows: dict[tuple[str, str], list[Figure]] = {}
+    rows: dict[tuple[str, str], list[PublishedFigure]] = {}
     for one in figures:
         rows.setdefault((one.technique, one.source), []).append(one)
     more = len(rows) - FEW
@@ -90,7 +90,7 @@ def published_rows(figures: Sequence[Figure], columns: int) -> tuple[list[Html],
     return made, tag("ul", *(tag("li", f"{at} {source}") for at, source in enumerate(sources, 1)), cls="sources")
 
 
-def published_row(technique: str, held: Sequence[Figure], number: int, columns: int, hidden: bool) -> Html:
+def published_row(technique: str, held: Sequence[PublishedFigure], number: int, columns: int, hidden: bool) -> Html:
     """Accuracies as marks on the axis of ours; everything else in words."""
     main = [one for one in held if one.metric in ACCURACIES]
     words = [f"{one.group} {one.value:g} %".strip() for one in main if len(main) > 1 or one.group]

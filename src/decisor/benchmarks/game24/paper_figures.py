@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from decisor.benchmarks.paper_figures import RADAGENT, Figure, figure_table
+from decisor.benchmarks.paper_figures import RADAGENT, PublishedFigure, figure_table
 
-FIGURES: tuple[Figure, ...] = (
+FIGURES: tuple[PublishedFigure, ...] = (
     *figure_table(
         "game24", RADAGENT, "accuracy", "cot: 6\nCoT@3: 7\nreflexion: 7\nbfs: 11\ndfs: 14\ndfsdt: 29\nradagent: 43"
     ),

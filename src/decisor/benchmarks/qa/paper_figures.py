@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from decisor.benchmarks.paper_figures import Figure, figure_table
+from decisor.benchmarks.paper_figures import PublishedFigure, figure_table
 
 OPEN_DOMAIN = """
 no retrieval (GPT-3.5-turbo): 27.15 37.97 55.51 31.58 66.43 78.4 27.45 28.28
@@ -31,15 +31,15 @@ Self-RAG: 29.6 25.1 32.7
 """F1 on HotpotQA, 2WikiMultiHopQA and PopQA."""
 
 
-def of_sets(names: Sequence[str], source: str, metrics: str, rows: str) -> Iterator[Figure]:
+def of_sets(names: Sequence[str], source: str, metrics: str, rows: str) -> Iterator[PublishedFigure]:
     """From a table of several sets, which stand side by side with the same metrics."""
     columns = " ".join(f"{name}/{metric}" for name in names for metric in metrics.split())
     for one in figure_table("", source, columns, rows):
         name, _, metric = one.metric.partition("/")
-        yield Figure(name, one.technique, metric, one.value, source)
+        yield PublishedFigure(name, one.technique, metric, one.value, source)
 
 
-FIGURES: tuple[Figure, ...] = (
+FIGURES: tuple[PublishedFigure, ...] = (
     *of_sets(("hotpotqa", "strategyqa", "arc", "popqa"), "Plan*RAG (arXiv 2410.20753), table 3", "acc f1", OPEN_DOMAIN),
     *figure_table("popqa", "Plan*RAG, table 4", "llm_eval",
                   "Self-RAG 7B: 44.83\nSelf-RAG 13B: 46.06\nreasoning_dag (Llama-3-8B): 42.74"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from decisor.benchmarks.paper_figures import RADAGENT, Figure, figure_table
+from decisor.benchmarks.paper_figures import RADAGENT, PublishedFigure, figure_table
 
-FIGURES: tuple[Figure, ...] = (
+FIGURES: tuple[PublishedFigure, ...] = (
     *figure_table(
         "toolbench",
         RADAGENT,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from decisor.benchmarks.paper_figures import RADAGENT, Figure, figure_table
+from decisor.benchmarks.paper_figures import RADAGENT, PublishedFigure, figure_table
 
-FIGURES: tuple[Figure, ...] = (
+FIGURES: tuple[PublishedFigure, ...] = (
     *figure_table(
         "webshop",
         RADAGENT,
