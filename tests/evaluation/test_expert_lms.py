@@ -17,7 +17,7 @@ from decisor.outcome import Outcome
 from evaluation import small
 from servers.openai_server import serve, serve_app
 
-assert small.SmallBench, "it is in the list of benchmarks by being imported"
+assert small.__name__ == "evaluation.small"  # it puts itself on the list of benchmarks by being imported
 
 
 def run(path: Path, wanted: Wanted) -> list[Outcome]:
