@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from decisor.decision_models.building import BuildingData
 from decisor.decision_models.locating import LocatingData
 from decisor.tools.databases.graph_write import Edge, Node
+from decisor.types import Value
 
 
 def graph_of(world: LocatingData | BuildingData) -> tuple[list[Node], list[Edge]]:
@@ -45,7 +44,7 @@ def economy(world: BuildingData) -> tuple[list[Node], list[Edge]]:
     return nodes, edges
 
 
-def with_names(fields: dict[str, Any], **names: str) -> dict[str, Any]:
+def with_names(fields: dict[str, Value], **names: str) -> dict[str, Value]:
     """Columns by their names as properties.
 
     >>> with_names({"trade_node": "a", "ingoing": 1.0}, trade_node="name")

@@ -78,7 +78,7 @@ def whole(text: str, path: Path) -> Iterator[Row]:
         yield json_object(item, path, number)
 
 
-def json_object(item: Any, path: Path, number: int) -> Row:
+def json_object(item: object, path: Path, number: int) -> Row:
     if not isinstance(item, dict):
         raise SetupError(f"{path}, row {number}, is no JSON object.")
     return item

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from string import Template
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from decisor.benchmarks.toolbench.functions import Api, schema, standardize
 from decisor.benchmarks.toolbench.load import Call
 from decisor.benchmarks.toolbench.statuses import FAILED, NOT_RECORDED, reply_of
 from decisor.errors import LMError
 from decisor.secrets import Secret, redact_known
-from decisor.types import LM, Message, Sampling, Usage
+from decisor.types import LM, Message, Sampling, Usage, Value
 
 if TYPE_CHECKING:
     import aiohttp
@@ -44,7 +44,7 @@ class Answers(Protocol):
         """What an LM has cost to answer."""
         ...
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply | None:
         """None where it has nothing to say."""
         ...
 
@@ -59,19 +59,19 @@ class RecordedAnswers:
     lm_usage: Usage = field(default_factory=Usage)
 
     @cached_property
-    def outputs(self) -> dict[tuple[str, str, str], dict[str, Any]]:
-        outputs_of: dict[tuple[str, str, str], dict[str, Any]] = {}
+    def outputs(self) -> dict[tuple[str, str, str], dict[str, Value]]:
+        outputs_of: dict[tuple[str, str, str], dict[str, Value]] = {}
         for call in self.calls:
             if (arguments := read(call.input)) is not None:
                 outputs_of.setdefault((call.category, call.tool, call.api), {})[same(arguments)] = call.output
         return outputs_of
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply | None:
         outputs_of_api = self.of(api)
         key = same(arguments)
         return Reply(*reply_of(outputs_of_api[key]), "recorded") if key in outputs_of_api else None
 
-    def of(self, api: Api) -> dict[str, Any]:
+    def of(self, api: Api) -> dict[str, Value]:
         """What is recorded of an API, by arguments. Its names there were standardized with and without ``get_``."""
         tool = standardize(api.tool)
         for name in (tool, tool.removeprefix("get_")):
@@ -94,7 +94,7 @@ class LiveAnswers:
     session: aiohttp.ClientSession | None = None
     lm_usage: Usage = field(default_factory=Usage)
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply:
         import aiohttp
 
         body = {
@@ -139,7 +139,7 @@ class SimulatedAnswers:
     recorded: RecordedAnswers
     lm_usage: Usage = field(default_factory=Usage)
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply | None:
         samples = list(self.recorded.of(api).items())[:EXAMPLES]
         examples = "\n".join(
             f"Input: {arguments_text}\nOutput: {json.dumps(output)[:EXAMPLE_CHARS]}"
@@ -174,7 +174,7 @@ class AnswersInOrder:
     def lm_usage(self) -> Usage:
         return sum((one.lm_usage for one in self.sources), Usage())
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply:
         last: Reply | None = None
         for one in self.sources:
             reply = await one.answer(api, arguments)
@@ -193,7 +193,7 @@ def is_answer(reply: Reply) -> bool:
     return not reply.error and not any(word in reply.response.lower() for word in REFUSALS)
 
 
-def read(text: Any) -> dict[str, Any] | None:
+def read(text: str) -> dict[str, Value] | None:
     """The arguments in an action's input; None where it is no JSON object."""
     try:
         value = json.loads(text, strict=False) if str(text).strip() else {}
@@ -202,7 +202,7 @@ def read(text: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def same(arguments: Mapping[str, Any]) -> str:
+def same(arguments: Mapping[str, Value]) -> str:
     """One text for arguments that are the same call.
 
     >>> same({"b": 5, "a": " x "}) == same({"a": "x", "b": "5"})
@@ -211,7 +211,7 @@ def same(arguments: Mapping[str, Any]) -> str:
     return json.dumps({str(name): plain(arguments[name]) for name in sorted(arguments)}, ensure_ascii=False)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Value) -> Value:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float | str):

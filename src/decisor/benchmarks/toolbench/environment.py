@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
-from typing import Any
 
 from decisor.benchmarks.toolbench.answers import Answers, Reply, read
-from decisor.benchmarks.toolbench.functions import ANSWER, FINISH, GIVE_UP, Api, distinct, finish_schema, schema
+from decisor.benchmarks.toolbench.functions import ANSWER, FINISH, GIVE_UP, Api, Schema, distinct, finish_schema, schema
 from decisor.benchmarks.toolbench.load import Task
 from decisor.benchmarks.toolbench.statuses import BAD_INPUT, NO_FUNCTION
 from decisor.tools.functions.arguments import Arguments
@@ -89,7 +88,7 @@ class ToolServer:
         return ToolServer(self.task, self.answers, self.finished, self.counter)
 
 
-def describe_function(function: Mapping[str, Any]) -> str:
+def describe_function(function: Schema) -> str:
     """As text: the name, what it does, and its arguments with examples."""
     properties = {
         name: {**about, **({"example": about["example_value"]} if "example_value" in about else {})}

@@ -11,12 +11,14 @@ Qin et al., "ToolLLM", ICLR 2024; the release's inference/Downstream_tasks/rapid
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from decisor.types import Value
 
+Schema = Mapping[str, Any]
+"""A function as OpenAI\'s function calling takes it."""
 LONGEST_NAME, LONGEST_TEXT = 64, 256
 TYPES = {"NUMBER": "integer", "STRING": "string", "BOOLEAN": "boolean"}
 RESERVED = {"from", "class", "return", "false", "true", "id", "and"}
@@ -70,7 +72,7 @@ def change(name: str) -> str:
     return f"is_{name}" if name in RESERVED else name
 
 
-def schema(api: Api) -> dict[str, Any]:
+def schema(api: Api) -> Schema:
     """The function as OpenAI's function calling takes it, with the release's extra key ``optional``."""
     about = f'A function of the tool "{standardize(api.tool)}".'
     if what_it_does := api.description.strip().replace(api.name, api.function)[:LONGEST_TEXT]:
@@ -88,12 +90,12 @@ def schema(api: Api) -> dict[str, Any]:
     }
 
 
-def parameter_schema(one: Parameter) -> dict[str, Any]:
+def parameter_schema(one: Parameter) -> Schema:
     values = {"type": TYPES.get(one.type, "string"), "description": one.description[:LONGEST_TEXT]}
     return {**values, "example_value": one.default} if str(one.default) else values
 
 
-def finish_schema() -> dict[str, Any]:
+def finish_schema() -> Schema:
     """The function that ends a sequence."""
     answer = "What the user is told: the whole answer. Needed with give_answer."
     return {

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from decisor.errors import SetupError
 
+Row = Mapping[str, Any]
 PRODUCTS = ("items_shuffle.json", "products_1k.jsonl.gz", "items_shuffle_1000.json")
 INSTRUCTIONS = ("items_ins_v2.json", "items_ins_v2_1000.json")
 HUMAN = "items_human_ins.json"
@@ -78,7 +79,7 @@ def load_products(folder: Path) -> Iterator[Product]:
         yield item
 
 
-def product(row: Mapping[str, Any], instruction: Mapping[str, Any], human: Sequence[Mapping[str, Any]]) -> Product:
+def product(row: Row, instruction: Row, human: Sequence[Row]) -> Product:
     """From a released row, or from one that is loaded already (it has a ``Title``)."""
     loaded = "Title" in row
     prices, tag = (tuple(row["pricing"]), row["Price"]) if loaded else _prices(row.get("pricing"))
@@ -120,7 +121,7 @@ def _prices(text: str | None) -> tuple[tuple[float, ...], str]:
     return prices, " to ".join(f"${price}" for price in prices)
 
 
-def _options(released: Mapping[str, Any] | str | None) -> dict[str, list[str]]:
+def _options(released: Row | str | None) -> dict[str, list[str]]:
     """
     >>> _options({"Size": [{"value": " S/M "}], "Fit": None})
     {'size': ['s | m']}
@@ -133,7 +134,7 @@ def _options(released: Mapping[str, Any] | str | None) -> dict[str, list[str]]:
     }
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
+def rows(path: Path) -> Iterator[Row]:
     """The objects of a JSON array or of JSON lines, one at a time."""
     decoder = json.JSONDecoder()
     with open_text(path) as file:
@@ -154,7 +155,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> Row:
     """Raises SetupError where it is not a JSON object."""
     try:
         with open_text(path) as file:
