@@ -65,11 +65,11 @@ def run_command(
     from decisor.report.document import make
 
     options = {"data": data, "scenario": scenario, "form": form, "limit": limit, "db": db}
-    chosen = read_settings(settings or [])
+    own_settings = read_settings(settings or [])
     suite = suite_of(
         Wanted(
             benches=(entry("dqa", {name: str(value) for name, value in options.items() if value is not None}),),
-            techniques=(entry(technique, chosen),),
+            techniques=(entry(technique, own_settings),),
             models=(lm,) if lm else (),
             limits=Limits(calls=max_calls, seconds=max_seconds),
             cases_at_once=at_once,
@@ -79,7 +79,7 @@ def run_command(
     )
     outcomes, seconds, loading = run_suite(suite, traces, form)
     if as_json:
-        setup = {"benchmark": "dqa", "technique": technique, "settings": chosen, "form": form,
+        setup = {"benchmark": "dqa", "technique": technique, "settings": own_settings, "form": form,
                  "lm": next(iter(suite.models), "none")}  # fmt: skip
         times = {"seconds": round(seconds + loading, 3), "seconds_loading": round(loading, 3)}
         print(json.dumps({**setup, **document(outcomes, form), **times}, ensure_ascii=False))
