@@ -17,7 +17,7 @@ from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Question
 from peers.decisor_loop import QUESTION
 from peers.measuring import Asked, asked, report, rss_mb
@@ -38,7 +38,7 @@ class Goods:
     async def environment(self, case: Case) -> AsyncIterator[Toolbox]:
         yield Toolbox([self.tool] if self.tool else [])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return Score(True)
 
     async def close(self) -> None: ...

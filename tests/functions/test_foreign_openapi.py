@@ -11,6 +11,7 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decisor.encoding import json_text
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
@@ -19,7 +20,6 @@ from decisor.tools.functions.openapi import Document, read_document
 from decisor.tools.functions.openapi_call import Client, tools_of
 from decisor.tools.functions.python import FunctionTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import to_json
 from decisor.types import Action, Value
 from servers.openai_server import serve_app
 from servers.plants_api import HOSTILE, hostile_application
@@ -236,7 +236,7 @@ async def test_any_reply_is_an_observation_that_can_be_shown_and_stored(tmp_path
     shown = seen.note + "".join(record.text + str(dict(record.fields)) for record in seen.records)
     assert expected in shown
     shown.encode()
-    to_json(seen).encode()
+    json_text(seen).encode()
     assert not set(shown) & set("\x00\x1b\u202e\u2028\U000e0041\ud800") and "\n" not in seen.note
 
 

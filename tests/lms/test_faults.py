@@ -16,6 +16,7 @@ from decisor.lms.journal import Journal
 from decisor.lms.retry import Retries
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import FailedCall, UnreadableReply
 from decisor.types import Completion, Message
 from servers.fault_server import KEY, Faulty, faulty
 from servers.faults import FAULTS, Fault, Promise
@@ -68,10 +69,10 @@ async def talk(fault: Fault, before: int, times: int, seconds: float = 20.0, pau
             error = failure
         took = time.monotonic() - began
         await lm.close()
-    events = run.trace.events
+    entries = run.trace.entries
     kept = [reply.text for reply in book.usable.values()]
-    reasons = [event.data["reason"] for event in events if event.kind == "note"]
-    assert KEY not in f"{error} {events}"
+    reasons = [entry.event.reason for entry in entries if isinstance(entry.event, FailedCall | UnreadableReply)]
+    assert KEY not in f"{error} {entries}"
     return Talk(server, answers, error, kept, reasons, took)
 
 

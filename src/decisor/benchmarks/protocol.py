@@ -16,7 +16,7 @@ from typing import Protocol
 
 from decisor.errors import SetupError
 from decisor.settings import build, import_class, settings_of
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment, Question, Usage, Value
 
 BENCHES: dict[str, str] = {
@@ -89,7 +89,7 @@ class Bench(Protocol):
         """An environment of its own for one run of one case. Many are open at once."""
         ...
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """Of the decision, and of each other answer that was held on the way."""
         ...
 

@@ -16,7 +16,7 @@ from decisor.benchmarks.dqa.summary import replans
 from decisor.benchmarks.dqa.worlds import SCENARIOS, WorldCase, read_cases
 from decisor.benchmarks.protocol import Case, Score
 from decisor.errors import SetupError
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment, Tool
 
 UNLABELLED = {"unlabelled": True}
@@ -73,7 +73,7 @@ class DqaBench:
         async with self.shared.stores.tool(one.world) as tool:
             yield Toolbox([tool])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """``right`` is strict; ``ties`` also counts what is as good as the released answer."""
         one = self.shared.cases[case.id]
         reading = score(decision.answer, case.gold[0], one.candidates, one.ties)

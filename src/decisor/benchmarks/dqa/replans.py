@@ -30,7 +30,7 @@ SMALL = {"a", "an", "and", "at", "by", "each", "for", "from", "in", "of", "on", 
 
 
 @dataclass(frozen=True, slots=True)
-class PlanChange:
+class ReplanClass:
     """One replan: more, as many or fewer steps, and the kind of change."""
 
     change: Change
@@ -50,10 +50,10 @@ def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 1.0
 
 
-def classify(old: Sequence[str], new: Sequence[str]) -> PlanChange:
+def classify(old: Sequence[str], new: Sequence[str]) -> ReplanClass:
     """
     >>> classify(["Find the nodes", "Compute profit"], ["Find the nodes", "Find the flow", "Compute profit"])
-    PlanChange(change='increase', kind='add lookup')
+    ReplanClass(change='increase', kind='add lookup')
     """
     change: Change = "increase" if len(new) > len(old) else "decrease" if len(new) < len(old) else "same"
     before, after = [words(step) for step in old], [words(step) for step in new]
@@ -62,18 +62,18 @@ def classify(old: Sequence[str], new: Sequence[str]) -> PlanChange:
     come = [at for at in range(len(new)) if at not in pairs.values()]
     if not gone and not come:
         order = [pairs[at] for at in sorted(pairs)]
-        return PlanChange(change, "unchanged" if order == sorted(order) else "reorder")
+        return ReplanClass(change, "unchanged" if order == sorted(order) else "reorder")
     if any(splits(before[at], [after[to] for to in come]) for at in gone):
-        return PlanChange(change, "divide")
+        return ReplanClass(change, "divide")
     if any(splits(after[to], [before[at] for at in gone]) for to in come):
-        return PlanChange(change, "merge")
+        return ReplanClass(change, "merge")
     if len(come) > len(gone):
         lookup = any(not CALCULATION.search(NUMBERING.sub("", new[at])) for at in come)
-        return PlanChange(change, "add lookup" if lookup else "add calculation")
+        return ReplanClass(change, "add lookup" if lookup else "add calculation")
     if len(gone) > len(come):
-        return PlanChange(change, "delete")
+        return ReplanClass(change, "delete")
     alike = all(max(likeness(before[at], after[to]) for to in come) >= RELATED for at in gone)
-    return PlanChange(change, "change target" if alike else "replace")
+    return ReplanClass(change, "change target" if alike else "replace")
 
 
 def paired(before: Sequence[frozenset[str]], after: Sequence[frozenset[str]]) -> dict[int, int]:

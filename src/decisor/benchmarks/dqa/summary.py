@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 from decisor.benchmarks.dqa import failures
 from decisor.benchmarks.dqa.paper_figures import CEILING, PAPER, paper_figures
-from decisor.benchmarks.dqa.replans import PlanChange, classify
+from decisor.benchmarks.dqa.replans import ReplanClass, classify
+from decisor.encoding import json_value
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import wilson
-from decisor.trace.events import Event, plain
+from decisor.trace.events import Entry, Plan, PlanChange
+from decisor.trace.graph_events import GraphPlan
 from decisor.types import Value
 
 
@@ -35,16 +37,18 @@ def course(outcome: Outcome) -> Course:
     )
 
 
-def replans(events: Sequence[Event]) -> tuple[PlanChange, ...]:
+def replans(events: Sequence[Entry]) -> tuple[ReplanClass, ...]:
     """Each replan of a trace against the plan before it."""
-    found: list[PlanChange] = []
+    changes: list[ReplanClass] = []
     plan: Sequence[str] = ()
-    for event in events:
-        if event.kind in ("plan", "replan"):
-            if event.kind == "replan":
-                found.append(classify(plan, event.data["plan"]))
-            plan = event.data["plan"]
-    return tuple(found)
+    for entry in events:
+        match entry.event:
+            case Plan(steps=steps) | GraphPlan(steps=steps):
+                plan = steps
+            case PlanChange(steps=steps):
+                changes.append(classify(plan, steps))
+                plan = steps
+    return tuple(changes)
 
 
 def document(outcomes: Sequence[Outcome], form: str) -> dict[str, Value]:
@@ -120,7 +124,7 @@ def question(row: Outcome) -> dict[str, Value]:
         "right": row.state == "right", "tie_right": is_tie_right(row), "stopped": row.stopped, "seconds": row.seconds,
         "text": row.text, "reasons": row.reasons, "failure": row.failure or None, "retrieved": retrieved_by,
         "missed": missed, "replans": [{"change": change, "kind": kind} for change, kind in changes],
-        "usage": plain(row.usage),
+        "usage": json_value(row.usage),
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from decisor.judging.llm_eval import llm_eval
 from decisor.judging.question import judging
 from decisor.tools.documents.passage import Passage
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment
 
 
@@ -110,7 +110,7 @@ class QaBench:
         """
         yield Toolbox(self.tool.open())
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         answer = self.questions.read_answer(decision.answer, case)
         return score(case, decision, events, self.questions.right, answer)
 

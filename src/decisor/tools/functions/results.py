@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from decisor.encoding import json_value
 from decisor.errors import ToolError
 from decisor.outside import clean_text, clean_value
-from decisor.trace.events import plain
 from decisor.types import Observation, Record, Value
 
 
@@ -35,7 +35,7 @@ def observe(value: object, source: str, cut: Cut = Cut()) -> Observation:
     try:
         if isinstance(value, Observation):
             return clean_observation(value)
-        return observe_plain(plain(value), source, cut)
+        return observe_plain(json_value(value), source, cut)
     except RecursionError as error:
         raise ToolError(f"What {source} returned is nested too deeply.") from error
 
