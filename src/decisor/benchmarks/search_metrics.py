@@ -17,6 +17,6 @@ def search_metrics(events: Sequence[Entry]) -> dict[str, float]:
     {'elo': 40.0}
     """
     for tree in reversed([*events_of(events, SearchTree)]):
-        chosen = [node for node in tree.nodes if node.node == tree.chosen]
-        return {"elo": chosen[0].elo} if chosen and chosen[0].matches else {}
+        leaves = [node for node in tree.nodes if node.node == tree.chosen]
+        return {"elo": leaves[0].elo} if leaves and leaves[0].matches else {}
     return {}
