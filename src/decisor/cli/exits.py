@@ -6,7 +6,8 @@ import json
 import sys
 from enum import IntEnum
 
-from decisor.errors import BudgetExceeded, LMError, SetupError
+from decisor.encoding import json_value
+from decisor.errors import BudgetExceeded, Error, LMError, SetupError
 from decisor.render.text import clean
 from decisor.types import Decision
 
@@ -37,13 +38,18 @@ def error_line(error: Exception) -> str:
     """One line, with what to do where that is known."""
     line = clean(str(error)).replace("\n", " ").strip()
     if isinstance(error, LMError):
-        return f"The LM failed: {line} (decisor doctor tests it)"
+        line = f"The LM failed: {line} (decisor doctor tests it)"
+    if isinstance(error, Error) and error.spent.calls:
+        from decisor.session.decide import cost_line
+
+        line = f"{line} Before that: {cost_line(error.spent)}."
     return line
 
 
 def say_error(error: Exception, as_json: bool = False) -> None:
     """One line on standard error, or one object on standard output."""
     if as_json:
-        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
+        usage = {"usage": json_value(error.spent)} if isinstance(error, Error) and error.spent.calls else {}
+        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error)), **usage}))
     else:
         print(f"decisor: {error_line(error)}", file=sys.stderr)

@@ -16,13 +16,14 @@ from decisor.evaluation.applying import DoesNotApply
 from decisor.evaluation.marks import marks
 from decisor.evaluation.timing import critical
 from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, spent_by
+from decisor.lms.prices import price_of_lm
 from decisor.outcome import Outcome, State
 from decisor.run import Run
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.trace.events import Entry, RunStart, RunUsage, Trace
 from decisor.trace.search_events import AnswerSnapshot
-from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
+from decisor.types import LM, Completion, Decision, Message, Pricing, Sampling, Technique, Usage
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Watched:
     @property
     def name(self) -> str:
         return self.held.name
+
+    @property
+    def price(self) -> Pricing | None:
+        return price_of_lm(self.held)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         try:

@@ -18,7 +18,7 @@ from functools import partial
 from decisor.benchmarks.protocol import Bench, Case
 from decisor.budget import Limits
 from decisor.encoding import json_text
-from decisor.errors import SetupError
+from decisor.errors import Error, SetupError
 from decisor.evaluation.applying import DoesNotApply, fitting, misfits
 from decisor.evaluation.case_run import Attempt, run_case
 from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
@@ -143,8 +143,12 @@ async def evaluate(
         work.tally.total = len(planned)
         work.tally.states = Counter(known[task.key] for task in planned if task.key in known)
         hear(work.tally)
-        with seldom_collected():
-            await work.all()
+        try:
+            with seldom_collected():
+                await work.all()
+        except Error as error:
+            error.spent = journal.bought
+            raise
     if not work.tally.total:
         for (benchmark, technique), why in work.tally.left_out.items():
             raise SetupError(f"{technique} on {benchmark}: {why}")

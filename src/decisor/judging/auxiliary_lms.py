@@ -14,7 +14,8 @@ from decisor.errors import LMError, SetupError
 from decisor.lms.choose import lm_with_price
 from decisor.lms.closing import close_lm
 from decisor.lms.journal import Journal
-from decisor.types import LM, Completion, Environment, Message, Sampling, Usage
+from decisor.lms.prices import price_of_lm
+from decisor.types import LM, Completion, Environment, Message, Pricing, Sampling, Usage
 
 THIS_CASE = ("context",)
 """Kinds of LMError that say nothing about other cases, whatever else they say."""
@@ -60,6 +61,10 @@ class Lent:
     @property
     def name(self) -> str:
         return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        return price_of_lm(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         journal = self.owner.journal
