@@ -149,7 +149,7 @@ async def test_techniques_share_replies_and_repeats_do_not(store: Store) -> None
     suite = suite_with({"one": asks, "other": asks}, lm, repeats=2)
     tally = await evaluate(suite, store)
     assert (tally.done, lm.calls) == (16, 8)
-    assert tally.bought.dollars == 4.0 and sum(one.usage.dollars or 0.0 for one in store.outcomes()) == 8.0
+    assert tally.usage.dollars == 4.0 and sum(one.usage.dollars or 0.0 for one in store.outcomes()) == 8.0
     assert store.spent().dollars == 4.0
     replayed = [event.data["replayed"] for event in store.trace(("small", "c0", "other", "m", 0)) if event.kind == "lm"]
     assert replayed == [True]

@@ -63,12 +63,12 @@ def run_command(
 
     from decisor.budget import Limits
     from decisor.cli.bench_show import Setup, document, show
-    from decisor.evaluation.suite import Wanted, read_settings, suite_of
+    from decisor.evaluation.suite import SuiteRequest, read_settings, suite_of
 
     asked = {"data": str(data), "scenario": scenario, "form": form, "limit": limit, "db": db}
     told = [f"{name}={quote(str(value))}" for name, value in asked.items() if value is not None]
     chosen = read_settings(settings or [])
-    wanted = Wanted(
+    wanted = SuiteRequest(
         benches=(" ".join(["dqa", *told]),),
         techniques=(" ".join([technique, *(f"{name}={quote(value)}" for name, value in chosen.items())]),),
         models=(lm,) if lm else (),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from decisor.evaluation.runner import Suite, Tally
     from decisor.evaluation.store.protocol import Store
-    from decisor.evaluation.suite import Wanted
+    from decisor.evaluation.suite import SuiteRequest
 
 Names = list[str] | None
 
@@ -51,7 +51,7 @@ def command(
     """Run techniques on benchmarks and keep everything in a run store. Stopped in any way, the same command goes on."""
     from decisor.errors import SetupError
     from decisor.evaluation.store.open import open_store
-    from decisor.evaluation.suite import Wanted, read_suite, suite_of
+    from decisor.evaluation.suite import SuiteRequest, read_suite, suite_of
 
     given: dict[str, Any] = {
         "benches": tuple(benches or ()), "techniques": tuple(techniques or ()), "models": tuple(models or ()),
@@ -60,7 +60,7 @@ def command(
     }  # fmt: skip
     limits = {"calls": limit_calls, "tokens": limit_tokens, "dollars": limit_dollars, "seconds": limit_seconds,
               "actions": limit_actions}  # fmt: skip
-    wanted = read_suite(suite) if suite else Wanted()
+    wanted = read_suite(suite) if suite else SuiteRequest()
     wanted = replace(wanted, **{name: value for name, value in given.items() if value not in (None, ())})
     set_limits: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     wanted = replace(wanted, limits=replace(wanted.limits, **set_limits))
@@ -88,7 +88,7 @@ def checked(states: list[str]) -> list[str]:
     return states
 
 
-async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
+async def watched(suite: Suite, store: Store, wanted: SuiteRequest) -> int:
     """Run with a bar on standard error; the exit code: 0, or 128 + the signal that stopped it."""
     from decisor.evaluation.runner import Stop, evaluate
 
@@ -96,7 +96,7 @@ async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
 
     def asked(code: int) -> None:
         codes[0] = code
-        if not stop.asked.is_set():
+        if not stop.stopping.is_set():
             print(f"decisor: stopping; what is under way has {stop.grace:g} s (again: at once)", file=sys.stderr)
         stop.ask()
 
@@ -105,7 +105,7 @@ async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
     began = time.monotonic()
     with bar() as hear:
         tally = await evaluate(suite, store, stop, hear)
-    paid = tally.bought
+    paid = tally.usage
     cost = "" if not paid.calls else f"; {paid.calls} calls bought now, {dollars(paid.dollars)}"
     print(f"decisor: {tally.done} of {tally.total} cases in {time.monotonic() - began:.1f} s{cost}. "
           f"Store: {place(wanted.store)}", file=sys.stderr)  # fmt: skip
@@ -114,7 +114,7 @@ async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
     return codes[0]
 
 
-def on_ray(store: Store, wanted: Wanted, workers: int | None) -> int:
+def on_ray(store: Store, wanted: SuiteRequest, workers: int | None) -> int:
     """As ``watched``, on a Ray cluster. Stopped, it ends the workers; what they had bought is kept."""
     from decisor.evaluation.store.sql import SqlStore
 
@@ -126,7 +126,7 @@ def on_ray(store: Store, wanted: Wanted, workers: int | None) -> int:
 
     def asked(number: int, frame: object) -> None:
         codes[0] = 128 + number
-        if not stop.asked.is_set():
+        if not stop.stopping.is_set():
             print("decisor: stopping; the workers end, and what they have bought is kept", file=sys.stderr)
         stop.ask()
 
@@ -176,7 +176,7 @@ def standing(tally: Tally) -> str:
     """
     told = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
     told += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
-    return ", ".join([*told, dollars(tally.bought.dollars)])
+    return ", ".join([*told, dollars(tally.usage.dollars)])
 
 
 def left_out(benchmark: str, technique: str, why: str) -> str:

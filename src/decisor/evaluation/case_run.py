@@ -13,10 +13,10 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Bench, Score
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
-from decisor.evaluation.applying import DoesNotApply
-from decisor.evaluation.marks import marks
-from decisor.evaluation.timing import critical
-from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, spent_by
+from decisor.evaluation.applicability import DoesNotApply
+from decisor.evaluation.critical_path import critical
+from decisor.evaluation.trace_marks import marks
+from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, usage_of
 from decisor.outcome import Outcome, State
 from decisor.run import Run
 from decisor.trace.events import Event, Trace
@@ -48,20 +48,20 @@ class Attempt:
 
 
 @dataclass
-class Watched:
+class FailureWatch:
     """Remembers how the latest call failed, and any failure for good: a technique may go on without either."""
 
-    held: LM
+    lm: LM
     failed: LMError | None = None
     halt: LMError | None = None
 
     @property
     def name(self) -> str:
-        return self.held.name
+        return self.lm.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         try:
-            reply = await self.held.complete(messages, sampling)
+            reply = await self.lm.complete(messages, sampling)
         except LMError as error:
             self.failed = error
             if error.permanent and error.kind not in THIS_CASE:
@@ -80,12 +80,12 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         SetupError: the benchmark lacks something.
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
-    lm = Watched(attempt.lm)
+    lm = FailureWatch(attempt.lm)
     trace.add("run", question=case.question, benchmark=attempt.benchmark, case=case.id, technique=attempt.technique,
               lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
     crash = ""
     score: Score | None = None
-    held = Held()
+    snapshots = SnapshotScores()
     simulated = Usage()
     decision = Decision("", stopped="failed")
     try:
@@ -93,16 +93,16 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
             try:
                 decision = await decide(case, attempt, Run(lm, env, budget, trace))
             finally:
-                simulated = spent_by(env)
+                simulated = usage_of(env)
             score = await attempt.bench.score(case, decision, trace.events)
-            held = await held_at(case, attempt.bench, decision, score, trace.events)
+            snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.events)
             score = await judged(attempt.bench, score, case, decision)
     except DoesNotApply:
         raise
     except SetupError as error:
         raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
-        crash = told(error)
+        crash = describe(error)
     for halt in (lm.halt, *(one.halt for one in own_lms(attempt.bench))):
         if halt is not None:
             raise halt
@@ -111,14 +111,30 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     trace.add("note", text="usage", usage=budget.spent)
     path = critical(trace.events)
     score = score or Score(None)
-    return Outcome(
-        attempt.benchmark, case.id, attempt.technique, attempt.model, attempt.repeat, state(decision, score, crash),
-        case.group, score.answer, decision.answer, case.gold, decision.stopped,
-        (*decision.reasons, crash) if crash else decision.reasons, score.failure,
-        (*score.tags, *marks(trace.events)), score.metrics, score.counts,
-        budget.spent, round(max(time.monotonic() - began, path), 6), round(path, 6), held.right,
-        beside(score.judging + held.judging, simulated),
-    ), trace.events  # fmt: skip
+    outcome = Outcome(
+        benchmark=attempt.benchmark,
+        case=case.id,
+        technique=attempt.technique,
+        model=attempt.model,
+        repeat=attempt.repeat,
+        state=state(decision, score, crash),
+        group=case.group,
+        answer=score.answer,
+        text=decision.answer,
+        gold=case.gold,
+        stopped=decision.stopped,
+        reasons=(*decision.reasons, crash) if crash else decision.reasons,
+        failure=score.failure,
+        tags=(*score.tags, *marks(trace.events)),
+        metrics=score.metrics,
+        counts=score.counts,
+        usage=budget.spent,
+        seconds=round(max(time.monotonic() - began, path), 6),
+        critical=round(path, 6),
+        snapshots=snapshots.right,
+        beside=beside(score.judging + snapshots.judging, simulated),
+    )
+    return outcome, trace.events
 
 
 async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
@@ -136,7 +152,7 @@ async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
 
 
 def state(decision: Decision, score: Score, crash: str) -> State:
-    """An answer that came from what the budget held back is judged like any other; ``stopped`` tells of the limit."""
+    """An answer that came from what the budget kept back is judged like any other; ``stopped`` tells of the limit."""
     if crash:
         return "crashed"
     if decision.stopped == "budget" and not decision.answer:
@@ -151,33 +167,35 @@ async def judged(bench: Bench, score: Score, case: Case, decision: Decision) -> 
 
 
 @dataclass
-class Held:
-    """Calls -> whether the answer that was held then is right; ``judging``: what it cost to say so."""
+class SnapshotScores:
+    """``right``: calls -> whether the answer at that time is right; ``judging``: what it cost to say so."""
 
     right: dict[int, bool] = field(default_factory=dict)
     judging: Usage = field(default_factory=Usage)
 
 
-async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Event]) -> Held:
-    """Of the answers held on the way. The same answer is scored once; where no judge can say, it is left out."""
-    held, known = Held(), {decision.answer: score.right}
+async def score_snapshots(
+    case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Event]
+) -> SnapshotScores:
+    """Whether each answer on the way was right. The same answer is scored once; what no judge can say is left out."""
+    scores, verdicts = SnapshotScores(), {decision.answer: score.right}
     for at, event in enumerate(events, 1):
         if event.kind == "note" and event.data.get("name") == "snapshot":
             answer = str(event.data["answer"])
-            if answer not in known:
+            if answer not in verdicts:
                 other = await bench.score(case, Decision(answer), events[:at])
-                known[answer], held.judging = other.right, held.judging + other.judging
-            right = known[answer]
+                verdicts[answer], scores.judging = other.right, scores.judging + other.judging
+            right = verdicts[answer]
             if right is not None:
-                held.right[int(event.data["calls"])] = right
-    return held
+                scores.right[int(event.data["calls"])] = right
+    return scores
 
 
-def told(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """The error and where it was raised, on one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    named = str(error) if isinstance(error, LMError) else f"{type(error).__name__}: {error}{where}"
-    return " ".join(named.split())
+    text = str(error) if isinstance(error, LMError) else f"{type(error).__name__}: {error}{where}"
+    return " ".join(text.split())

@@ -19,7 +19,7 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
-from decisor.evaluation.applying import DoesNotApply, fitting, misfits
+from decisor.evaluation.applicability import DoesNotApply, fitting, misfits
 from decisor.evaluation.case_run import Attempt, NoLM, run_case
 from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.store.writer import Writer
@@ -58,12 +58,12 @@ class Suite:
 
 @dataclass
 class Tally:
-    """Where a run stands. ``bought``: what this process paid. ``left_out``: why a technique that cannot work on a
+    """Where a run stands. ``usage``: what this process paid for. ``left_out``: why a technique that cannot work on a
     benchmark is not run there, by their labels; its cases are not in ``total``."""
 
     total: int = 0
     states: Counter[str] = field(default_factory=Counter)
-    bought: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage)
     left_out: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
@@ -82,15 +82,15 @@ class Stop:
     """Asked once, a run takes no more work and gives what is under way ``grace`` seconds; asked twice, it ends."""
 
     grace: float = 10.0
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
     at_once: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self) -> None:
-        (self.at_once if self.asked.is_set() else self.asked).set()
+        (self.at_once if self.stopping.is_set() else self.stopping).set()
 
     async def over(self) -> None:
         """Returns when nothing may go on."""
-        await self.asked.wait()
+        await self.stopping.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.grace):
                 await self.at_once.wait()
@@ -108,9 +108,9 @@ async def evaluate(
         SetupError: a benchmark cannot be used, no technique can work on any of them, or the store was begun with other
             settings.
     """
-    cases = {label: {case.id: case for case in chosen(bench.cases(), suite.limit_cases)}
+    cases = {label: {case.id: case for case in sample_cases(bench.cases(), suite.limit_cases)}
              for label, bench in suite.benches.items()}  # fmt: skip
-    planned = list(tasks(suite, cases))
+    planned_tasks = list(tasks(suite, cases))
     writer = Writer(store)
     own = [one for bench in suite.benches.values() for one in own_lms(bench)]
     every = limit_concurrency([*suite.models.values(), *(one.open() for one in own)], suite.calls_at_once)
@@ -125,16 +125,16 @@ async def evaluate(
         for bench in suite.benches.values():
             ends.push_async_callback(bench.close)
         ends.push_async_callback(writer.close)
-        ends.push_async_callback(released, writer)
+        ends.push_async_callback(release, writer)
         await writer.do(lambda store: store.begin(suite.about()))
-        known = await writer.do(states)
-        if any(task.key not in known for task in planned):
+        finished_states = await writer.do(states)
+        if any(task.key not in finished_states for task in planned_tasks):
             work.tally.left_out = await unfit(suite, cases)
-            planned = [task for task in planned if (task.key[0], task.key[2]) not in work.tally.left_out]
-        await writer.do(lambda store: store.plan(planned))
+            planned_tasks = [task for task in planned_tasks if (task.key[0], task.key[2]) not in work.tally.left_out]
+        await writer.do(lambda store: store.plan(planned_tasks))
         await writer.look()
-        work.tally.total = len(planned)
-        work.tally.states = Counter(known[task.key] for task in planned if task.key in known)
+        work.tally.total = len(planned_tasks)
+        work.tally.states = Counter(finished_states[task.key] for task in planned_tasks if task.key in finished_states)
         hear(work.tally)
         with seldom_collected():
             await work.all()
@@ -147,12 +147,12 @@ async def evaluate(
 async def unfit(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> dict[tuple[str, str], str]:
     """Benchmark and technique -> why the one cannot work on the other. Raises SetupError where a benchmark lacks
     something."""
-    found = {}
+    reasons = {}
     for label, some in cases.items():
         for first in list(some.values())[:1]:
             for technique, why in (await misfits(suite.benches[label], first, suite.techniques)).items():
-                found[label, technique] = why
-    return found
+                reasons[label, technique] = why
+    return reasons
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def seldom_collected() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
-async def released(writer: Writer) -> None:
+async def release(writer: Writer) -> None:
     """What this process claimed is free for others."""
     with suppress(StoreError):
         await writer.do(lambda store: store.release())
@@ -191,11 +191,11 @@ class Work:
         """Until every case is finished, by us or by others."""
         while True:
             await self.round()
-            if self.stop.asked.is_set() or not await self.writer.do(lambda store: store.left()):
+            if self.stop.stopping.is_set() or not await self.writer.do(lambda store: store.left()):
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AGAIN):
-                    await self.stop.asked.wait()
+                    await self.stop.stopping.wait()
 
     async def round(self) -> None:
         """Workers until there is nothing to claim, or it is over. Raises the first failure."""
@@ -209,7 +209,7 @@ class Work:
                 for failure in [task.exception() for task in done - {over}]:
                     if failure is not None:
                         failures.append(failure)
-                        self.stop.asked.set()
+                        self.stop.stopping.set()
                         if isinstance(failure, StoreError):
                             self.stop.at_once.set()
         finally:
@@ -220,7 +220,7 @@ class Work:
             raise failures[0]
 
     async def worker(self) -> None:
-        while not self.stop.asked.is_set():
+        while not self.stop.stopping.is_set():
             claim = await self.writer.claim()
             if claim is None:
                 return
@@ -232,7 +232,7 @@ class Work:
             if await self.writer.do(partial(finish, outcome=outcome, events=events, fence=claim.fence)):
                 self.tally.states[outcome.state] += 1
                 self.finished(outcome, events)
-            self.tally.bought = self.journal.bought
+            self.tally.usage = self.journal.bought
             self.hear(self.tally)
 
     async def leave_out(self, claim: Claim, why: str) -> None:
@@ -272,19 +272,19 @@ def tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[Tas
                         yield Task((benchmark, case.id, technique, model, repeat), content)
 
 
-def chosen(cases: Sequence[Case], limit: int | None) -> Sequence[Case]:
+def sample_cases(cases: Sequence[Case], limit: int | None) -> Sequence[Case]:
     """At most ``limit`` cases: the first of each group, then the second of each, and so on; in their own order.
 
     >>> from decisor.types import Question
     >>> some = [Case(f"{group}{n}", Question(""), group=group) for group in "ab" for n in range(3)]
-    >>> [case.id for case in chosen(some, 4)]
+    >>> [case.id for case in sample_cases(some, 4)]
     ['a0', 'a1', 'b0', 'b1']
     """
     if limit is None or limit >= len(cases):
         return cases
-    seen: Counter[str] = Counter()
+    so_far: Counter[str] = Counter()
     ranks = []
     for at, case in enumerate(cases):
-        ranks.append((seen[case.group], at))
-        seen[case.group] += 1
+        ranks.append((so_far[case.group], at))
+        so_far[case.group] += 1
     return [cases[at] for at in sorted(at for _, at in sorted(ranks)[:limit])]

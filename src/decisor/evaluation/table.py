@@ -19,7 +19,7 @@ def table(outcomes: Iterable[Outcome]) -> str:
     rows = summarise(map(slim, outcomes))
     lines = [HEAD, *(cells(row) for row in sorted(rows, key=lambda row: (row.benchmark, row.technique, row.model)))]
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
-    return "\n".join(told(line, widths) for line in lines)
+    return "\n".join(padded_line(line, widths) for line in lines)
 
 
 def slim(one: Outcome) -> Outcome:
@@ -38,7 +38,7 @@ def cells(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def told(row: Sequence[str], widths: Sequence[int]) -> str:
+def padded_line(row: Sequence[str], widths: Sequence[int]) -> str:
     left = 3
     padded = [cell.ljust(width) if at < left else cell.rjust(width)
               for at, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip

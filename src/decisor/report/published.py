@@ -19,7 +19,7 @@ COMPILER = "LLMCompiler (ICML 2024), tables 1-2"
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class PublishedFigure:
     """One published figure. ``group``: the part of the benchmark it is about, '' for all of it."""
 
     benchmark: str
@@ -30,18 +30,18 @@ class Reported:
     group: str = ""
 
 
-def _table(benchmark: str, source: str, metrics: str, rows: str, group: str = "") -> tuple[Reported, ...]:
+def _table(benchmark: str, source: str, metrics: str, rows: str, group: str = "") -> tuple[PublishedFigure, ...]:
     """
     >>> _table("b", "s", "acc f1", "cot: 6 -")
-    (Reported(benchmark='b', technique='cot', metric='acc', value=6.0, source='s', group=''),)
+    (PublishedFigure(benchmark='b', technique='cot', metric='acc', value=6.0, source='s', group=''),)
     """
-    made = []
+    figures = []
     for line in rows.strip().splitlines():
         technique, _, values = line.partition(":")
         for metric, value in zip(metrics.split(), values.split(), strict=True):
             if value != "-":
-                made.append(Reported(benchmark, technique.strip(), metric, float(value), source, group))
-    return tuple(made)
+                figures.append(PublishedFigure(benchmark, technique.strip(), metric, float(value), source, group))
+    return tuple(figures)
 
 
 _OPEN_DOMAIN = """
@@ -57,14 +57,14 @@ reasoning_dag (Llama-3-8B): {}
 """
 
 
-def _plan_star_rag(benchmark: str, *values: str) -> tuple[Reported, ...]:
+def _plan_star_rag(benchmark: str, *values: str) -> tuple[PublishedFigure, ...]:
     return _table(benchmark, PLAN_STAR_RAG, "acc f1", _OPEN_DOMAIN.format(*values))
 
 
 # A technique that is here has the label that a run of it would have. CoT@3 counts as right where any of three chains
 # is, which nothing here does; what StableToolBench calls DFS is ToolLLM's DFSDT, which goes back two levels.
-TABLES: tuple[Reported, ...] = (
-    *(Reported("dqa", row.technique, "accuracy", row.accuracy, row.source, f"{row.scenario} {row.form}".strip())
+TABLES: tuple[PublishedFigure, ...] = (
+    *(PublishedFigure("dqa", row.technique, "accuracy", row.accuracy, row.source, f"{row.scenario} {row.form}".strip())
       for row in published.PUBLISHED),
     *_plan_star_rag("hotpotqa", "27.15 37.97", "21.35 25.57", "16.60 24.71", "18.22 27.10", "25.49 31.22",
                     "23.20 20.11", "33.18 21.55", "33.93 21.83", "35.67 39.68"),
@@ -127,17 +127,17 @@ TOOL_FAILURES: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
 NAMES = {"2wiki": "twowiki", "2wikimultihopqa": "twowiki", "arc_challenge": "arc", "hotpot": "hotpotqa"}
 
 
-def figures_for(benchmark: str) -> tuple[Reported, ...]:
+def figures_for(benchmark: str) -> tuple[PublishedFigure, ...]:
     """What was published for a benchmark, by the name it has here; a suffix after a colon, slash or space is left out
     (for Decision QA it may say sql or graph; without one the means of both forms are meant).
 
     >>> {figure.source for figure in figures_for("webshop small")} == {RADAGENT, "WebShop (NeurIPS 2022)"}
     True
     """
-    said = benchmark.casefold()
-    name = re.split(r"[:/ ]", said)[0]
-    found = [figure for figure in TABLES if figure.benchmark == NAMES.get(name, name)]
+    folded = benchmark.casefold()
+    name = re.split(r"[:/ ]", folded)[0]
+    figures = [figure for figure in TABLES if figure.benchmark == NAMES.get(name, name)]
     if name == "dqa":  # by form where the name says which, else the means of both forms
-        form = next((form for form in ("sql", "graph") if form in said), "")
-        found = [figure for figure in found if figure.group.partition(" ")[2] == form]
-    return tuple(found)
+        form = next((form for form in ("sql", "graph") if form in folded), "")
+        figures = [figure for figure in figures if figure.group.partition(" ")[2] == form]
+    return tuple(figures)

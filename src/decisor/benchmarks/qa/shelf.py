@@ -17,7 +17,7 @@ from decisor.benchmarks.protocol import Score
 from decisor.errors import SetupError
 from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.llm_eval import llm_eval
-from decisor.judging.question import judging
+from decisor.judging.lm_judge import judging
 from decisor.tools.documents.build import build_index
 from decisor.tools.documents.index import open_index
 from decisor.tools.documents.index_files import FORMAT, is_index
@@ -91,10 +91,10 @@ class Shelf:
             SetupError: the judge that is named cannot be used.
         """
         for judge in self.own_lms:
-            lm = judge.lent()
+            lm = judge.for_case()
             said = await llm_eval(case.question.text, case.gold, decision.answer, judging(lm))
             metrics = {} if said is None else {"llm_eval": float(said)}
-            score = replace(score, metrics={**score.metrics, **metrics}, judging=lm.spent)
+            score = replace(score, metrics={**score.metrics, **metrics}, judging=lm.usage)
         return score
 
     async def close(self) -> None:

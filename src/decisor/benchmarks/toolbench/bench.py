@@ -23,8 +23,8 @@ from decisor.benchmarks.toolbench.failures import Called, calls, failure, tags
 from decisor.benchmarks.toolbench.functions import schema
 from decisor.benchmarks.toolbench.load import Task, load_calls, load_tasks
 from decisor.judging.auxiliary_lms import OwnLM
-from decisor.judging.pass_rate import Attempt, Passed, PassJudge, solvable_pass_rate
-from decisor.judging.question import judging
+from decisor.judging.lm_judge import judging
+from decisor.judging.pass_rate import Attempt, PassJudge, PassResult, solvable_pass_rate
 from decisor.secrets import Secret
 from decisor.trace.events import Event
 from decisor.types import LM, Decision, Environment, Question, Usage
@@ -81,7 +81,7 @@ class ToolBenchBench:
         if self.answering is not None:
             held.append(self.answering)
         if self.simulating_lm is not None:
-            held.append(Simulated(self.simulating_lm.lent(), self.recorded))
+            held.append(Simulated(self.simulating_lm.for_case(), self.recorded))
         return InOrder(held)
 
     def cases(self) -> Sequence[Case]:
@@ -97,9 +97,9 @@ class ToolBenchBench:
     async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
         made = calls(events)
         attempt = self.attempt(case, decision, made)
-        judge = self.judging_lm.lent() if self.judging_lm is not None else None
+        judge = self.judging_lm.for_case() if self.judging_lm is not None else None
         passed = await self.passed(attempt, judge)
-        metrics = {"valid": float(attempt.given), **ratings(events)}
+        metrics = {"valid": float(attempt.has_answer), **ratings(events)}
         if passed.right is not None:
             metrics["passed"] = float(passed.right)
         if passed.statuses:
@@ -107,7 +107,7 @@ class ToolBenchBench:
         counts = {"api_calls": sum(one.status not in (3, 4) for one in made), "judged": len(passed.votes)}
         return Score(
             passed.right, decision.answer, metrics, failure(made, passed.right), tags(made, passed.right), counts,
-            Usage() if judge is None else judge.spent,
+            Usage() if judge is None else judge.usage,
         )  # fmt: skip
 
     def attempt(self, case: Case, decision: Decision, made: Sequence[Called]) -> Attempt:
@@ -115,11 +115,11 @@ class ToolBenchBench:
         steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in made)
         return Attempt(case.question.text, functions, decision.answer, steps, finished=bool(decision.answer.strip()))
 
-    async def passed(self, attempt: Attempt, judge: LM | None) -> Passed:
-        if not attempt.given:
-            return Passed(False)
+    async def passed(self, attempt: Attempt, judge: LM | None) -> PassResult:
+        if not attempt.has_answer:
+            return PassResult(False)
         if judge is None:
-            return Passed(None)
+            return PassResult(None)
         return await PassJudge(self.evaluations)(attempt, judging(judge))
 
     async def close(self) -> None:

@@ -98,8 +98,8 @@ def prepare(name: str, connection: psycopg.Connection[Any], schema: str, create:
     with connection.transaction():
         lock: Any = connection.execute("SELECT hashtext(%s)", (f"decisor {schema}",)).fetchone()
         connection.execute("SELECT pg_advisory_xact_lock(%s)", lock)  # one at a time makes it
-        found = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
-        tables = {row[0] for row in connection.execute(found, (schema,))}
+        find = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
+        tables = {row[0] for row in connection.execute(find, (schema,))}
         if not tables and not create:
             raise SetupError(f"There is no run store {name}. Make one: decisor eval ... --store URL")
         if tables and not tables >= set(TABLES):
@@ -148,6 +148,6 @@ def clear(name: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        told = " ".join(str(error).split())
-        raise StoreError(f"The run store {name} cannot be used: {told}. When it can, run the same command again; "
+        complaint = " ".join(str(error).split())
+        raise StoreError(f"The run store {name} cannot be used: {complaint}. When it can, run the same command again; "
                          "nothing finished or paid for is lost.") from None  # fmt: skip

@@ -1,6 +1,6 @@
 """The run store: finished cases with their traces, who works on which case, and every reply that was bought.
 
-A store is synchronous and belongs to one thread at a time; ``writing.Writer`` puts one behind an event loop. What a
+A store is synchronous and belongs to one thread at a time; ``writer.Writer`` puts one behind an event loop. What a
 method has returned from is on disk: it survives kill -9 and power loss.
 """
 
@@ -128,9 +128,9 @@ def outcome_of(text: str) -> Outcome:
     {30: True}
     """
     row = json.loads(text)
-    known = {field.name for field in fields(Outcome)}
+    names = {field.name for field in fields(Outcome)}
     values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in known
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names
     }
     values["usage"] = Usage(**row["usage"])
     values["beside"] = {name: Usage(**usage) for name, usage in row.get("beside", {}).items()}

@@ -88,9 +88,9 @@ class SqlStore:
 
     def begin(self, about: Mapping[str, Value]) -> None:
         with self.transaction():
-            held = self.about()
-            if held:
-                same_settings(held, json.loads(to_json(about)), self.db.name)
+            settings = self.about()
+            if settings:
+                same_settings(settings, json.loads(to_json(about)), self.db.name)
                 return
             keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
             self.db.many(keep, [(name, to_json(value)) for name, value in about.items()])
@@ -99,10 +99,10 @@ class SqlStore:
         with self.transaction():
             add = f"INSERT INTO cases ({KEY}, content) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
             self.db.many(add, ((*task.key, task.content) for task in tasks))
-            wanted = f"INSERT INTO wanted SELECT seq FROM cases WHERE {WHOSE} ON CONFLICT DO NOTHING"
-            self.db.many(wanted, (task.key for task in tasks))
-            held = self.db.rows(f"SELECT {KEY}, content FROM wanted JOIN cases USING (seq)")
-            contents = {tuple(row[:5]): row[5] for row in held}
+            choose = f"INSERT INTO wanted SELECT seq FROM cases WHERE {WHOSE} ON CONFLICT DO NOTHING"
+            self.db.many(choose, (task.key for task in tasks))
+            chosen_rows = self.db.rows(f"SELECT {KEY}, content FROM wanted JOIN cases USING (seq)")
+            contents = {tuple(row[:5]): row[5] for row in chosen_rows}
             for task in tasks:
                 if task.content and contents[task.key] not in (task.content, ""):
                     raise SetupError(f"The case {task.key[1]} of {task.key[0]} is not what it was when {self.db.name} "
@@ -217,12 +217,12 @@ RETURNING {KEY}, fence
 """
 
 
-def same_settings(held: Mapping[str, Value], asked: Mapping[str, Value], where: str) -> None:
+def same_settings(settings: Mapping[str, Value], request: Mapping[str, Value], where: str) -> None:
     """Raises SetupError naming what differs."""
     changed = [
-        f"{name} {json.dumps(held.get(name))}, not {json.dumps(asked.get(name))}"
-        for name in dict.fromkeys([*held, *asked])
-        if held.get(name) != asked.get(name)
+        f"{name} {json.dumps(settings.get(name))}, not {json.dumps(request.get(name))}"
+        for name in dict.fromkeys([*settings, *request])
+        if settings.get(name) != request.get(name)
     ]
     if changed:
         raise SetupError(f"{where} was begun with {'; '.join(changed)}. Use the same settings, or another --store.")

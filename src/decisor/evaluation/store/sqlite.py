@@ -102,8 +102,8 @@ def prepare(db: SqliteDatabase) -> None:
     db.connection.execute("CREATE TEMP TABLE wanted (seq INTEGER PRIMARY KEY)")
     if db.rows("PRAGMA application_id") != [(APPLICATION,)]:
         raise SetupError(f"{db.path} is no run store of decisor. Name another file: --store run.db")
-    if (found := db.rows("PRAGMA user_version")[0][0]) != VERSION:
-        raise SetupError(f"{db.path} is of format {found}, this decisor reads {VERSION}. Begin another store.")
+    if (version := db.rows("PRAGMA user_version")[0][0]) != VERSION:
+        raise SetupError(f"{db.path} is of format {version}, this decisor reads {VERSION}. Begin another store.")
 
 
 def begin_file(path: Path) -> None:
@@ -114,20 +114,20 @@ def begin_file(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"The folder of the run store {path} cannot be made: {error.strerror}.") from error
-    made = path.with_name(f"{path.name}-new-{os.getpid()}")
-    made.unlink(missing_ok=True)
+    new_file = path.with_name(f"{path.name}-new-{os.getpid()}")
+    new_file.unlink(missing_ok=True)
     try:
-        db = apsw.Connection(str(made))
+        db = apsw.Connection(str(new_file))
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         db.execute(f"BEGIN; {SCHEMA} COMMIT")
         db.close()
         if path.exists() and not path.stat().st_size:
-            made.replace(path)
+            new_file.replace(path)
         else:
             with suppress(FileExistsError):
-                os.link(made, path)
+                os.link(new_file, path)
     finally:
-        made.unlink(missing_ok=True)
+        new_file.unlink(missing_ok=True)
 
 
 SCHEMA = f"""
@@ -161,8 +161,10 @@ def clear(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         if isinstance(error, apsw.FullError | apsw.IOError):
-            told = f"The run store {path} cannot be written: is the disk full? Make room and run the same command again"
-            raise StoreError(f"{told}; nothing finished or paid for is lost. ({error})") from error
+            complaint = (
+                f"The run store {path} cannot be written: is the disk full? Make room and run the same command again"
+            )
+            raise StoreError(f"{complaint}; nothing finished or paid for is lost. ({error})") from error
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
             raise StoreError(f"{path} is no run store, or it is damaged: {error}") from error
         raise StoreError(f"The run store {path} cannot be used: {error}") from error

@@ -10,7 +10,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from decisor.evaluation.store.bloom_filter import Seen
+from decisor.evaluation.store.bloom_filter import BloomFilter
 from decisor.evaluation.store.protocol import Claim, Store, StoreError
 from decisor.types import Completion
 
@@ -24,7 +24,7 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.seen = Seen()
+        self.keys = BloomFilter()
         self.latest: int | None = None
         self.jobs: SimpleQueue[Job | None] = SimpleQueue()
         self.loop = asyncio.get_running_loop()
@@ -55,16 +55,16 @@ class Writer:
         if news is not None:
             self.latest = max(news[0], self.latest or 0)
             for key in news[1]:
-                self.seen.add(key)
+                self.keys.add(key)
 
     async def reply(self, key: str) -> Completion | None:
         """As of the last look or claim, and what was kept here since."""
-        if self.latest is not None and key not in self.seen:
+        if self.latest is not None and key not in self.keys:
             return None
         return await self.do(lambda store: store.reply(key))
 
     async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
-        self.seen.add(key)
+        self.keys.add(key)
         return await self.do(lambda store: store.keep_reply(key, reply, usable))
 
     async def close(self) -> None:
@@ -75,15 +75,15 @@ class Writer:
     def _work(self) -> None:
         last = False
         while not last:
-            found = [self.jobs.get()]
+            batch = [self.jobs.get()]
             with suppress(Empty):
-                while len(found) < TOGETHER and found[-1] is not None:
-                    found.append(self.jobs.get_nowait())
-            last = found[-1] is None
-            jobs = [job for job in found if job is not None]
-            told = self._keep(jobs)
+                while len(batch) < TOGETHER and batch[-1] is not None:
+                    batch.append(self.jobs.get_nowait())
+            last = batch[-1] is None
+            jobs = [job for job in batch if job is not None]
+            results = self._keep(jobs)
             with suppress(RuntimeError):  # the loop is gone
-                self.loop.call_soon_threadsafe(tell, told)
+                self.loop.call_soon_threadsafe(deliver, results)
 
     def _keep(self, jobs: Sequence[Job]) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
         """All in one transaction; each in its own where one of them failed by itself."""
@@ -95,10 +95,10 @@ class Writer:
         except Exception as error:
             if len(jobs) == 1:
                 return [(jobs[0][1], None, error)]
-            return [told for job in jobs for told in self._keep([job])]
+            return [result for job in jobs for result in self._keep([job])]
 
 
-def tell(results: Sequence[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
+def deliver(results: Sequence[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
     for done, result, error in results:
         if done.done():
             continue

@@ -20,18 +20,18 @@ NO_TOOL = ("There is no tool", "There is no function")
 
 def marks(events: Sequence[Event]) -> tuple[str, ...]:
     """Each mark once, in the order above."""
-    found = set(_met(events))
-    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in found)
+    names = set(_met(events))
+    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in names)
 
 
 def _met(events: Sequence[Event]) -> Iterator[str]:
-    seen = {event.data.get("action") for event in events if event.kind == "observation"}
+    observed_actions = {event.data.get("action") for event in events if event.kind == "observation"}
     for event in events:
         if event.kind == "note" and event.data.get("problem") == "reply":
             yield "unread_reply"
             if event.data.get("reason") == "unknown_tool":
                 yield "unknown_tool"
-        elif event.kind == "action" and event.id not in seen:
+        elif event.kind == "action" and event.id not in observed_actions:
             yield "cut_off"
         elif event.kind == "observation":
             error, note = _ended(event.data.get("observation"))
