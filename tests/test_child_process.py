@@ -94,13 +94,12 @@ def test_the_process_that_reads_files_runs_nothing_of_their_folder(standing: Pat
 async def test_the_process_of_a_database_runs_nothing_of_its_folder_and_a_relative_path_is_the_persons(
     standing: Path,
 ) -> None:
-    for engine in ("sqlite", "reflect"):
-        worker = Worker(engine, "sqlite:///shop.db")
-        try:
-            found = await worker.run("SELECT name FROM site", trusted=True)
-        finally:
-            await worker.close()
-        assert "elm" in found.rows[0] or found.rows[0][0] == "site"
+    worker = Worker("sqlite", "sqlite:///shop.db")
+    try:
+        table = await worker.run("SELECT name FROM site")
+    finally:
+        await worker.close()
+    assert table.rows == (("elm",),)
     assert not ran(standing)
 
 

@@ -282,12 +282,13 @@ class Table:
 
 
 class Source(Protocol):
-    """A database that trusted code (loaders of decision models) reads in bulk, through the same fence."""
+    """A database that is read in bulk, through the same fence. ``trusted``: the query is our own, so it skips the check
+    that a model's query meets; one from a file never is."""
 
     @property
     def form(self) -> Literal["sql", "cypher"]: ...
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table: ...
+    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table: ...
 
 
 class Retriever(Protocol):

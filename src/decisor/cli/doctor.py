@@ -16,7 +16,7 @@ import typer
 from decisor.errors import Error, SetupError
 
 DRIVERS = {
-    "SQLite": "sqlalchemy", "DuckDB": "duckdb_sqlalchemy", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
+    "SQLite": "apsw", "DuckDB": "duckdb", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
     "embedded graph (kglite)": "kglite", "embedded graph (ArcadeDB)": "arcadedb_embedded", "Neo4j (Bolt)": "neo4j",
 }  # fmt: skip
 

@@ -178,7 +178,7 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
             cypher = await open_any(asked.graph)
             stack.push_async_callback(cypher.close)
             tools.append(cypher)
-        find = await model_at_hand(asked, tools, exact)
+        find = await model_at_hand(asked, tools, exact, stack)
         if find is not None:
             from decisor.decision_models.ranking import rank
             from decisor.tools.whatif import WhatIfTool
@@ -194,15 +194,19 @@ async def opened(asked: Asked, exact: bool) -> AsyncIterator[list[Tool]]:
         yield tools
 
 
-async def model_at_hand(asked: Asked, tools: Sequence[Tool], exact: bool) -> Callable[[str], WhatIf] | None:
-    """What finds the decision model for a semantics, or None where there is none."""
+async def model_at_hand(
+    asked: Asked, tools: Sequence[Tool], exact: bool, stack: AsyncExitStack
+) -> Callable[[str], WhatIf] | None:
+    """What finds the decision model for a semantics, or None where there is none. ``stack`` closes it."""
     source: Any = tools[0] if tools else None
     if source is None:
         return None
     if asked.model_file is not None:
         from decisor.decision_models.model_file import load, read_model
+        from decisor.tools.databases.sandbox.blocking import open_scratch
 
-        scratch = await load(read_model(asked.model_file), source)
+        scratch = await load(read_model(asked.model_file), source, open_scratch)
+        stack.callback(scratch.close)
         return lambda semantics: scratch
     if not exact:
         return None

@@ -72,10 +72,10 @@ class CypherTool:
         total = None if table.truncated else len(records)
         return Observation(records, note, truncated=table.truncated, total=total)
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table:
-        """Rows in bulk, for our own code: the engine is as read-only, the caps are wide."""
+    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
+        """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
         wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
-        return await self.worker.run(query, caps=wide, trusted=True)
+        return await self.worker.run(query, caps=wide, trusted=trusted)
 
     async def close(self) -> None:
         await self.worker.close()
