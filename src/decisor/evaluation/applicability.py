@@ -7,9 +7,8 @@ lacks before it asks for anything (documents, a database, a decision model) hold
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Bench
@@ -97,7 +96,7 @@ async def complaint(technique: Technique, question: Question, env: Environment) 
 
 def fitting(bench: Bench, technique: str) -> Bench:
     """The benchmark with the tools that ``exact`` needs, for ``exact``; it is the same benchmark to everything else."""
-    with_tools: Any = getattr(bench, "for_exact", None)
+    with_tools: Callable[[], Bench] | None = getattr(bench, "for_exact", None)
     return with_tools() if with_tools is not None and is_exact(technique) else bench
 
 

@@ -18,7 +18,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
@@ -69,13 +68,14 @@ def read_suite(path: Path) -> SuiteRequest:
     return SuiteRequest(**values, limits=Limits(**limits))
 
 
-KINDS: Mapping[str, Any] = {
+Kinds = Mapping[str, type | tuple[type, ...]]
+KINDS: Kinds = {
     "store": str, "benches": list, "techniques": list, "models": list, "repeats": int, "seed": int,
     "limit_cases": int, "cases_at_once": int, "calls_at_once": int, "grace": (int, float),
 }  # fmt: skip
 
 
-def check(path: Path, what: str, table: Any, kinds: Mapping[str, Any]) -> None:
+def check(path: Path, what: str, table: object, kinds: Kinds) -> None:
     if not isinstance(table, dict):
         raise SetupError(f"{path}: {what} holds keys and values.")
     if unknown := table.keys() - kinds.keys():

@@ -11,8 +11,9 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, TextIO
+from typing import TextIO
 
+from decisor.evaluation.store.protocol import Key
 from decisor.outcome import Outcome
 from decisor.render.markup import Html, join, tag
 from decisor.report.document import Report
@@ -34,7 +35,7 @@ CHANGES = (("", "all"), ("gained", "gained"), ("lost", "lost"), ("other", "chang
 
 
 def write_page(report: Report, trace: Callable[[Outcome], Sequence[Event]], out: TextIO,
-               before: Mapping[tuple[Any, ...], str] | None = None) -> None:  # fmt: skip
+               before: Mapping[Key, str] | None = None) -> None:  # fmt: skip
     """Write the page. ``trace``: the events of an outcome, asked for one at a time, so memory stays flat. ``before``:
     the states of an earlier run by key."""
     style, script = (files("decisor.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
@@ -173,7 +174,7 @@ def who(one: Outcome, one_model: bool) -> str:
     return one.technique if one_model else f"{one.technique}, {one.model}"
 
 
-def rows(outcomes: Sequence[Outcome], before: Mapping[tuple[Any, ...], str] | None) -> str:
+def rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | None) -> str:
     """The list of cases as JSON: short, as it is read at once."""
     names = naming(outcomes)
     one_model = len({one.model for one in outcomes}) < 2

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import StoreError
-from decisor.evaluation.store.sql import KEY, TABLES, SqlStore
+from decisor.evaluation.store.sql import KEY, TABLES, Cell, SqlStore, StoredRow
 
 if TYPE_CHECKING:
     import psycopg
@@ -28,7 +28,7 @@ class PostgresDatabase:
     skip = "FOR UPDATE SKIP LOCKED"
     in_order = False
 
-    def __init__(self, name: str, connection: psycopg.Connection[Any], lock: int) -> None:
+    def __init__(self, name: str, connection: psycopg.Connection[StoredRow], lock: int) -> None:
         self.name, self.connection, self.lock = name, connection, lock
 
     def field(self, column: str, *names: str) -> str:
@@ -36,16 +36,16 @@ class PostgresDatabase:
         without = f"replace(replace({column}, '\\\\', ''), '\\u0000', '')"
         return f"({without}::json #>> '{{{','.join(names)}}}')"
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]:
         with clear(self.name):
             return self.connection.execute(marked(query), values).fetchall()
 
-    def stream(self, query: str) -> Iterator[Any]:
+    def stream(self, query: str) -> Iterator[StoredRow]:
         with clear(self.name), self.connection.transaction(), self.connection.cursor("each") as cursor:
             cursor.execute(marked(query))
             yield from cursor
 
-    def many(self, query: str, values: Iterable[Sequence[Any]]) -> None:
+    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None:
         with clear(self.name), self.connection.cursor() as cursor:
             cursor.executemany(marked(query), list(values))
 
@@ -94,7 +94,7 @@ def open_postgres(url: str, create: bool = True) -> SqlStore:
             raise
 
 
-def prepare(name: str, connection: psycopg.Connection[Any], schema: str, create: bool) -> PostgresDatabase:
+def prepare(name: str, connection: psycopg.Connection[StoredRow], schema: str, create: bool) -> PostgresDatabase:
     with connection.transaction():
         lock: Any = connection.execute("SELECT hashtext(%s)", (f"decisor {schema}",)).fetchone()
         connection.execute("SELECT pg_advisory_xact_lock(%s)", lock)  # one at a time makes it

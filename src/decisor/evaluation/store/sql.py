@@ -16,6 +16,9 @@ from decisor.types import Completion, Usage, Value
 
 KEY = "benchmark, case_id, technique, model, repeat"
 WHOSE = "benchmark = ? AND case_id = ? AND technique = ? AND model = ? AND repeat = ?"
+Cell = str | int | float | bytes | None
+"""What a query of a store is given, and what a row holds."""
+StoredRow = tuple[Any, ...]
 TABLES = ("about", "owners", "cases", "traces", "replies")
 
 
@@ -39,13 +42,13 @@ class Database(Protocol):
         """The SQL for what is under ``names`` in a column of JSON, as text or number."""
         ...
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]: ...
+    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]: ...
 
-    def stream(self, query: str) -> Iterator[Any]:
+    def stream(self, query: str) -> Iterator[StoredRow]:
         """Row by row, never all in memory."""
         ...
 
-    def many(self, query: str, values: Iterable[Sequence[Any]]) -> None: ...
+    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None: ...
 
     def transaction(self) -> AbstractContextManager[None]: ...
 

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.evaluation.store.process_locks import Owner, living, sweep
 from decisor.evaluation.store.protocol import StoreError
-from decisor.evaluation.store.sql import KEY, SqlStore
+from decisor.evaluation.store.sql import KEY, Cell, SqlStore, StoredRow
 
 if TYPE_CHECKING:
     import apsw
@@ -39,15 +39,15 @@ class SqliteDatabase:
     def field(self, column: str, *names: str) -> str:
         return f"json_extract({column}, '$.{'.'.join(names)}')"
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]:
         with clear(self.path):
             return self.connection.execute(query, values).fetchall()
 
-    def stream(self, query: str) -> Iterator[Any]:
+    def stream(self, query: str) -> Iterator[StoredRow]:
         with clear(self.path):
             yield from self.connection.execute(query)
 
-    def many(self, query: str, values: Iterable[Sequence[Any]]) -> None:
+    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None:
         with clear(self.path):
             self.connection.executemany(query, values)
 
