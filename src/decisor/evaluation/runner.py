@@ -118,7 +118,10 @@ async def evaluate(
     journal = Journal(writer, suite.seed)
     for one, lm in zip(own, every[len(lms) :], strict=True):
         one.use(lm, journal)
-    work = Work(suite, cases, lms, writer, journal, stop or Stop(), hear, finished)
+    work = Work(
+        suite=suite, cases=cases, lms=lms, writer=writer, journal=journal, stop=stop or Stop(), hear=hear,
+        finished=finished,
+    )  # fmt: skip
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
         for lm in lms.values():
             ends.push_async_callback(close_lm, lm)
@@ -247,8 +250,16 @@ class Work:
         benchmark, case, technique, model, repeat = claim.key
         bench = self.suite.benches[benchmark]
         lm = self.journal.lm(self.lms[model], repeat) if model in self.lms else NoLM()
-        attempt = Attempt(benchmark, fitting(bench, technique), technique, self.suite.techniques[technique], model, lm,
-                          self.suite.limits, repeat)  # fmt: skip
+        attempt = Attempt(
+            benchmark=benchmark,
+            bench=fitting(bench, technique),
+            technique=technique,
+            loop=self.suite.techniques[technique],
+            model=model,
+            lm=lm,
+            limits=self.suite.limits,
+            repeat=repeat,
+        )
         return await run_case(self.cases[benchmark][case], attempt)
 
 

@@ -24,7 +24,15 @@ def table(outcomes: Iterable[Outcome]) -> str:
 
 def slim(one: Outcome) -> Outcome:
     """What the table needs of an outcome, so that any number of them can be held."""
-    return Outcome(one.benchmark, one.case, one.technique, one.model, one.repeat, one.state, usage=one.usage)
+    return Outcome(
+        benchmark=one.benchmark,
+        case=one.case,
+        technique=one.technique,
+        model=one.model,
+        repeat=one.repeat,
+        state=one.state,
+        usage=one.usage,
+    )
 
 
 def cells(row: Row) -> tuple[str, ...]:

@@ -88,7 +88,15 @@ def forest(entries: Sequence[tuple[str, Row]], published: Sequence[PublishedFigu
         where = f"{one.technique}, {one.group}" if one.group else one.technique
         series.append(Series(where, (Mark(0, one.value / 100, where),), True, one.source))
     note = "Published figures are diamonds: other models and settings." if theirs else ""
-    return Chart("accuracy", "Accuracy by technique", "forest", "", "accuracy", tuple(series), note)
+    return Chart(
+        id="accuracy",
+        title="Accuracy by technique",
+        kind="forest",
+        x_label="",
+        y_label="accuracy",
+        series=tuple(series),
+        note=note,
+    )
 
 
 def budget(parts: dict[str, list[Outcome]]) -> Chart | None:
@@ -103,7 +111,15 @@ def budget(parts: dict[str, list[Outcome]]) -> Chart | None:
         if has_snapshots
         else "no snapshots were kept, so with none before its end."
     )
-    return Chart("budget", "Accuracy against calls allowed", "line", "LM calls allowed", "accuracy", series, note)
+    return Chart(
+        id="budget",
+        title="Accuracy against calls allowed",
+        kind="line",
+        x_label="LM calls allowed",
+        y_label="accuracy",
+        series=series,
+        note=note,
+    )
 
 
 def against(
@@ -117,18 +133,33 @@ def against(
             series.append(Series(name, (Mark(at, row.accuracy, name, row.interval, row.counted),)))
     if len(series) < 2 or not any(one.marks[0].x for one in series):
         return None
-    return Chart(id, f"Accuracy against {x_label}", "scatter", x_label, "accuracy", tuple(series))
+    return Chart(
+        id=id,
+        title=f"Accuracy against {x_label}",
+        kind="scatter",
+        x_label=x_label,
+        y_label="accuracy",
+        series=tuple(series),
+    )
 
 
 def counted(parts: dict[str, list[Outcome]], count: str, title: str, x_label: str) -> Chart | None:
     series = [Series(name, marks) for name, part in parts.items() if (marks := _marks(by_count(part, count)))]
     values = {mark.x for one in series for mark in one.marks}
-    return Chart(count, title, "line", x_label, "accuracy", tuple(series)) if len(values) > 1 else None
+    return (
+        Chart(id=count, title=title, kind="line", x_label=x_label, y_label="accuracy", series=tuple(series))
+        if len(values) > 1
+        else None
+    )
 
 
 def tagged(parts: dict[str, list[Outcome]], tags: Sequence[str], id: str, title: str, note: str) -> Chart | None:
     series = [Series(name, marks) for name, part in parts.items() if (marks := _marks(by_tag(part, tags)))]
-    return Chart(id, title, "bars", "", "accuracy", tuple(series), note) if series else None
+    return (
+        Chart(id=id, title=title, kind="bars", x_label="", y_label="accuracy", series=tuple(series), note=note)
+        if series
+        else None
+    )
 
 
 def depths(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
@@ -145,7 +176,15 @@ def depths(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
         marks = tuple(Mark(at, share / 100, _depth(at)) for at, share in enumerate(DEPTHS[benchmark]))
         series.append(Series("reasoning_dag (Llama-3-8B)", marks, True, "Plan*RAG (arXiv 2410.20753), table 2"))
     note = "0: no plan; 1: parts side by side; 2 and more: parts that wait for each other."
-    return Chart("depth-share", "How deep plans are", "bars", "", "share of cases", tuple(series), note)
+    return Chart(
+        id="depth-share",
+        title="How deep plans are",
+        kind="bars",
+        x_label="",
+        y_label="share of cases",
+        series=tuple(series),
+        note=note,
+    )
 
 
 def rated(
@@ -160,7 +199,15 @@ def rated(
     note = (
         f"Cases in up to ten equal parts by the Elo that {' and '.join(raters)} gave the chosen answer, scaled to 0..1."
     )
-    return Chart("elo", "Accuracy by Elo of the answer", "line", "scaled Elo", "accuracy", series, note)
+    return Chart(
+        id="elo",
+        title="Accuracy by Elo of the answer",
+        kind="line",
+        x_label="scaled Elo",
+        y_label="accuracy",
+        series=series,
+        note=note,
+    )
 
 
 def repeated(entries: Sequence[tuple[str, Row]]) -> Chart | None:
@@ -169,7 +216,13 @@ def repeated(entries: Sequence[tuple[str, Row]]) -> Chart | None:
         for name, row in entries if row.repeats
     ]  # fmt: skip
     note = "The chance that one of k tries is right, estimated without bias from all tries."
-    return Chart("pass-at-k", "pass@k", "line", "k", "pass@k", tuple(series), note) if series else None
+    return (
+        Chart(
+            id="pass-at-k", title="pass@k", kind="line", x_label="k", y_label="pass@k", series=tuple(series), note=note
+        )
+        if series
+        else None
+    )
 
 
 def _marks(points: Sequence[Point]) -> tuple[Mark, ...]:

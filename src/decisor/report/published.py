@@ -40,7 +40,16 @@ def _table(benchmark: str, source: str, metrics: str, rows: str, group: str = ""
         technique, _, values = line.partition(":")
         for metric, value in zip(metrics.split(), values.split(), strict=True):
             if value != "-":
-                figures.append(PublishedFigure(benchmark, technique.strip(), metric, float(value), source, group))
+                figures.append(
+                    PublishedFigure(
+                        benchmark=benchmark,
+                        technique=technique.strip(),
+                        metric=metric,
+                        value=float(value),
+                        source=source,
+                        group=group,
+                    )
+                )
     return tuple(figures)
 
 
@@ -64,7 +73,8 @@ def _plan_star_rag(benchmark: str, *values: str) -> tuple[PublishedFigure, ...]:
 # A technique that is here has the label that a run of it would have. CoT@3 counts as right where any of three chains
 # is, which nothing here does; what StableToolBench calls DFS is ToolLLM's DFSDT, which goes back two levels.
 TABLES: tuple[PublishedFigure, ...] = (
-    *(PublishedFigure("dqa", row.technique, "accuracy", row.accuracy, row.source, f"{row.scenario} {row.form}".strip())
+    *(PublishedFigure(benchmark="dqa", technique=row.technique, metric="accuracy", value=row.accuracy,
+                      source=row.source, group=f"{row.scenario} {row.form}".strip())
       for row in published.PUBLISHED),
     *_plan_star_rag("hotpotqa", "27.15 37.97", "21.35 25.57", "16.60 24.71", "18.22 27.10", "25.49 31.22",
                     "23.20 20.11", "33.18 21.55", "33.93 21.83", "35.67 39.68"),

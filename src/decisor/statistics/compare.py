@@ -159,7 +159,14 @@ def changed(after: Iterable[Outcome], before: Iterable[Outcome]) -> tuple[Change
     """The outcomes with the same key whose state is another now, in the order of ``after``."""
     old = {outcome.key: outcome.state for outcome in before}
     return tuple(
-        Change(one.benchmark, one.case, side(one), one.repeat, old[one.key], one.state)
+        Change(
+            benchmark=one.benchmark,
+            case=one.case,
+            side=side(one),
+            repeat=one.repeat,
+            before=old[one.key],
+            after=one.state,
+        )
         for one in after
         if one.key in old and old[one.key] != one.state
     )
