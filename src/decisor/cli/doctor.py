@@ -50,9 +50,9 @@ def command(
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
     from decisor.render.text import clean
-    from decisor.session.tools import ToolSpecs, left_out, open_tools
+    from decisor.session.tools import left_out, open_tools, tool_specs
 
-    tools = open_tools(ToolSpecs(specs))
+    tools = open_tools(tool_specs(specs))
     missing = left_out(tools)
     if as_json:
         told = [{"name": tool.name, "description": tool.describe()} for tool in tools]
@@ -161,11 +161,12 @@ async def test_lm(spec: str | None) -> dict[str, Any]:
 async def test_database(url: str) -> dict[str, Any]:
     """Opens it behind the fence and describes it, as an LM would be shown it."""
     from decisor.render.text import clean
-    from decisor.session.composition import open_any
+    from decisor.session.opening import open_source
+    from decisor.session.sources import sources_of
 
     shown = url.rpartition("@")[2] if "@" in url else url
     try:
-        tool = await open_any(url)
+        tool = await open_source(sources_of(db=url).places[0])
     except Error as error:
         return {"url": shown, "ok": False, "error": str(error), "schema": ""}
     try:

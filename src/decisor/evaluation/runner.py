@@ -20,7 +20,7 @@ from decisor.benchmarks.protocol import Bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.evaluation.applicability import DoesNotApply, fitting, misfits
-from decisor.evaluation.case_run import Attempt, NoLM, run_case
+from decisor.evaluation.case_run import Attempt, run_case
 from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.store.writer import Writer
 from decisor.judging.auxiliary_lms import own_lms
@@ -28,6 +28,7 @@ from decisor.lms.closing import close_lm
 from decisor.lms.concurrency import limit_concurrency
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome, State
+from decisor.session.decide import NoLM
 from decisor.trace.events import Event, to_json
 from decisor.types import LM, Technique, Usage, Value
 
@@ -38,7 +39,8 @@ Hear = Callable[[Outcome, Sequence[Event]], None]
 @dataclass(frozen=True)
 class Suite:
     """What is to be run; the names are labels. ``alone``: techniques that ask no LM, so they are run once, not once
-    for each model. ``limit_cases``: so many of each benchmark, evenly from its groups."""
+    for each model. ``limit_cases``: so many of each benchmark, evenly from its groups. ``parts``: by technique, the LMs
+    that parts of it have of their own (a critic, a judge)."""
 
     benches: Mapping[str, Bench]
     techniques: Mapping[str, Technique]
@@ -50,6 +52,7 @@ class Suite:
     limit_cases: int | None = None
     cases_at_once: int = 8
     calls_at_once: int = 32
+    parts: Mapping[str, Mapping[str, LM]] = field(default_factory=dict)
 
     def about(self) -> Mapping[str, Value]:
         """What must not change between runs on one store; the rest is in the keys of the cases."""
@@ -113,17 +116,21 @@ async def evaluate(
     planned_tasks = list(tasks(suite, cases))
     writer = Writer(store)
     own = [one for bench in suite.benches.values() for one in own_lms(bench)]
-    every = limit_concurrency([*suite.models.values(), *(one.open() for one in own)], suite.calls_at_once)
+    experts = {(label, part): lm for label, parts in suite.parts.items() for part, lm in parts.items()}
+    every = limit_concurrency(
+        [*suite.models.values(), *(one.open() for one in own), *experts.values()], suite.calls_at_once
+    )
     lms = dict(zip(suite.models, every, strict=False))
     journal = Journal(writer, suite.seed)
-    for one, lm in zip(own, every[len(lms) :], strict=True):
+    for one, lm in zip(own, every[len(lms) :], strict=False):
         one.use(lm, journal)
+    limited = dict(zip(experts, every[len(lms) + len(own) :], strict=True))
     work = Work(
-        suite=suite, cases=cases, lms=lms, writer=writer, journal=journal, stop=stop or Stop(), hear=hear,
-        finished=finished,
+        suite=suite, cases=cases, lms=lms, experts=limited, writer=writer, journal=journal, stop=stop or Stop(),
+        hear=hear, finished=finished,
     )  # fmt: skip
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
-        for lm in lms.values():
+        for lm in (*lms.values(), *limited.values()):
             ends.push_async_callback(close_lm, lm)
         for bench in suite.benches.values():
             ends.push_async_callback(bench.close)
@@ -183,6 +190,7 @@ class Work:
     suite: Suite
     cases: Mapping[str, Mapping[str, Case]]
     lms: Mapping[str, LM]
+    experts: Mapping[tuple[str, str], LM]
     writer: Writer
     journal: Journal
     stop: Stop
@@ -250,6 +258,9 @@ class Work:
         benchmark, case, technique, model, repeat = claim.key
         bench = self.suite.benches[benchmark]
         lm = self.journal.lm(self.lms[model], repeat) if model in self.lms else NoLM()
+        experts = {
+            part: self.journal.lm(one, repeat) for (label, part), one in self.experts.items() if label == technique
+        }
         attempt = Attempt(
             benchmark=benchmark,
             bench=fitting(bench, technique),
@@ -259,6 +270,7 @@ class Work:
             lm=lm,
             limits=self.suite.limits,
             repeat=repeat,
+            experts=experts,
         )
         return await run_case(self.cases[benchmark][case], attempt)
 

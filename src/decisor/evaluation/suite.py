@@ -25,7 +25,8 @@ from decisor.errors import SetupError
 from decisor.evaluation.runner import Suite
 from decisor.lms.choose import lm_with_price
 from decisor.settings import label
-from decisor.techniques import asks_lm, technique
+from decisor.techniques import asks_lm, kind_of, technique
+from decisor.techniques.shared.part_lms import lm_settings
 from decisor.types import LM
 
 NO_LM = (
@@ -94,10 +95,13 @@ def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         name, settings = read_entry(text)
         benchmark = bench(name, **settings)
         benches[label(name, benchmark, settings)] = benchmark
+    parts: dict[str, Mapping[str, LM]] = {}
     for text in request.techniques:
         name, settings = read_entry(text)
+        experts, settings = experts_of(name, settings, environ)
         loop = technique(name, **settings)
-        entry = label(name, loop, settings)
+        entry = " ".join([label(name, loop, settings), *(f"{part}_lm={lm.name}" for part, lm in experts.items())])
+        parts[entry] = experts
         # trials of robustness say nothing about accuracy
         loops[entry] = technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
     alone = frozenset(name for name, loop in loops.items() if not asks_lm(loop))
@@ -116,7 +120,23 @@ def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         limit_cases=request.limit_cases,
         cases_at_once=max(1, request.cases_at_once),
         calls_at_once=max(1, request.calls_at_once),
+        parts=parts,
     )
+
+
+def experts_of(
+    name: str, settings: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[dict[str, LM], dict[str, str]]:
+    """The LMs that parts of a technique have of their own, by part, and the other settings. ``DECISOR_PRICE`` is not
+    theirs: "critic_lm='MODEL@URL price=0.4,1.6'" says it."""
+    experts: dict[str, LM] = {}
+    kinds = lm_settings(kind_of(name))
+    for key in [key for key in settings if key in kinds]:
+        lm = lm_with_price(settings[key], {**environ, "DECISOR_PRICE": ""}) if settings[key] else None
+        if lm is None:
+            raise SetupError(f"{key} takes MODEL or MODEL@URL, not {settings[key]!r}.")
+        experts[kinds[key]] = lm
+    return experts, {key: text for key, text in settings.items() if key not in kinds}
 
 
 def models_of(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]:

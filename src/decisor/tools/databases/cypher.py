@@ -12,10 +12,10 @@ from decisor.replies.text import unfenced
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
+from decisor.tools.databases.sandbox.urls import GRAPHS, SCHEMES
 from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0
-ENGINES = {"kglite": "kglite", "arcadedb": "arcadedb", "bolt": "bolt", "neo4j": "bolt"}
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class CypherTool:
             table = await self.worker.run(statement)
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
-            raise ToolError(f"{error} {near}".strip(), refused=error.refused) from error
+            raise ToolError(f"{error} {near}".strip(), refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
@@ -86,10 +86,10 @@ def engine_of(url: str) -> str:
     >>> engine_of("kglite:///graph.kgl"), engine_of("neo4j+s://host")
     ('kglite', 'bolt')
     """
-    scheme = url.partition("://")[0].partition("+")[0].lower()
-    if scheme not in ENGINES:
+    engine = SCHEMES.get(url.partition("://")[0].lower(), "")
+    if engine not in GRAPHS:
         raise SetupError(f"{url.split('@')[-1]} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST.")
-    return ENGINES[scheme]
+    return engine
 
 
 def _note(table: Table) -> str:

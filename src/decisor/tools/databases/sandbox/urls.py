@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from typing import Literal
 from urllib.parse import quote, unquote
 
 from decisor.child_process import absolute
@@ -27,6 +28,7 @@ SCHEMES = {
     "neo4j+s": "bolt",
     "neo4j+ssc": "bolt",
 }
+GRAPHS = {"kglite", "arcadedb", "bolt"}
 DIALECTS = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL/MariaDB"}
 
 FILE = re.compile(r"(sqlite|duckdb|kglite|arcadedb):///")
@@ -61,6 +63,27 @@ def parse_url(url: str) -> tuple[str, str]:
     if engine in ("postgres", "mysql"):
         scheme = "postgresql" if engine == "postgres" else "mysql"
     return engine, f"{scheme}://{rest}"
+
+
+def query_language(url: str) -> Literal["sql", "cypher"]:
+    """In which a database is asked.
+
+    >>> query_language("shop.db"), query_language("bolt+ssc://host")
+    ('sql', 'cypher')
+
+    Raises:
+        SetupError: the URL names no database that we know.
+    """
+    return "cypher" if parse_url(url)[0] in GRAPHS else "sql"
+
+
+def names_database(place: str) -> bool:
+    """Whether that is a URL, or a file with the ending of a database.
+
+    >>> names_database("shop.db"), names_database("reports/")
+    (True, False)
+    """
+    return "://" in place or PurePath(place).suffix.lower() in SQLITE | DUCKDB
 
 
 def placed(url: str) -> str:
