@@ -62,7 +62,7 @@ class SqlTool:
             table = await self.worker.run(statement)
         except ToolError as error:
             hint = "" if error.refused else close_names(str(error), self.tables)
-            raise ToolError(f"{error}{hint}", refused=error.refused) from error
+            raise ToolError(f"{error}{hint}", refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)

@@ -93,7 +93,7 @@ class Worker:
             case "setup":
                 raise SetupError(reply["error"])
             case kind:
-                raise ToolError(reply["error"], refused=kind == "refused")
+                raise ToolError(reply["error"], refused=kind == "refused", outage=kind == "outage")
 
     async def _child(self, seconds: float = 0.0) -> Child:
         """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then a model is
