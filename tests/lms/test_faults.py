@@ -53,7 +53,7 @@ class Talk:
 async def talk(fault: Fault, before: int, times: int, seconds: float = 20.0, pause: float = 0.01) -> Talk:
     """``CALLS`` calls that each hold all before; the fault is played ``times`` times after ``before`` good replies."""
     async with faulty(*[None] * before, *[fault.play] * times) as server:
-        lm = server.lm(seconds, retries=Retries(ATTEMPTS, pause), max_bytes=2_000_000)
+        lm = server.lm(seconds, retries=Retries(ATTEMPTS, pause, rate_attempts=ATTEMPTS), max_bytes=2_000_000)
         book = Notebook()
         run = Run(Journal(book).lm(lm), Toolbox([]), Budget())
         messages = [Message("user", "Where?")]

@@ -43,6 +43,9 @@ def test_it_works_where_an_event_loop_runs_already(sites: Path) -> None:
 def test_no_thread_and_no_worker_is_left_behind(sites: Path) -> None:
     before = set(threading.enumerate())
     decisor.ask("Which site?", db=str(sites), lm=planner())
+    until = time.monotonic() + 30
+    while set(threading.enumerate()) - before and time.monotonic() < until:
+        time.sleep(0.01)  # threads that wait for a child that ended are about to end
     assert set(threading.enumerate()) <= before
 
 

@@ -147,8 +147,9 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
 
 
 async def test_lm(spec: str | None) -> dict[str, Any]:
-    from decisor.lms.choose import lm, probe
+    from decisor.lms.choose import lm
     from decisor.lms.closing import close_lm
+    from decisor.lms.probe import probe
 
     chosen = lm(spec, os.environ)
     assert chosen is not None
