@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from decisor.budget import Budget
-from decisor.errors import BudgetExceeded, LMError, ParseError, ToolError
+from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, ToolError
 from decisor.trace.events import Trace
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
 
@@ -113,7 +113,13 @@ class Run:
         return reply
 
     async def act(self, action: Action) -> Observation:
-        """Do it. A refused or failed query is an observation, not an exception."""
+        """Do it. A refused or failed query is an observation, not an exception.
+
+        Raises:
+            BudgetExceeded: a limit is reached.
+            OutageError: what the tool stands on cannot be reached; asking the LM on would be paid for in vain.
+        """
+        outage = False
         self.budget.reserve(ACTION)
         at = self.trace.add("action", self.span_id, tool=action.tool, input=action.input)
         began = time.monotonic()
@@ -121,13 +127,15 @@ class Run:
             async with asyncio.timeout(self.budget.seconds_left()):
                 observation = await self.env.step(action)
         except ToolError as error:
-            observation = Observation(note=str(error), error=True)
+            observation, outage = Observation(note=str(error), error=True), error.outage
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(ACTION, ACTION)
         self.trace.add("observation", self.span_id, action=at, seconds=round(time.monotonic() - began, 6),
                        observation=observation)  # fmt: skip
+        if outage:
+            raise OutageError(observation.note)
         return observation
 
     @contextmanager

@@ -15,14 +15,15 @@ from decisor.budget import Budget, Limits
 from decisor.errors import LMError, SetupError
 from decisor.evaluation.applicability import DoesNotApply
 from decisor.evaluation.critical_path import critical
+from decisor.evaluation.outages import EnvironmentWatch, LMWatch, Outages
 from decisor.evaluation.trace_marks import marks
-from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, usage_of
+from decisor.judging.auxiliary_lms import beside, own_lms, usage_of
 from decisor.outcome import Outcome, State
 from decisor.run import Run
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.trace.events import Event, Trace
-from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
+from decisor.types import LM, Decision, Technique, Usage
 
 
 @dataclass(frozen=True)
@@ -39,34 +40,14 @@ class Attempt:
     limits: Limits = field(default_factory=Limits)
     repeat: int = 0
     experts: Mapping[str, LM] = field(default_factory=dict)
+    outages: Outages = field(default_factory=Outages)
 
-
-@dataclass
-class FailureWatch:
-    """Remembers how the latest call failed, and any failure for good: a technique may go on without either."""
-
-    lm: LM
-    failed: LMError | None = None
-    halt: LMError | None = None
-
-    @property
-    def name(self) -> str:
-        return self.lm.name
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        try:
-            reply = await self.lm.complete(messages, sampling)
-        except LMError as error:
-            self.failed = error
-            if error.permanent and error.kind not in THIS_CASE:
-                self.halt = error
-            raise
-        self.failed = None
-        return reply
+    def watch(self, lm: LM, case: Case) -> LMWatch:
+        return LMWatch(lm, lm.name, case.id, self.outages)
 
 
 async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
-    """The outcome and the trace. A limit, a failing endpoint and a bug are outcomes, not exceptions.
+    """The outcome and the trace. A limit, a failing endpoint, a lost database and a bug are outcomes, not exceptions.
 
     Raises:
         LMError: the endpoint will not answer any case (key, quota, model).
@@ -74,12 +55,12 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         SetupError: the benchmark lacks something.
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
-    lm = FailureWatch(attempt.lm)
-    experts = {part: FailureWatch(one) for part, one in attempt.experts.items()}
+    lm = attempt.watch(attempt.lm, case)
+    experts = {part: attempt.watch(one, case) for part, one in attempt.experts.items()}
     loop = with_lms(attempt.loop, experts) if experts else attempt.loop
     trace.add("run", question=case.question, benchmark=attempt.benchmark, case=case.id, technique=attempt.technique,
               lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
-    crash = ""
+    crash, lost = "", dict[str, str]()
     score: Score | None = None
     snapshots = SnapshotScores()
     simulated = Usage()
@@ -87,7 +68,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     try:
         async with attempt.bench.environment(case) as env:
             try:
-                decision = await decide_case(case, loop, Run(lm, env, budget, trace))
+                watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
+                decision = await decide_case(case, loop, Run(lm, watch, budget, trace))
             finally:
                 simulated = usage_of(env)
             score = await attempt.bench.score(case, decision, trace.events)
@@ -102,8 +84,9 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     for halt in (lm.halt, *(one.halt for one in experts.values()), *(one.halt for one in own_lms(attempt.bench))):
         if halt is not None:
             raise halt
-    if lm.failed is not None and not decision.answer:
-        crash = crash or str(lm.failed)
+    if lm.failure is not None and not decision.answer:
+        crash = crash or str(lm.failure)
+    crash = crash or "; ".join(lost.values())
     trace.add("note", text="usage", usage=budget.spent)
     path = critical(trace.events)
     score = score or Score(None)

@@ -10,7 +10,7 @@ import asyncio
 import gc
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -18,15 +18,18 @@ from functools import partial
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Bench
 from decisor.budget import Limits
-from decisor.errors import SetupError
+from decisor.errors import OutageError, SetupError
 from decisor.evaluation.applicability import DoesNotApply, fitting, misfits
 from decisor.evaluation.case_run import Attempt, run_case
+from decisor.evaluation.outages import PATIENCE_SECONDS, Outages
 from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.store.writer import Writer
 from decisor.judging.auxiliary_lms import own_lms
 from decisor.lms.closing import close_lm
-from decisor.lms.concurrency import limit_concurrency
+from decisor.lms.concurrency import LimitedLM, limit_concurrency
+from decisor.lms.endpoint import Endpoint
 from decisor.lms.journal import Journal
+from decisor.lms.retry import Retries
 from decisor.outcome import Outcome, State
 from decisor.session.decide import NoLM
 from decisor.trace.events import Event, to_json
@@ -40,7 +43,7 @@ Hear = Callable[[Outcome, Sequence[Event]], None]
 class Suite:
     """What is to be run; the names are labels. ``alone``: techniques that ask no LM, so they are run once, not once
     for each model. ``limit_cases``: so many of each benchmark, evenly from its groups. ``parts``: by technique, the LMs
-    that parts of it have of their own (a critic, a judge)."""
+    that parts of it have of their own (a critic, a judge). ``patience``: seconds to wait for what went away."""
 
     benches: Mapping[str, Bench]
     techniques: Mapping[str, Technique]
@@ -53,6 +56,7 @@ class Suite:
     cases_at_once: int = 8
     calls_at_once: int = 32
     parts: Mapping[str, Mapping[str, LM]] = field(default_factory=dict)
+    patience: float = PATIENCE_SECONDS
 
     def about(self) -> Mapping[str, Value]:
         """What must not change between runs on one store; the rest is in the keys of the cases."""
@@ -101,13 +105,14 @@ class Stop:
 
 async def evaluate(
     suite: Suite, store: Store, stop: Stop | None = None, hear: Callable[[Tally], None] = lambda tally: None,
-    finished: Hear = lambda outcome, events: None,
+    finished: Hear = lambda outcome, events: None, say: Callable[[str], None] = lambda line: None,
 ) -> Tally:  # fmt: skip
     """Run what is not finished yet, wait for what other processes do, and return when all is done or ``stop`` says so.
 
     Raises:
         LMError: an endpoint will not answer any case (key, quota, model).
-        StoreError: the store cannot be written. Both lose nothing that is finished or paid for.
+        OutageError: an endpoint or a database was away for longer than ``suite.patience``.
+        StoreError: the store cannot be written. None of these loses what is finished or paid for.
         SetupError: a benchmark cannot be used, no technique can work on any of them, or the store was begun with other
             settings.
     """
@@ -127,7 +132,7 @@ async def evaluate(
     limited = dict(zip(experts, every[len(lms) + len(own) :], strict=True))
     work = Work(
         suite=suite, cases=cases, lms=lms, experts=limited, writer=writer, journal=journal, stop=stop or Stop(),
-        hear=hear, finished=finished,
+        hear=hear, finished=finished, outages=Outages(suite.patience, say, breakers_of(every)),
     )  # fmt: skip
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
         for lm in (*lms.values(), *limited.values()):
@@ -138,6 +143,7 @@ async def evaluate(
         ends.push_async_callback(release, writer)
         await writer.do(lambda store: store.begin(suite.about()))
         finished_states = await writer.do(states)
+        work.outages.proven |= {key[3] for key, state in finished_states.items() if state != "crashed"}
         if any(task.key not in finished_states for task in planned_tasks):
             work.tally.left_out = await unfit(suite, cases)
             planned_tasks = [task for task in planned_tasks if (task.key[0], task.key[2]) not in work.tally.left_out]
@@ -163,6 +169,12 @@ async def unfit(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> dict[t
             for technique, why in (await misfits(suite.benches[label], first, suite.techniques)).items():
                 reasons[label, technique] = why
     return reasons
+
+
+def breakers_of(lms: Iterable[LimitedLM]) -> dict[str, Retries]:
+    """The retry layers of endpoints, by the names of their LMs."""
+    endpoints = {one.name: getattr(one.lm, "endpoint", None) for one in lms}
+    return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
 
 
 @contextmanager
@@ -196,6 +208,7 @@ class Work:
     stop: Stop
     hear: Callable[[Tally], None]
     finished: Hear
+    outages: Outages
     tally: Tally = field(default_factory=Tally)
 
     async def all(self) -> None:
@@ -211,22 +224,23 @@ class Work:
     async def round(self) -> None:
         """Workers until there is nothing to claim, or it is over. Raises the first failure."""
         workers = {asyncio.create_task(self.worker()) for _ in range(self.suite.cases_at_once)}
-        over = asyncio.create_task(self.stop.over())
+        over, watch = asyncio.create_task(self.stop.over()), asyncio.create_task(self.outages.watch())
         failures: list[BaseException] = []
         try:
             while workers and not over.done():
-                done, _ = await asyncio.wait({*workers, over}, return_when=asyncio.FIRST_COMPLETED)
+                running = {*workers, over} if watch.done() else {*workers, over, watch}
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 workers -= done
                 for failure in [task.exception() for task in done - {over}]:
                     if failure is not None:
                         failures.append(failure)
                         self.stop.stopping.set()
-                        if isinstance(failure, StoreError):
+                        if isinstance(failure, StoreError | OutageError):
                             self.stop.at_once.set()
         finally:
-            for task in (*workers, over):
+            for task in (*workers, over, watch):
                 task.cancel()
-            await asyncio.gather(*workers, over, return_exceptions=True)
+            await asyncio.gather(*workers, over, watch, return_exceptions=True)
         if failures:
             raise failures[0]
 
@@ -271,6 +285,7 @@ class Work:
             limits=self.suite.limits,
             repeat=repeat,
             experts=experts,
+            outages=self.outages,
         )
         return await run_case(self.cases[benchmark][case], attempt)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.evaluation.outages import PATIENCE_SECONDS
 from decisor.evaluation.runner import Suite
 from decisor.lms.choose import lm_with_price
 from decisor.settings import label
@@ -49,6 +50,7 @@ class SuiteRequest:
     cases_at_once: int = 8
     calls_at_once: int = 32
     grace: float = 10.0
+    patience: float = PATIENCE_SECONDS
     limits: Limits = field(default_factory=Limits)
 
 
@@ -73,6 +75,7 @@ Kinds = Mapping[str, type | tuple[type, ...]]
 KINDS: Kinds = {
     "store": str, "benches": list, "techniques": list, "models": list, "repeats": int, "seed": int,
     "limit_cases": int, "cases_at_once": int, "calls_at_once": int, "grace": (int, float),
+    "patience": (int, float),
 }  # fmt: skip
 
 
@@ -121,6 +124,7 @@ def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         cases_at_once=max(1, request.cases_at_once),
         calls_at_once=max(1, request.calls_at_once),
         parts=parts,
+        patience=request.patience,
     )
 
 

@@ -71,6 +71,10 @@ class Worker:
                 await self.child.end(grace=1.0)
             self.child = None
 
+    def failure(self, complaint: str) -> ToolError | SetupError:
+        """Why it did not open, for whom it concerns: a model (or who waits for the server), or the person."""
+        return ToolError(complaint, outage=self.engine in SERVERS) if self.opened else SetupError(complaint)
+
     async def _ask(
         self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool
     ) -> dict[str, Any]:
@@ -108,18 +112,17 @@ class Worker:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
             child = self.child = await spawn(how())
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
-            told = ToolError if self.opened else SetupError
             try:
                 reply = await child.ask(hello, limit, None)
             except (ToolError, Elsewhere) as error:
                 why = "its worker ended" if CRASHED in str(error) else f"it did not within {limit:g} s"
-                raise told(f"The {self.engine} database did not open: {why}.") from error
+                raise self.failure(f"The {self.engine} database did not open: {why}.") from error
             finally:
                 if not self.opened and child.ended:
                     await child.end()
             if "error" in reply:
                 await child.end()
-                raise told(reply["error"])
+                raise self.failure(reply["error"])
             self.opened = True
             return child
 
