@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from decisor.errors import SetupError
-from decisor.evaluation.store.protocol import Claim, Key, Task, completion_of, outcome_of
+from decisor.evaluation.store.protocol import Claim, Key, StoreError, Task, completion_of, outcome_of
 from decisor.outcome import Outcome
 from decisor.trace.events import Event, events_of, line_of, to_json
 from decisor.types import Completion, Usage, Value
@@ -19,6 +19,8 @@ WHOSE = "benchmark = ? AND case_id = ? AND technique = ? AND model = ? AND repea
 Cell = str | int | float | bytes | None
 """What a query of a store is given, and what a row holds."""
 StoredRow = tuple[Any, ...]
+MOST_TRACE_BYTES = 128 * 2**20
+"""What a trace may inflate to."""
 TABLES = ("about", "owners", "cases", "traces", "replies")
 
 
@@ -87,7 +89,9 @@ class SqlStore:
             self.depth -= 1
 
     def about(self) -> Mapping[str, Value]:
-        return {name: json.loads(value) for name, value in self.db.rows("SELECT name, value FROM about ORDER BY name")}
+        with whole(self.db.name):
+            rows = self.db.rows("SELECT name, value FROM about ORDER BY name")
+            return {name: json.loads(value) for name, value in rows}
 
     def begin(self, about: Mapping[str, Value]) -> None:
         with self.transaction():
@@ -165,18 +169,24 @@ class SqlStore:
         return list(self.each_outcome())
 
     def each_outcome(self) -> Iterator[Outcome]:
-        for (text,) in self.db.stream(f"SELECT outcome FROM cases WHERE outcome IS NOT NULL ORDER BY {KEY}"):
-            yield outcome_of(text)
+        for *key, text in self.db.stream(f"SELECT {KEY}, outcome FROM cases WHERE outcome IS NOT NULL ORDER BY {KEY}"):
+            with whole(self.db.name):
+                outcome = outcome_of(text)
+                if outcome.key != tuple(key):
+                    raise ValueError(f"the outcome of {key[1]} is of another case")
+            yield outcome
 
     def trace(self, key: Key) -> list[Event]:
         find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
-        rows = self.db.rows(find, key)
-        lines = zlib.decompress(rows[0][0]).decode().split("\n") if rows else []
-        return list(events_of(json.loads(line) for line in lines if line))
+        with whole(self.db.name):
+            rows = self.db.rows(find, key)
+            lines = inflated(rows[0][0]).decode().split("\n") if rows else []
+            return list(events_of(json.loads(line) for line in lines if line))
 
     def reply(self, key: str) -> Completion | None:
         rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))
-        return completion_of(rows[0][0]) if rows else None
+        with whole(self.db.name):
+            return completion_of(rows[0][0]) if rows else None
 
     def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
         if not self.db.in_order:
@@ -203,6 +213,26 @@ class SqlStore:
         """The cases that are held stay held until here; after it anybody may take them."""
         self.owner = None
         self.db.close()
+
+
+@contextmanager
+def whole(name: str) -> Iterator[None]:
+    """What is read makes sense. Raises StoreError where it does not."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise StoreError(f"The run store {name} is damaged ({why}). Take a copy of it from before, or begin another: "
+                         "--store FILE.") from error  # fmt: skip
+
+
+def inflated(lines: bytes) -> bytes:
+    """Raises ValueError where that is more than a trace may be."""
+    inflate = zlib.decompressobj()
+    text = inflate.decompress(lines, MOST_TRACE_BYTES)
+    if not inflate.eof:
+        raise ValueError(f"a trace is cut off, or more than {MOST_TRACE_BYTES >> 20} MB")
+    return text
 
 
 FREE = "UPDATE cases SET owner = NULL WHERE outcome IS NULL AND owner = ?"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 APPLICATION = 0x44435352
 VERSION = 1
 BUSY_MS = 60_000
+CHECKED_BYTES = 64 * 2**20
+"""A larger file is not read from end to end when it is opened."""
 
 
 class SqliteDatabase:
@@ -35,6 +37,7 @@ class SqliteDatabase:
         self.path, self.connection = path, connection
         self.name = str(path)
         self.owner: Owner | None = None
+        self.inode = path.stat().st_ino
 
     def field(self, column: str, *names: str) -> str:
         return f"json_extract({column}, '$.{'.'.join(names)}')"
@@ -53,6 +56,7 @@ class SqliteDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        self.check_place()
         with clear(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -62,6 +66,14 @@ class SqliteDatabase:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def check_place(self) -> None:
+        """Raises StoreError where the file is another one than was opened: what is written to that is lost."""
+        with suppress(FileNotFoundError):
+            if self.path.stat().st_ino == self.inode:
+                return
+        raise StoreError(f"The run store {self.path} was deleted, moved or replaced while it was in use. What was kept "
+                         "is in the file that was moved; without it the same command begins anew.")  # fmt: skip
 
     def take(self, number: int) -> bool:
         self.owner = Owner.take(self.path, number)
@@ -84,6 +96,9 @@ def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlS
 
     if not create and not path.is_file():
         raise SetupError(f"There is no run store {path}. Make one: decisor eval ... --store {path}")
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise StoreError(f"The run store {path} is {what}. Name another file: --store run.db")
     with clear(path):
         if create and not (path.exists() and path.stat().st_size):
             begin_file(path)
@@ -98,12 +113,15 @@ def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlS
 
 def prepare(db: SqliteDatabase) -> None:
     db.connection.set_busy_timeout(BUSY_MS)
-    db.connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")
+    db.connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
     db.connection.execute("CREATE TEMP TABLE wanted (seq INTEGER PRIMARY KEY)")
     if db.rows("PRAGMA application_id") != [(APPLICATION,)]:
         raise SetupError(f"{db.path} is no run store of decisor. Name another file: --store run.db")
     if (version := db.rows("PRAGMA user_version")[0][0]) != VERSION:
         raise SetupError(f"{db.path} is of format {version}, this decisor reads {VERSION}. Begin another store.")
+    if db.path.stat().st_size <= CHECKED_BYTES and db.rows("PRAGMA integrity_check(1)") != [("ok",)]:
+        raise StoreError(f"The run store {db.path} is damaged: its rows and its indexes do not agree. Take a copy of "
+                         "it from before, or begin another: --store FILE.")  # fmt: skip
 
 
 def begin_file(path: Path) -> None:
@@ -126,6 +144,8 @@ def begin_file(path: Path) -> None:
         else:
             with suppress(FileExistsError):
                 os.link(new_file, path)
+    except OSError as error:
+        raise StoreError(f"The run store {path} cannot be made: {error.strerror}.") from error
     finally:
         new_file.unlink(missing_ok=True)
 
@@ -159,6 +179,8 @@ def clear(path: Path) -> Iterator[None]:
 
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path} is no run store, or it is damaged: it holds text that is none") from error
     except apsw.Error as error:
         if isinstance(error, apsw.FullError | apsw.IOError):
             complaint = (
