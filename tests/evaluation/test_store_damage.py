@@ -1,23 +1,32 @@
 """A store that something happened to: one line says so, and no figure is made of it."""
 
+import asyncio
 import os
 import random
 import socket
 import sqlite3
 import stat
 import zlib
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from decisor.cli import run
+from decisor.evaluation.runner import Stop, Suite, evaluate
 from decisor.evaluation.store import sql
 from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.postgres import open_postgres
 from decisor.evaluation.store.protocol import StoreError, Task
+from decisor.lms.scripted import ScriptedLM
 from decisor.outcome import Outcome, State
+from decisor.techniques import technique
 from decisor.trace.events import Trace
 from decisor.types import Decision, Message, Usage
+from evaluation.small import SmallBench
+from servers.sql_databases import postgres_database
+from servers.tcp_proxy import Mode, Proxy, proxy
 
 CASES = 51
 STATES: tuple[State, ...] = ("right", "wrong", "unscored", "crashed", "over_budget")
@@ -159,3 +168,41 @@ def test_a_store_where_nothing_can_be_written_is_one_line(place: str) -> None:
     with pytest.raises(StoreError, match=place) as failure:
         open_store(place)
     assert "\n" not in str(failure.value)
+
+
+@pytest.fixture
+async def between() -> AsyncIterator[Proxy]:
+    async with proxy(("127.0.0.1", 5432)) as link:
+        yield link
+
+
+async def test_a_statement_to_a_server_that_gives_no_sign_ends_after_its_time(between: Proxy) -> None:
+    with postgres_database([]) as url:
+        url = url.replace("127.0.0.1", f"127.0.0.1:{between.port}")
+        store = await asyncio.to_thread(open_postgres, url, True, 1.0)
+        between.mode = Mode("black_hole")
+        for use in (store.outcomes, store.spent, store.left):
+            with pytest.raises(StoreError, match="cannot be used"):
+                await asyncio.to_thread(use)
+        store.close()
+        with pytest.raises(StoreError, match="cannot be used"):
+            await asyncio.to_thread(open_postgres, url, True, 1.0)
+        between.mode = Mode()
+
+
+async def test_a_run_whose_store_lies_behind_a_black_hole_can_be_stopped(between: Proxy) -> None:
+    with postgres_database([]) as url:
+        store = await asyncio.to_thread(open_store, url.replace("127.0.0.1", f"127.0.0.1:{between.port}"))
+        stop = Stop(grace=1.0)
+
+        def gone(outcome: Outcome, events: object) -> None:
+            between.mode = Mode("black_hole")
+            stop.ask()
+
+        lm = ScriptedLM(lambda messages: "Final answer: bel\nBecause: it is.", name="m")
+        suite = Suite({"small": SmallBench(40)}, {"cot": technique("cot")}, {"m": lm}, cases_at_once=2)
+        async with asyncio.timeout(40):  # without an end it would be the 60 s of the watchdog, or for ever
+            with suppress(StoreError):
+                await evaluate(suite, store, stop, finished=gone)
+        store.close()
+        between.mode = Mode()

@@ -36,6 +36,7 @@ from decisor.trace.events import Event, to_json
 from decisor.types import LM, Technique, Usage, Value
 
 LOOK_AGAIN = 0.5
+STOP_SECONDS = 5.0
 Hear = Callable[[Outcome, Sequence[Event]], None]
 
 
@@ -135,6 +136,7 @@ async def evaluate(
         hear=hear, finished=finished, outages=Outages(suite.patience, say, breakers_of(every)),
     )  # fmt: skip
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
+        ends.callback(asyncio.create_task(interrupt(work.stop, store)).cancel)
         for lm in (*lms.values(), *limited.values()):
             ends.push_async_callback(close_lm, lm)
         for bench in suite.benches.values():
@@ -187,6 +189,13 @@ def seldom_collected() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
+
+
+async def interrupt(stop: Stop, store: Store) -> None:
+    """A store that gives no sign when nothing may go on is not waited for."""
+    await stop.over()
+    await asyncio.sleep(STOP_SECONDS)
+    store.interrupt()
 
 
 async def release(writer: Writer) -> None:

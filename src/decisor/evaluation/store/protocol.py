@@ -118,6 +118,10 @@ class Store(Protocol):
         """What is done inside is kept together or not at all."""
         ...
 
+    def interrupt(self) -> None:
+        """End, from any thread, what waits for a server that gives no sign: it and all that follows is a StoreError."""
+        ...
+
     def close(self) -> None: ...
 
 

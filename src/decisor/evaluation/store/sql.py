@@ -66,6 +66,10 @@ class Database(Protocol):
         """Lets go of the lock too."""
         ...
 
+    def interrupt(self) -> None:
+        """End what waits for a server, from any thread: it raises StoreError, and so does all that follows."""
+        ...
+
 
 class SqlStore:
     """``owner``: this process's number, given when it first claims a case."""
@@ -208,6 +212,9 @@ class SqlStore:
         query = f"SELECT {sums}, count(*) - count({parts[-1]}) FROM replies"
         calls, prompt, completion, seconds, dollars, unpriced = self.db.rows(query)[0]
         return Usage(int(calls), int(prompt), int(completion), None if unpriced else dollars, seconds)
+
+    def interrupt(self) -> None:
+        self.db.interrupt()
 
     def close(self) -> None:
         """The cases that are held stay held until here; after it anybody may take them."""

@@ -89,6 +89,9 @@ class SqliteDatabase:
             sweep(self.path)
         self.connection.close()
 
+    def interrupt(self) -> None:
+        """A file keeps nobody waiting for longer than ``BUSY_MS``."""
+
 
 def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlStore:
     """Raises SetupError where it cannot be opened or is no run store."""
