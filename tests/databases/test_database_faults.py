@@ -22,6 +22,7 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import ActionResult
 from decisor.types import Action
 from servers.arcadedb_server import arcadedb_server
 from servers.tcp_proxy import Mode, Proxy, proxy
@@ -167,7 +168,8 @@ async def test_a_run_is_told_that_the_server_is_away_and_can_go_on_later() -> No
         between.mode = Mode("refuse")
         with pytest.raises(OutageError, match="cannot be reached"):
             await run.act(Action("sql", "SELECT 1 AS x"))
-        assert run.trace.events[-1].data["observation"].error
+        last = run.trace.entries[-1].event
+        assert isinstance(last, ActionResult) and last.observation.error
         between.mode = Mode()
         assert (await run.act(Action("sql", "SELECT 1 AS x"))).records[0].fields == {"x": 1}
         await tool.close()

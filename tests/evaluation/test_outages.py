@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.budget import Limits
 from decisor.errors import OutageError, ToolError
 from decisor.evaluation.outages import Outages
@@ -24,7 +23,7 @@ from decisor.session.decide import decide
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Action, Decision, Environment, Question
 from servers.sql_databases import postgres_database
 from servers.tcp_proxy import Mode, Proxy, proxy
@@ -50,7 +49,7 @@ class RiverBench:
         self.before(case.id)
         yield Toolbox([self.tool])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return Score(decision.answer in case.gold, decision.answer)
 
     async def close(self) -> None:

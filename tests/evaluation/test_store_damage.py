@@ -22,7 +22,7 @@ from decisor.evaluation.store.protocol import StoreError, Task
 from decisor.lms.scripted import ScriptedLM
 from decisor.outcome import Outcome, State
 from decisor.techniques import technique
-from decisor.trace.events import Trace
+from decisor.trace.events import Conclusion, LMCall, Trace
 from decisor.types import Decision, Message, Usage
 from evaluation.small import SmallBench
 from servers.sql_databases import postgres_database
@@ -44,9 +44,9 @@ def filled(path: Path) -> list[Outcome]:
     store.plan([Task(one.key) for one in outcomes])
     for one in outcomes:
         trace = Trace()
-        trace.add("lm", messages=[Message("user", f"Which river? {one.case}")], texts=("bel",), usage=Usage(1))
-        trace.add("decision", decision=Decision("bel"))
-        store.finish(one, trace.events)
+        trace.add(LMCall("m", [Message("user", f"Which river? {one.case}")], ("bel",), usage=Usage(1)))
+        trace.add(Conclusion(Decision("bel")))
+        store.finish(one, trace.entries)
     store.close()
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

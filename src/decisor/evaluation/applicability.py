@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Bench
+from decisor.benchmarks.protocol import Bench, Case
 from decisor.errors import SetupError
 from decisor.run import Run
 from decisor.types import Action, Completion, Environment, Message, Observation, Question, Sampling, Technique

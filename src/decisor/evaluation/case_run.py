@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Bench, Score
+from decisor.benchmarks.protocol import Bench, Case, Score
 from decisor.budget import Budget, Limits
 from decisor.errors import LMError, SetupError
 from decisor.evaluation.applicability import DoesNotApply
@@ -22,7 +21,8 @@ from decisor.outcome import Outcome, State
 from decisor.run import Run
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
-from decisor.trace.events import Event, Trace
+from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import LM, Decision, Technique, Usage
 
 
@@ -46,7 +46,7 @@ class Attempt:
         return LMWatch(lm, lm.name, case.id, self.outages)
 
 
-async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
+async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
     """The outcome and the trace. A limit, a failing endpoint, a lost database and a bug are outcomes, not exceptions.
 
     Raises:
@@ -58,8 +58,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     lm = attempt.watch(attempt.lm, case)
     experts = {part: attempt.watch(one, case) for part, one in attempt.experts.items()}
     loop = with_lms(attempt.loop, experts) if experts else attempt.loop
-    trace.add("run", question=case.question, benchmark=attempt.benchmark, case=case.id, technique=attempt.technique,
-              lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
+    trace.add(RunStart(case.question, technique=attempt.technique, lm=attempt.model, benchmark=attempt.benchmark,
+                       case=case.id, repeat=attempt.repeat))  # fmt: skip
     crash, lost = "", dict[str, str]()
     score: Score | None = None
     snapshots = SnapshotScores()
@@ -72,8 +72,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
                 decision = await decide_case(case, loop, Run(lm, watch, budget, trace))
             finally:
                 simulated = usage_of(env)
-            score = await attempt.bench.score(case, decision, trace.events)
-            snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.events)
+            score = await attempt.bench.score(case, decision, trace.entries)
+            snapshots = await score_snapshots(case, attempt.bench, decision, score, trace.entries)
             score = await judged(attempt.bench, score, case, decision)
     except DoesNotApply:
         raise
@@ -87,8 +87,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     if lm.failure is not None and not decision.answer:
         crash = crash or str(lm.failure)
     crash = crash or "; ".join(lost.values())
-    trace.add("note", text="usage", usage=budget.spent)
-    path = critical(trace.events)
+    trace.add(RunUsage(budget.spent))
+    path = critical(trace.entries)
     score = score or Score(None)
     outcome = Outcome(
         benchmark=attempt.benchmark,
@@ -104,7 +104,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         stopped=decision.stopped,
         reasons=(*decision.reasons, crash) if crash else decision.reasons,
         failure=score.failure,
-        tags=(*score.tags, *marks(trace.events)),
+        tags=(*score.tags, *marks(trace.entries)),
         metrics=score.metrics,
         counts=score.counts,
         usage=budget.spent,
@@ -113,7 +113,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         snapshots=snapshots.right,
         beside=beside(score.judging + snapshots.judging, simulated),
     )
-    return outcome, trace.events
+    return outcome, trace.entries
 
 
 async def decide_case(case: Case, technique: Technique, run: Run) -> Decision:
@@ -148,19 +148,19 @@ class SnapshotScores:
 
 
 async def score_snapshots(
-    case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Event]
+    case: Case, bench: Bench, decision: Decision, score: Score, entries: Sequence[Entry]
 ) -> SnapshotScores:
     """Whether each answer on the way was right. The same answer is scored once; what no judge can say is left out."""
     scores, verdicts = SnapshotScores(), {decision.answer: score.right}
-    for at, event in enumerate(events, 1):
-        if event.kind == "note" and event.data.get("name") == "snapshot":
-            answer = str(event.data["answer"])
+    for at, entry in enumerate(entries, 1):
+        if isinstance(entry.event, AnswerSnapshot):
+            calls, answer = entry.event.calls, entry.event.answer
             if answer not in verdicts:
-                other = await bench.score(case, Decision(answer), events[:at])
+                other = await bench.score(case, Decision(answer), entries[:at])
                 verdicts[answer], scores.judging = other.right, scores.judging + other.judging
             right = verdicts[answer]
             if right is not None:
-                scores.right[int(event.data["calls"])] = right
+                scores.right[calls] = right
     return scores
 
 

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from decisor.errors import LMError
+from decisor.log import logger
 from decisor.types import Usage
 
 T = TypeVar("T")
@@ -147,6 +148,7 @@ class Retries:
         pause = random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** min(slower - 1, 60)))
         if is_rate and now + pause >= ends:
             raise LMError(f"{failure} Gave up after {attempts} attempts: no time is left for another.", failure.kind)
+        logger.warning("a call to an LM failed (%s) and is tried again, attempt %d", failure.kind, attempts + 1)
         await asyncio.sleep(pause)
 
 

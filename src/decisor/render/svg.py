@@ -1,7 +1,5 @@
-"""What drawings are made of, as inline SVG: scales, lines, texts, boxes, and a mark of its own for each series.
-
-Colours come from the page's style by class: ``s0`` to ``s7`` for series by number, ``pub`` for those without one.
-"""
+"""Pieces of drawings as inline SVG. Colours come from the page's style by class: ``s0`` to ``s7``, ``pub`` for what was
+published."""
 
 from __future__ import annotations
 
@@ -76,7 +74,7 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
-def label_text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
+def caption(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 

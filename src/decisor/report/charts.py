@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from decisor.benchmarks.paper_figures import PublishedFigure
+from decisor.benchmarks.qa.paper_figures import DEPTHS
 from decisor.outcome import Outcome
-from decisor.report.published import DEPTHS, PublishedFigure
 from decisor.statistics.compare import Side, sides_of
 from decisor.statistics.curves import Point, budget_curve, by_count, by_tag, deciles, limits_for
 from decisor.statistics.estimates import Interval

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from decisor.benchmarks.paper_figures import PublishedFigure, figures_for
+from decisor.encoding import json_value
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
-from decisor.report.published import PublishedFigure, figures_for
 from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed
 from decisor.statistics.summary import Row, summarise
-from decisor.trace.events import plain
 from decisor.types import Usage, Value
 
 MOST_SIDES = 12
@@ -136,7 +136,7 @@ def _name(one: Outcome) -> str:
 
 def as_json(report: Report) -> dict[str, Any]:
     """Plain values for ``--json``; numbers that JSON cannot hold are null."""
-    values: dict[str, Any] = finite(plain(report))
+    values: dict[str, Any] = finite(json_value(report))
     if report.opinion:  # the name that readers of this JSON know
         values["opinion"]["asked"] = values["opinion"].pop("failures")
     return values

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import TextIO
 
+from decisor.encoding import json_value
 from decisor.evaluation.store.protocol import Key
 from decisor.outcome import Outcome
 from decisor.render.markup import Html, join, tag
@@ -22,7 +23,7 @@ from decisor.report.palette import palette
 from decisor.report.sections import benchmark_section, diff_section, opinion_section, ranks_section, slug
 from decisor.statistics.summary import STATES
 from decisor.story.html import cut, story
-from decisor.trace.events import Event, plain
+from decisor.trace.events import Entry
 
 TOTAL_CHARS = 40_000_000
 """About what all stories together may take."""
@@ -34,7 +35,7 @@ STORY = (
 CHANGES = (("", "all"), ("gained", "gained"), ("lost", "lost"), ("other", "changed otherwise"), ("new", "not in it"))
 
 
-def write_page(report: Report, trace: Callable[[Outcome], Sequence[Event]], out: TextIO,
+def write_page(report: Report, trace: Callable[[Outcome], Sequence[Entry]], out: TextIO,
                before: Mapping[Key, str] | None = None) -> None:  # fmt: skip
     """Write the page. ``trace``: the events of an outcome, asked for one at a time, so memory stays flat. ``before``:
     the states of an earlier run by key."""
@@ -112,7 +113,7 @@ def settings(report: Report) -> Html:
     """How the run was set up, folded away."""
     if not report.about:
         return join("Made by decisor report.")
-    text = json.dumps(plain(report.about), ensure_ascii=False, indent=2, default=str)
+    text = json.dumps(json_value(report.about), ensure_ascii=False, indent=2, default=str)
     return join(tag("details", tag("summary", "Settings of the run"), tag("pre", text)), "Made by decisor report.")
 
 
@@ -191,7 +192,7 @@ def rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | None) -> str:
     return json.dumps({"names": names, "rows": table_rows}, ensure_ascii=False, separators=(",", ":"))
 
 
-def case_data(outcome: Outcome, events: Sequence[Event], most: int) -> str:
+def case_data(outcome: Outcome, events: Sequence[Entry], most: int) -> str:
     """What a case's story adds to its row, as JSON."""
     extra = json.dumps(
         {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from decisor.benchmarks.paper_figures import PublishedFigure
 from decisor.render.markup import Html, join, table, tag
 from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.document import Benchmark, Report
 from decisor.report.formatting import beside, counted, money, percent, short, spoken
 from decisor.report.palette import Palette
-from decisor.report.published import PublishedFigure
 from decisor.statistics.compare import Side
 from decisor.statistics.summary import STATES, Row
 

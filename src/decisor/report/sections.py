@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from decisor.benchmarks.paper_figures import RADAGENT
+from decisor.benchmarks.toolbench.paper_figures import TOOL_FAILURES
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.render.markup import Html, join, table, tag
@@ -14,7 +16,6 @@ from decisor.report.charts import Chart
 from decisor.report.document import Benchmark, Diff, Report
 from decisor.report.formatting import agreed, percent, points, probability, short, spoken
 from decisor.report.palette import Palette
-from decisor.report.published import RADAGENT, TOOL_FAILURES
 from decisor.report.results import metric_cell, results
 from decisor.statistics.compare import Comparison, Side
 from decisor.statistics.summary import Row

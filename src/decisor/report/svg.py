@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from decisor.render.markup import Html, tag
-from decisor.render.svg import Scale, box, label_text, line, round_steps, series_class, shape, strip
+from decisor.render.svg import Scale, box, caption, line, round_steps, series_class, shape, strip
 from decisor.report.charts import Chart, Mark, Series
 from decisor.report.formatting import percent, short
 from decisor.statistics.estimates import Interval
@@ -30,7 +30,7 @@ def draw(chart: Chart, style: Callable[[Series], int | None]) -> Html:
     body = _bars(chart, style, y) if chart.kind == "bars" else _plane(chart, style, y)
     grid = "".join(
         line(LEFT, y(at), WIDTH - RIGHT, y(at), "axis" if not at else "grid")
-        + label_text(LEFT - 7, y(at) + 4, percent(at), "end")
+        + caption(LEFT - 7, y(at) + 4, percent(at), "end")
         for at in round_steps(0.0, top, round(top / TICKS[top]))
     )
     label = f"{chart.title}. {chart.note}".strip()
@@ -45,8 +45,8 @@ def _plane(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str
     x = Scale(floor, max(last, floor + 1e-9), LEFT + 14, WIDTH - RIGHT - 14)
     whole = len(places) <= 9 and all(place == int(place) for place in places)
     ticks = places if whole and chart.kind == "line" else round_steps(floor, max(last, floor + 1e-9), 6)
-    parts = [label_text(x(at), HEIGHT - BOTTOM + 19, short(at), "middle") for at in ticks if at <= x.high * 1.0001]
-    parts.append(label_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x_label, "middle", "label"))
+    parts = [caption(x(at), HEIGHT - BOTTOM + 19, short(at), "middle") for at in ticks if at <= x.high * 1.0001]
+    parts.append(caption((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x_label, "middle", "label"))
     is_line = chart.kind == "line"
     if is_line and len(chart.series) <= 4:
         parts += [_band(one, style(one), x, y) for one in chart.series]
@@ -69,7 +69,7 @@ def _bars(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str:
     parts = []
     for at, group in enumerate(groups):
         middle = LEFT + (at + 0.5) * room
-        parts.append(label_text(middle, HEIGHT - BOTTOM + 19, group, "middle"))
+        parts.append(caption(middle, HEIGHT - BOTTOM + 19, group, "middle"))
         bars = [(one, mark) for one in chart.series for mark in one.marks if mark.label == group]
         for place, (one, mark) in enumerate(bars):
             left = middle + (place - len(bars) / 2) * width
