@@ -196,7 +196,7 @@ class EnvironmentWatch:
                 except ToolError as error:
                     if not error.outage:
                         if not error.refused:
-                            self.found(action.tool, place)
+                            self.clear(action.tool, place)
                         raise
                     self.lost[action.tool] = str(error)
                     self.outages.failed(place, str(error))
@@ -204,12 +204,12 @@ class EnvironmentWatch:
                     if time.monotonic() - began >= self.outages.patience + 2 * self.outages.look_seconds:
                         raise OutageError(str(error)) from error
                 else:
-                    self.found(action.tool, place)
+                    self.clear(action.tool, place)
                     return observation
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE, max(self.outages.patience / 4, 0.01))
 
-    def found(self, tool: str, place: str) -> None:
+    def clear(self, tool: str, place: str) -> None:
         self.lost.pop(tool, None)
         self.outages.answered(place)
 
