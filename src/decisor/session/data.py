@@ -15,7 +15,7 @@ from decisor.log import logger
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, decide
 from decisor.session.lms import LMs
-from decisor.session.result import Result, cited
+from decisor.session.result import Result, records_of
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.trace.events import Event, Trace
@@ -85,7 +85,7 @@ class Data:
                     run.budget.spent.actions)  # fmt: skip
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
-            usage=run.budget.spent, records=cited(decision, run.trace.events), trace=tuple(run.trace.events),
+            usage=run.budget.spent, records=records_of(decision, run.trace.events), trace=tuple(run.trace.events),
             sources=self.sources, options=options,
         )  # fmt: skip
 

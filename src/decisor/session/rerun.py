@@ -48,11 +48,11 @@ async def go_on(data: Data, events: Sequence[Event], edit: Edit, **options: Unpa
     from decisor.techniques.replay.recorded_run import how_of, read_past
     from decisor.techniques.replay.rerun import Rerun, rerun
 
-    past, named = read_past(events), options.get("technique", "")
+    past, other = read_past(events), str(options.get("technique", ""))
     name, technique = "", None
     settings: dict[str, str] = {}
-    if past.technique or named:
-        name, settings = how_of(past, str(named), options.get("settings", {}))
+    if past.technique or other:
+        name, settings = how_of(past, other, options.get("settings", {}))
         technique = await technique_of(name, settings, data.lms)
     lm = await data.lms.get(options.get("lm"))
     head = next((event.data for event in events if event.kind == "run"), None)
@@ -68,6 +68,6 @@ async def go_on(data: Data, events: Sequence[Event], edit: Edit, **options: Unpa
             run.trace.add("run", **same, technique=name, settings=settings, lm=run.lm.name, edited=edit)
         decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
-        spent = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
-        run.trace.add("note", text="usage", usage=spent)
-    return Comparison(report, spent)
+        usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
+        run.trace.add("note", text="usage", usage=usage)
+    return Comparison(report, usage)

@@ -63,7 +63,7 @@ class Result:
         return self.decision.evidence
 
     @cached_property
-    def chosen(self) -> str:
+    def auto_technique(self) -> str:
         """The technique that ``auto`` took, else ''."""
         notes = [event.data for event in self.trace if event.kind == "note"]
         return next((str(note["technique"]) for note in notes if note.get("name") == "auto"), "")
@@ -137,7 +137,7 @@ class Result:
         """Technique, LM and cost in a line."""
         from decisor.story.decision import usage_line
 
-        return usage_line(self.usage, self.chosen or self.technique, self.lm)
+        return usage_line(self.usage, self.auto_technique or self.technique, self.lm)
 
     def as_object(self) -> dict[str, Any]:
         """What ``decisor ask --json`` prints. Numbers that JSON cannot hold are None."""
@@ -146,13 +146,13 @@ class Result:
         return json_object(self)
 
 
-def cited(decision: Decision, events: Sequence[Event]) -> tuple[Record, ...]:
+def records_of(decision: Decision, events: Sequence[Event]) -> tuple[Record, ...]:
     """The records that a decision cites, in its order."""
-    seen: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for event in events:
         if event.kind == "observation":
-            seen |= {record.id: record for record in event.data["observation"].records}
-    return tuple(seen[name] for name in decision.evidence.ids if name in seen)
+            records |= {record.id: record for record in event.data["observation"].records}
+    return tuple(records[name] for name in decision.evidence.ids if name in records)
 
 
 def write(path: str | PathLike[str], text: str) -> None:
