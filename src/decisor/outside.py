@@ -18,6 +18,7 @@ HIDDEN = re.compile(
     r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e0fff]"
 )
+SELECTOR = re.compile("[\U000e0100-\U000e01ef]")
 TEXT_CODECS = re.compile(
     r"ascii|utf_8|utf_(?:16|32)(?:_[lb]e)?|iso8859_\d+|cp\d+|koi8_\w|gb\w+|big5\w*|shift_jis\w*|euc_\w+|mac_\w+"
 )
@@ -30,7 +31,7 @@ def clean_text(text: str) -> str:
     >>> clean_text("a\x1b[31mb\u202ec\ud800\u2028d") == "a[31mbc\ufffd\nd"
     True
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and (text.isascii() or not SELECTOR.search(text)):
         return text
     return HIDDEN.sub("", LINE_END.sub("\n", HALF.sub("\ufffd", text)))
 

@@ -10,6 +10,7 @@ import pytest
 import decisor
 from decisor import ScriptedLM, SetupError
 from decisor.tools.databases.sql import SqlTool
+from decisor.trace.events import ActionStart
 from decisor.types import Observation
 from servers.openai_server import serve
 from session.conftest import ANSWER, PLAN, QUERY, database, planner
@@ -55,7 +56,7 @@ async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sit
         begun = asyncio.Event()
         asking = asyncio.create_task(
             data.ask("Which?", lm=planner(query=SLOW),
-                     on_event=lambda event: begun.set() if event.kind == "action" else None)
+                     on_event=lambda entry: begun.set() if isinstance(entry.event, ActionStart) else None)
         )  # fmt: skip
         await asyncio.wait_for(begun.wait(), 30)
         await asyncio.sleep(0.1)  # so that it is on its way to the worker

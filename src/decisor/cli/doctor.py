@@ -52,11 +52,14 @@ def show_tools(specs: list[str], as_json: bool) -> None:
     from decisor.render.text import clean
     from decisor.session.checks import check_tools
 
-    tools, missing = check_tools(specs)
+    tools, missing, own = check_tools(specs)
     if as_json:
-        print(json.dumps({"tools": [asdict(tool) for tool in tools], "left_out": missing}, ensure_ascii=False))
+        values = {"tools": [asdict(tool) for tool in tools], "left_out": missing, "servers": own}
+        print(json.dumps(values, ensure_ascii=False))
         return
     print("\n\n".join(f"### Tool: {tool.name}\n{clean(tool.description)}" for tool in tools))
+    if own:
+        print("\nKeys (--auth) are sent to\n" + "\n".join(f"    {clean(server)}" for server in own))
     if missing:
         print("\nLeft out\n" + "\n".join(f"    {clean(line)}" for line in missing))
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from os import urandom
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from decisor.errors import LMError, SetupError
@@ -52,7 +52,7 @@ class Endpoint:
         self._client: HttpClient | None = None
 
     async def post(
-        self, body: Mapping[str, Any], read: Callable[[Any], T], ends: float, bill: list[Usage], url: str = ""
+        self, body: Mapping[str, object], read: Callable[[object], T], ends: float, bill: list[Usage], url: str = ""
     ) -> T:
         """Post until ``read`` accepts the reply; ``read`` raises LMError or Again where the reply is not usable.
 
@@ -86,7 +86,7 @@ class Endpoint:
         return error
 
     async def _once(
-        self, url: str, payload: bytes, headers: Mapping[str, str], read: Callable[[Any], T], bill: list[Usage]
+        self, url: str, payload: bytes, headers: Mapping[str, str], read: Callable[[object], T], bill: list[Usage]
     ) -> T:
         reply = await self._opened().post(url, payload, headers, bill)
         if not 200 <= reply.status < 300:

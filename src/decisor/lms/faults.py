@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from decisor.errors import LMError
 from decisor.lms.retry import Again, retry_after
@@ -26,14 +25,14 @@ def fault(status: int, headers: Mapping[str, str], body: bytes, where: str) -> L
     return sort_out(status, error_of(body), where, retry_after(headers))
 
 
-def fault_in_reply(error: Mapping[str, Any], where: str) -> LMError:
+def fault_in_reply(error: Mapping[str, object], where: str) -> LMError:
     """The error for an error object that came with status 200."""
     code = error.get("code")
     is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
-    return sort_out(int(code) if is_status and code is not None else 200, error, where, None)
+    return sort_out(code if is_status and isinstance(code, int) else 200, error, where, None)
 
 
-def sort_out(status: int, error: Mapping[str, Any], where: str, after: float | None) -> LMError:
+def sort_out(status: int, error: Mapping[str, object], where: str, after: float | None) -> LMError:
     """Codes first, then the status: several providers send quota errors as 429."""
     codes = {str(error.get("code")), str(error.get("type"))}
     complaint = f"{where} answered {status}: {message_of(error)}"
@@ -58,7 +57,7 @@ def sort_out(status: int, error: Mapping[str, Any], where: str, after: float | N
     return LMError(complaint, "request", True)
 
 
-def error_of(body: bytes) -> Mapping[str, Any]:
+def error_of(body: bytes) -> Mapping[str, object]:
     """The error object of a reply, in any of the usual shapes; a web page or plain text becomes its message."""
     try:
         reply = json.loads(body)
@@ -71,7 +70,7 @@ def error_of(body: bytes) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {"message": str(error)}
 
 
-def message_of(error: Mapping[str, Any]) -> str:
+def message_of(error: Mapping[str, object]) -> str:
     """What it says, and the parameter it names, on one line."""
     message = error.get("message") or error.get("detail") or error.get("type") or "(no reason given)"
     text = " ".join(str(message).split())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from decisor.lms.endpoint import parse_address
@@ -59,7 +58,7 @@ def first_model(base_url: str) -> str:
     return ""
 
 
-def get_json(url: str) -> Any:
+def get_json(url: str) -> object:
     """What a GET returns, or None where nothing sensible does. For an address that can be one."""
     import http.client
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlunsplit
 
 from decisor.aio import each
@@ -108,7 +107,7 @@ class OpenAICompatible:
                 self.dropped.add(refused)
         raise AssertionError("unreachable")
 
-    def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         parse = parse_continuation if sampling.continuation else parse_completion
         completion = parse(reply, messages, self.endpoint.where)
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
@@ -132,14 +131,14 @@ def completions_url(url: str) -> str:
     return "/completions".join(url.rsplit("/chat/completions", 1))
 
 
-def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
+def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, object]:
     """The body of a chat completion request, leaving out what the endpoint is known to refuse."""
     turns = [{"role": message.role, "content": message.content} for message in messages]
     if sampling.schema is not None and "response_format" in without and turns:
         content = f"{turns[-1]['content']}\n\n{FITTING}\n{json.dumps(sampling.schema)}"
         turns[-1] = {"role": turns[-1]["role"], "content": content}
     limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
-    parts: dict[str, Any] = {
+    parts: dict[str, object] = {
         "temperature": sampling.temperature,
         limit: sampling.max_tokens,
         "stop": list(sampling.stop[:MAX_STOPS]) or None,
@@ -153,11 +152,11 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
     return {"model": model, "messages": turns, **settings}
 
 
-def schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+def schema_format(schema: Mapping[str, object]) -> dict[str, object]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": is_strict(schema)}}
 
 
-def is_strict(schema: Any) -> bool:
+def is_strict(schema: object) -> bool:
     """Whether the strict mode of OpenAI takes it: every object closed, every property required.
 
     >>> is_strict({"type": "object", "properties": {"a": {"type": "string"}}})
@@ -175,7 +174,7 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(part) for part in schema.values())
 
 
-def refused_part(error: LMError, body: Mapping[str, Any]) -> str | None:
+def refused_part(error: LMError, body: Mapping[str, object]) -> str | None:
     """The optional part of ``body`` that this refusal is about; None where it is about something else."""
     if error.kind != "request":
         return None
@@ -183,7 +182,7 @@ def refused_part(error: LMError, body: Mapping[str, Any]) -> str | None:
     return next((name for name, words in OPTIONAL.items() if name in body and re.search(words, text, re.I)), None)
 
 
-def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+def parse_completion(reply: object, messages: Sequence[Message], where: str) -> Completion:
     """A chat completion object as a Completion.
 
     Raises:
@@ -217,10 +216,10 @@ def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Com
     )
 
 
-def parse_choice(choice: Any, where: str) -> tuple[str, str]:
+def parse_choice(choice: object, where: str) -> tuple[str, str]:
     """The text of one choice and why it stopped; raises Again where it has no text and no reason for that."""
     message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(message, dict):
+    if not isinstance(choice, dict) or not isinstance(message, dict):
         raise Again(f"{where} sent a choice without a message.")
     finish = choice.get("finish_reason")
     content, refusal = message.get("content"), message.get("refusal")

@@ -10,7 +10,7 @@ from decisor.session.lms import LMs
 from decisor.session.opening import open_source
 from decisor.session.sources import sources_of
 from decisor.session.sync import in_thread
-from decisor.session.tools import left_out, open_tools, tool_specs
+from decisor.session.tools import left_out, open_tools, servers, tool_specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def check_database(url: str) -> DatabaseCheck:
         return DatabaseCheck(url.rpartition("@")[2], False, str(error))
 
 
-def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str]]:
-    """The tools, and the operations of their documents that are left out, with why."""
+def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:
+    """The tools, the operations that are left out, with why, and the servers that keys are sent to."""
     tools = open_tools(tool_specs(specs))
-    return [ToolCheck(tool.name, tool.describe()) for tool in tools], left_out(tools)
+    return [ToolCheck(tool.name, tool.describe()) for tool in tools], left_out(tools), list(servers(tools))

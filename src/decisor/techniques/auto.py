@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from decisor.run import Run
 from decisor.techniques.shared.forms import forms_of
+from decisor.trace.events import TechniqueChoice
 from decisor.types import Decision, Question, Technique
 
 DATABASES = {"sql", "cypher"}
@@ -34,7 +35,7 @@ class Auto:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         name, why, technique = self.choose(run)
-        run.trace.add("note", run.span_id, name="auto", technique=name, text=why)
+        run.trace.add(TechniqueChoice(name, why), run.span_id)
         return await technique(question, run)
 
     def choose(self, run: Run) -> tuple[str, str, Technique]:

@@ -91,6 +91,8 @@ def read_document(path: Path, methods: Sequence[str] = ("get",), base_url: str =
             if method not in allowed:
                 raise Misfit(f"{method.upper()} is not allowed: allow it with --allow-methods {method}")
             server = own if base_url else joined_server(own, first_server(spec) or first_server(item))
+            if not origin(server) and origin(own):
+                raise Misfit(f"its server cannot be called: {one_line(server, 80)}")
             check_server(server, path)
             one = Reading(route, method, item, spec, root).operation(server)
             references.check(one.schema)
@@ -99,10 +101,13 @@ def read_document(path: Path, methods: Sequence[str] = ("get",), base_url: str =
             left_out.append(f"{method.upper()} {one_line(route, 100)}: {misfit}")
     title = one_line(str(mapping(root.get("info")).get("title", path.stem)), 80)
     schemes = mapping(mapping(root.get("components")).get("securitySchemes"))
-    return Document(title, tuple(numbered(callable_ones)), root, own, resolved(schemes, root), tuple(left_out))
+    return Document(
+        title=title, operations=tuple(with_names_apart(callable_ones)), root=root, server=own,
+        schemes=sound_schemes(schemes, root), left_out=tuple(left_out),
+    )  # fmt: skip
 
 
-def resolved(schemes: Schema, root: Schema) -> dict[str, Schema]:
+def sound_schemes(schemes: Schema, root: Schema) -> dict[str, Schema]:
     """Without those that lead nowhere."""
     whole = {}
     for name, scheme in schemes.items():
@@ -279,7 +284,7 @@ def tool_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[-LONGEST_NAME:].lstrip("_") or "operation"
 
 
-def numbered(operations: Sequence[Operation]) -> Iterator[Operation]:
+def with_names_apart(operations: Sequence[Operation]) -> Iterator[Operation]:
     """With names that no two have."""
     names: set[str] = set()
     last: dict[str, int] = {}

@@ -18,7 +18,9 @@ from decisor.types import Value
 if TYPE_CHECKING:
     import yaml
 
-MAX_BYTES, MOST_PARTS, DEEPEST = 20 * 2**20, 2_000_000, 100
+MAX_BYTES, MOST_PARTS, DEEPEST = 20 * 2**20, 1_000_000, 100
+DEEP = f"it is nested deeper than {DEEPEST}"
+MANY = f"it has more than {MOST_PARTS:,} parts, counting what its aliases repeat"
 PLAIN = {"": None, "~": None, "null": None, "true": True, "false": False}
 WHOLE = re.compile(r"[-+]?\d{1,19}")
 DECIMAL = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
@@ -49,9 +51,6 @@ def read_file(path: Path) -> Mapping[str, Value]:
     return value
 
 
-DEEP = f"it is nested deeper than {DEEPEST}"
-
-
 @dataclass
 class Copy:
     """A copy of a value, counted part by part: what YAML's aliases repeat counts each time."""
@@ -63,7 +62,7 @@ class Copy:
         if depth > DEEPEST:
             raise Unusable(DEEP)
         if self.parts > MOST_PARTS:
-            raise Unusable(f"it has more than {MOST_PARTS:,} parts, counting what its aliases repeat")
+            raise Unusable(MANY)
         if isinstance(value, str):
             return clean_text(value)
         if isinstance(value, dict):
@@ -92,7 +91,7 @@ class YamlReader:
     """Values from the parser's events: what JSON can hold, with aliases and merge keys. Tags build nothing."""
 
     def __init__(self, events: Iterator[yaml.Event]) -> None:
-        self.events, self.anchors, self.merges = events, dict[str, Value](), 0
+        self.events, self.anchors, self.parts = events, dict[str, Value](), 0
 
     def read(self) -> Value:
         """The first document. Raises Unusable, and YAMLError where it is no YAML."""
@@ -106,6 +105,7 @@ class YamlReader:
     def value(self, event: yaml.Event, depth: int) -> Value:
         from yaml import events
 
+        self.count(1)
         if depth > DEEPEST:
             raise Unusable(DEEP)
         if isinstance(event, events.AliasEvent):
@@ -143,10 +143,13 @@ class YamlReader:
     def merge(self, value: Value) -> Mapping[str, Value]:
         if not isinstance(value, dict):
             raise Unusable("it has a merge key << that stands for no object")
-        self.merges += len(value) + 1
-        if self.merges > MOST_PARTS:
-            raise Unusable(f"its merge keys repeat more than {MOST_PARTS:,} parts")
+        self.count(len(value))
         return value
+
+    def count(self, parts: int) -> None:
+        self.parts += parts
+        if self.parts > MOST_PARTS:
+            raise Unusable(MANY)
 
     def until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
         for event in self.events:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from decisor.errors import ToolError
 from decisor.outside import clean_text, one_line, quoted, text_codec
-from decisor.tools.functions.results import Cut, clipped, observe
+from decisor.tools.functions.results import Cut, clip, observe
 from decisor.types import Observation, Record
 
 
@@ -48,4 +48,4 @@ class Reply:
                 note=f"(status {self.status}, {self.size:,} bytes of {one_line(self.media, 80)}, which is no text)"
             )
         note = "" if whole else f"The reply is over {max_bytes:,} bytes: ask for less."
-        return Observation((Record("r1", text=clipped(text, cut.chars), source=source),), note, truncated=not whole)
+        return Observation((Record("r1", text=clip(text, cut.chars), source=source),), note, truncated=not whole)

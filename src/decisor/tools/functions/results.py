@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from decisor.encoding import json_value
 from decisor.errors import ToolError
 from decisor.outside import clean_text, clean_value
-from decisor.trace.events import plain
 from decisor.types import Observation, Record, Value
 
 
@@ -35,7 +35,7 @@ def observe(value: object, source: str, cut: Cut = Cut()) -> Observation:
     try:
         if isinstance(value, Observation):
             return clean_observation(value)
-        return observe_plain(plain(value), source, cut)
+        return observe_plain(json_value(value), source, cut)
     except RecursionError as error:
         raise ToolError(f"What {source} returned is nested too deeply.") from error
 
@@ -92,10 +92,10 @@ def short(value: Value, most: int) -> Value:
         return value
     if isinstance(value, Mapping | list):
         text = json.dumps(clean_value(value), ensure_ascii=False, default=str)
-        whole: Value = json.loads(text) if len(text) <= most else clipped(text, most)
+        whole: Value = json.loads(text) if len(text) <= most else clip(text, most)
         return whole
-    return clipped(clean_text(str(value)), most)
+    return clip(clean_text(str(value)), most)
 
 
-def clipped(text: str, most: int) -> str:
+def clip(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text) - most:,} more characters)"

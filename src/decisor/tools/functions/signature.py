@@ -61,7 +61,7 @@ def signature(function: Callable[..., object]) -> Signature:
             continue
         if one.kind is one.POSITIONAL_ONLY:
             raise SetupError(f"{name} takes {one.name} by position only; a tool's arguments are named.")
-        hint = described(hints.get(one.name, Any), about.get(one.name, ""))
+        hint = with_description(hints.get(one.name, Any), about.get(one.name, ""))
         adapter_of({one.name: Required[hint]}, f"{name}({one.name})")
         fields[one.name] = Required[hint] if one.default is one.empty else NotRequired[hint]
     adapter = adapter_of(fields, name)
@@ -84,7 +84,7 @@ def adapter_of(fields: Mapping[str, object], where: str) -> TypeAdapter[dict[str
     return adapter
 
 
-def described(hint: Any, about: str) -> Any:
+def with_description(hint: Any, about: str) -> Any:
     """With what the docstring says of the argument, or the text in ``Annotated``."""
     notes = [one for one in get_args(hint)[1:] if isinstance(one, str)] if get_origin(hint) is Annotated else []
     text = about or "".join(notes[:1])
