@@ -103,11 +103,11 @@ def example_of(name: str, question: str) -> Example | None:
     return example(name)
 
 
-def question_text(text: str) -> str:
-    text = sys.stdin.read() if text == "-" else text
-    if not text.strip():
+def question_text(question: str) -> str:
+    question = sys.stdin.read() if question == "-" else question
+    if not question.strip():
         raise SetupError('What is to be decided? Write: decisor ask "QUESTION" --db URL, or try --example trade.')
-    return text.strip()
+    return question.strip()
 
 
 def read_rules(path: Path | None) -> str:

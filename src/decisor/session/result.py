@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.session.decide import NAME_ONE
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
-from decisor.trace.events import ActionResult, Entry, TechniqueChoice, events_of
+from decisor.trace.events import Entry, TechniqueChoice, events_of
 from decisor.trace.file import file_text
 from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
 
@@ -144,14 +144,6 @@ class Result:
         from decisor.session.json_object import json_object
 
         return json_object(self)
-
-
-def records_of(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
-    """The records that a decision cites, in its order."""
-    records: dict[str, Record] = {}
-    for result in events_of(entries, ActionResult):
-        records |= {record.id: record for record in result.observation.records}
-    return tuple(records[name] for name in decision.evidence.ids if name in records)
 
 
 def write(path: str | PathLike[str], text: str) -> None:
