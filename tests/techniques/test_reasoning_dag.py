@@ -95,7 +95,7 @@ async def test_an_answer_that_the_critic_accepts_is_the_models_own_and_said_to_b
     policy = Policy('{"simple": true}', {"generator": lambda prompt: "Answer: Gentilly", "critic": lambda prompt: "no"})
     decision, run = await ask(policy)
     (node,) = of(run, "note", "answered")
-    assert (node.node, node.attribution, node.retrievals) == ("Q", "own", 0)
+    assert (node.node, node.attribution, node.retrievals) == ("Q", "model_knowledge", 0)
     assert decision.evidence.ids == ()
     assert "own knowledge" in decision.reasons[-1]
     assert not policy.of("aggregator")
@@ -269,7 +269,7 @@ async def test_a_plan_mixes_documents_and_a_database_whose_query_the_model_write
     assert decision.answer == "no"
     by_id = {node.node: node for node in of(run, "note", "answered")}
     assert (by_id["Q1.1"].answer, by_id["Q1.1"].attribution, by_id["Q1.1"].retrievals) == ("bel", "attributed", 2)
-    assert by_id["Q2.1"].attribution == "own"
+    assert by_id["Q2.1"].attribution == "model_knowledge"
     assert "no such column: nme" in policy.of("query writer")[1]
     assert "river(name, km, note)" in policy.of("planner")[0]
     assert "Articles about films" not in policy.of("query writer")[0]

@@ -94,7 +94,7 @@ async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_i
         "Q1.1": "reused", "Q1.2": "edited", "Q2.1": "reused", "Q2.2": "again",
     }  # fmt: skip
     assert server.roles() == ["generator", "relevance", "generator", "critic", "aggregator"]
-    assert any("Who directed the film Dune? -> Denis Villeneuve (given)" in reason for reason in found.after.reasons)
+    assert any("Who directed the film Dune? -> Denis Villeneuve (manual)" in reason for reason in found.after.reasons)
 
 
 async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[Event]) -> None:

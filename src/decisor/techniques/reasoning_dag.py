@@ -29,8 +29,8 @@ from typing import Literal
 
 from decisor.aio import in_order
 from decisor.errors import BudgetExceeded, LMError, ParseError
-from decisor.replies.plan_forms import TAG
-from decisor.replies.plans import Part, PlanGraph
+from decisor.replies.plan_drafts import TAG
+from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts import NONE
 from decisor.techniques.plan_dag.node import Answered, Chunk, answered, note, show_graph, told

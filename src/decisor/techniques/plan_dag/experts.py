@@ -9,9 +9,10 @@ from dataclasses import replace
 from string import Template
 
 from decisor.errors import ParseError
-from decisor.replies.fields import parse_answer, read_fields
-from decisor.replies.plans import PlanGraph, parse_plan_graph
-from decisor.replies.text import clean, query, unfenced
+from decisor.replies.cleaning import check_query, clean, strip_fence
+from decisor.replies.labelled import parse_answer, read_fields
+from decisor.replies.plan_graph import PlanGraph
+from decisor.replies.plan_reply import parse_plan_graph
 from decisor.run import Run
 from decisor.techniques.plan_dag.node import Answered, Chunk, line, show_documents, told
 from decisor.types import Message, Question, Record
@@ -136,7 +137,9 @@ async def write_query(run: Run, asked: str, context: str, source: str, tried: Se
         tool=tool, asked=asked, context=context, before=f"\n# Tried before\n{before}\n" if before else ""
     )
     with run.span("query writer") as sub:
-        return await sub.ask(prompt, lambda reply: query(unfenced(labels(reply, "query").get("query", clean(reply)))))
+        return await sub.ask(
+            prompt, lambda reply: check_query(strip_fence(labels(reply, "query").get("query", clean(reply))))
+        )
 
 
 def describe(tools: str, name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from decisor.replies.attribution import Attribution, attribute
-from decisor.replies.plans import Part, PlanGraph
+from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.shared.render import show_value
 from decisor.types import Record

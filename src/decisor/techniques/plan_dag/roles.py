@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from decisor.replies.plans import PlanGraph
+from decisor.replies.plan_graph import PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag import experts as ours
 from decisor.techniques.plan_dag.node import Answered, Chunk

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decisor.errors import SetupError
-from decisor.replies.plans import Part, PlanGraph
+from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.settings import settings_of
 from decisor.techniques import kind_of
 from decisor.techniques.plan_dag.node import Answered, answered_of

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from decisor.aio import in_order
 from decisor.errors import SetupError
 from decisor.replies.attribution import normal
-from decisor.replies.fields import LABEL, NAMES
-from decisor.replies.plans import Part, PlanGraph, ordered
+from decisor.replies.labelled import LABEL, NAMES
+from decisor.replies.plan_graph import Part, PlanGraph, sort_by_depth
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.plan_dag.node import Answered, note, show_graph
@@ -118,7 +118,7 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
         went[id] = "edited" if edit else "again" if changed or id not in old else "reused"
         if edit and edit.answer is not None:
             asked = old[id].asked if id in old else part.query
-            return kept(part, Answered(id, asked, edit.answer, attribution="given"), later, reused=False)
+            return kept(part, Answered(id, asked, edit.answer, attribution="manual"), later, reused=False)
         if went[id] == "reused":
             return kept(part, old[id], later)
         if not any(done[parent].missing for parent in part.parents):
@@ -170,7 +170,7 @@ def edited_plan(plan: PlanGraph, edits: Mapping[str, Edit]) -> PlanGraph:
                 raise SetupError(f"{id} cannot need {wrong[0]}: it is not there, or needs {id} itself.")
             before = [parent for parent in parts[id].parents if parent not in parts[id].tags]
             parts[id] = replace(part, parents=tuple(dict.fromkeys([*before, *part.tags])))
-    return replace(plan, parts=ordered(parts))
+    return replace(plan, parts=sort_by_depth(parts))
 
 
 def above(id: str, parts: Mapping[str, Part]) -> set[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from decisor.errors import ParseError, ToolError
-from decisor.replies.jsons import read_one
+from decisor.replies.lenient_json import read_one
 from decisor.tools.functions.json_schema import KINDS, Misfit, Schema, deref, fitted, kinds_of, listed, one_line
 
 SHOWN_DEPTH, SHOWN_CHOICES = 3, 20
