@@ -26,7 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.aio import each
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.replies.attribution import normal
 from decisor.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from aiohttp import web
 
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.replies.plan_graph import PlanGraph
 from decisor.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG

@@ -27,7 +27,7 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.dqa.bench import DqaBench
 from decisor.benchmarks.dqa.cases import Form, Scenario
 from decisor.evaluation.case_run import Attempt, run_case
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.outcome import Outcome
 from decisor.techniques import technique
 from policies.dqa import CLASS, DqaPolicy, Mistake

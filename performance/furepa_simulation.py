@@ -29,7 +29,7 @@ from decisor.budget import Budget, Limits
 from decisor.learned.examples import Example
 from decisor.learned.query_scorer import save
 from decisor.learned.training import fit, measure
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.statistics.estimates import bootstrap, wilson
 from decisor.techniques.furepa import FuRePA

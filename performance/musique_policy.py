@@ -25,7 +25,7 @@ from decisor.benchmarks.qa import musique
 from decisor.benchmarks.qa.retrieval import all_recall, interleaved, recall
 from decisor.benchmarks.qa.sets.musique import MuSiQueBench
 from decisor.budget import Budget
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.statistics.estimates import wilson
 from decisor.techniques import technique

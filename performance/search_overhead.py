@@ -151,7 +151,7 @@ def serve(port: multiprocessing.Queue[int]) -> None:
 
 
 async def over_http(data: str) -> float:
-    from decisor.lms.http import OpenAICompatible
+    from decisor.lms.openai_compatible import OpenAICompatible
 
     port: multiprocessing.Queue[int] = multiprocessing.Queue()
     server = multiprocessing.Process(target=serve, args=(port,), daemon=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "errors"},
-    {"budget", "trace", "replies", "aio", "secrets", "child_process", "plurals", "settings"},
+    {"budget", "trace", "replies", "aio", "secrets", "child_process", "plurals", "settings", "log", "cache"},
     {"run"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another
@@ -71,3 +71,68 @@ def test_nothing_evaluates_unpickles_or_shells_out() -> None:
             if isinstance(node, ast.Import | ast.ImportFrom) and banned & {alias.name for alias in node.names}:
                 wrong.append(f"{path}: {ast.unparse(node)}")
     assert not wrong
+
+
+STARTERS = ("subprocess.", "multiprocessing.", "concurrent.futures.ProcessPool", "pty.", "os.system", "os.exec",
+            "os.spawn", "os.posix_spawn", "os.fork", "os.popen", "os.startfile", "asyncio.create_subprocess",
+            "webbrowser.", "ctypes.util.find_library")  # fmt: skip
+ENDERS = (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
+STARTING = {
+    "child_process.py": {"subprocess.run", "subprocess.Popen"},
+    "tools/databases/sandbox/child.py": {"loop.subprocess_exec"},
+}
+"""Who starts a process. Ray starts its own, in ray_executor.py."""
+
+
+def starts(path: Path) -> list[ast.Call]:
+    """Every call that starts a process, by whatever name it was imported."""
+    tree = ast.parse(path.read_text())
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {one.asname: one.name for one in node.names if one.asname}
+        if isinstance(node, ast.ImportFrom):
+            names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            head, dot, rest = ast.unparse(node.func).partition(".")
+            name = f"{names.get(head, head)}{dot}{rest}"
+            if name.startswith(STARTERS) or name.endswith(
+                (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
+            ):
+                found.append(node)
+    return found
+
+
+def test_a_process_is_started_in_one_way_only() -> None:
+    assert {ast.unparse(node.func) for path in FILES for node in starts(path)} == set().union(*STARTING.values())
+    for path in FILES:
+        allowed = STARTING.get(str(path.relative_to(SOURCE)), set())
+        for node in starts(path):
+            assert ast.unparse(node.func) in allowed, (
+                f"{path}, line {node.lineno}: start it through decisor.child_process"
+            )
+            given = {word.arg: ast.unparse(word.value) for word in node.keywords}
+            assert (given["env"], given["cwd"]) == ("how.environment", "how.folder"), path
+            assert "how.command" in {ast.unparse(word).lstrip("*") for word in node.args}, path
+
+
+def test_every_way_to_start_a_process_is_noticed(tmp_path: Path) -> None:
+    ways = [
+        "import subprocess as s; s.run(['x'])",
+        "from subprocess import Popen as P; P(['x'])",
+        "import os; os.fork()",
+        "import os; os.posix_spawnp('x', [], {})",
+        "from os import execv; execv('x', [])",
+        "import asyncio; asyncio.create_subprocess_exec('x')",
+        "from asyncio import create_subprocess_shell; create_subprocess_shell('x')",
+        "loop.subprocess_shell(x, 'x')",
+        "import multiprocessing; multiprocessing.Process(target=x)",
+        "from concurrent.futures import ProcessPoolExecutor; ProcessPoolExecutor()",
+        "from concurrent import futures; futures.ProcessPoolExecutor()",
+    ]
+    for number, way in enumerate(ways):
+        path = tmp_path / f"{number}.py"
+        path.write_text(way)
+        assert len(starts(path)) == 1, way

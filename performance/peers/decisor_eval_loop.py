@@ -14,7 +14,7 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
 from decisor.evaluation.runner import Suite, Tally, evaluate
 from decisor.evaluation.store.open import open_store
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox

@@ -7,7 +7,7 @@ import time
 
 from decisor.aio import each
 from decisor.budget import Budget, Limits
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.databases.sql import SqlTool

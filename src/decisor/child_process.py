@@ -1,12 +1,116 @@
-"""Python processes of our own: what they need to find the same modules."""
+"""Python processes of our own, and the one way to start them.
+
+The folder that a person stands in may be someone else's, and Python takes code from it (json.py, numpy.py) wherever it
+is on the path. So a child has nothing of it:
+
+    -I            no PYTHON* variables, no site of the user, neither the working folder nor a script's on the path
+    path          ours, handed over as arguments, without the working folder and without relative entries
+    environment   what is on a list, so no keys
+    folder        an empty one of our own: paths are made absolute before they are handed over
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
+import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
+BOOT = """import sys
+from importlib import import_module
+name, given, own = sys.argv[1], sys.argv[2:], sys.path
+sys.argv[1:], sys.path = [], given + [entry for entry in own if entry not in given]
+import_module(name).main()"""
 
-def module_path() -> str:
-    """For PYTHONPATH: this package and all that is imported here, but not the folder that happens to be the current."""
-    return os.pathsep.join([str(Path(__file__).resolve().parents[1]), *filter(None, sys.path)])
+
+def here() -> Path:
+    """The working folder; the root where it was removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path(os.sep)
+
+
+BEGAN = here()
+"""Where this process was started, as far as we know: ``python -m`` puts it on the path, and it stays there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a process is started with."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str
+
+
+def python(module: str, variables: Sequence[str] = ()) -> Start:
+    """How to run ``main`` of a module of ours. ``variables``: of the environment, what it needs beside ``KEPT``."""
+    command = (sys.executable, "-I", "-X", "utf8", "-W", "ignore", "-c", BOOT, module, *module_path())
+    kept = {name: os.environ[name] for name in (*KEPT, *variables) if name in os.environ}
+    return Start(command, kept, folder())
+
+
+def run(module: str, given: bytes = b"", variables: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
+    """Until it ends, ``given`` on its standard input."""
+    how = python(module, variables)
+    return subprocess.run(
+        how.command, input=given, env=how.environment, cwd=how.folder, capture_output=True, check=False
+    )
+
+
+def talk(module: str) -> subprocess.Popen[bytes]:
+    """One that is written to and read from; what it complains of is dropped."""
+    how = python(module)
+    return subprocess.Popen(
+        how.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=how.environment,
+        cwd=how.folder,
+    )  # fmt: skip
+
+
+def module_path() -> list[str]:
+    """Ours, so that a child finds the same modules: absolute entries, and never the working folder."""
+    kept = [entry for entry in sys.path if Path(entry).is_absolute() and not is_here(entry)]
+    return list(dict.fromkeys([*kept, str(Path(__file__).resolve().parents[1])]))
+
+
+def is_here(entry: str) -> bool:
+    """Whether it is the working folder, or was when we began."""
+    for place in (here(), BEGAN):
+        with suppress(OSError):
+            if Path(entry).samefile(place):
+                return True
+    return False
+
+
+FOLDERS: dict[int, tempfile.TemporaryDirectory[str]] = {}
+
+
+def folder() -> str:
+    """Where children work: empty, of this process, gone when it ends. The root where there is no room for one."""
+    ours = FOLDERS.get(os.getpid())
+    if ours is None or not Path(ours.name).is_dir():
+        try:
+            ours = tempfile.TemporaryDirectory(prefix="decisor-", ignore_cleanup_errors=True)
+        except OSError:
+            return os.path.abspath(os.sep)  # noqa: PTH100
+        FOLDERS[os.getpid()] = ours
+        atexit.register(remove, os.getpid())
+    return ours.name
+
+
+def remove(process: int) -> None:
+    """The folder of a process that ends, by itself only and not by a fork of it."""
+    if os.getpid() == process:
+        FOLDERS.pop(process).cleanup()
+
+
+def absolute(path: str) -> str:
+    """As the person means it, for a child whose folder is another."""
+    return str(here() / path)

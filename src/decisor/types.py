@@ -60,8 +60,9 @@ class Usage:
 class Sampling:
     """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that.
 
-    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``raw``: the text of the
-    messages is itself the beginning that is continued, without a chat template, and special tokens stay in the reply.
+    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
+    of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
+    reply.
     """
 
     stop: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class Sampling:
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
     logprobs: int = 0
-    raw: bool = False
+    continuation: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +282,13 @@ class Table:
 
 
 class Source(Protocol):
-    """A database that trusted code (loaders of decision models) reads in bulk, through the same fence."""
+    """A database that is read in bulk, through the same fence. ``trusted``: the query is our own, so it skips the check
+    that a model's query meets; one from a file never is."""
 
     @property
     def form(self) -> Literal["sql", "cypher"]: ...
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table: ...
+    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table: ...
 
 
 class Retriever(Protocol):

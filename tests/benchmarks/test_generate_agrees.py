@@ -17,6 +17,7 @@ from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques.exact import Exact
 from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.sandbox.blocking import open_scratch
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.tools.whatif import WhatIfTool
@@ -72,8 +73,9 @@ async def test_a_model_file_runs_on_a_copy_of_a_real_database(kind: str, tmp_pat
     make(kind, path, statements)
     sql = await SqlTool.open(f"{kind}:///{path}")
     try:
-        model = await load(parse_model(MODEL), sql)
+        model = await load(parse_model(MODEL), sql, open_scratch)
         ranking = rank(model, trials=10)
+        model.close()
         untouched = (await sql.fetch("SELECT sum(rent) FROM site")).rows
     finally:
         await sql.close()
@@ -94,11 +96,13 @@ building = "MATCH (b:Building) RETURN b.id AS id, b.level AS level"
 async def test_a_model_file_runs_on_a_graph_through_its_copy_queries(tmp_path: Path) -> None:
     graph = await CypherTool.open(example("supply", tmp_path).graph_url)
     try:
-        ranking = rank(await load(parse_model(GRAPH), graph), trials=0)
+        model = await load(parse_model(GRAPH), graph, open_scratch)
+        ranking = rank(model, trials=0)
+        model.close()
         with pytest.raises(SetupError, match="needs \\[copy\\]"):
-            await load(parse_model(GRAPH.partition("[copy]")[0]), graph)
+            await load(parse_model(GRAPH.partition("[copy]")[0]), graph, open_scratch)
         with pytest.raises(SetupError, match="building cannot be copied"):
-            await load(parse_model(GRAPH.replace("MATCH", "MATSCH")), graph)
+            await load(parse_model(GRAPH.replace("MATCH", "MATSCH")), graph, open_scratch)
     finally:
         await graph.close()
     assert ranking.options[0].outcome >= ranking.options[-1].outcome

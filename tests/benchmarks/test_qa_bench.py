@@ -15,7 +15,7 @@ from decisor.benchmarks.qa.sets.musique import MuSiQueBench
 from decisor.benchmarks.qa.sets.parallelqa import ParallelQABench
 from decisor.benchmarks.qa.sets.popqa import PopQABench
 from decisor.benchmarks.qa.sets.strategyqa import StrategyQABench
-from decisor.benchmarks.qa.shelf import cache_folder
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run

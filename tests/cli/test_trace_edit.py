@@ -135,7 +135,7 @@ def test_where_nothing_changes_neither_data_nor_an_lm_are_needed(
     assert "0 LM calls, 0 actions" in capsys.readouterr().out
 
 
-def test_an_expert_has_an_lm_of_its_own_and_has_it_again_when_a_node_is_edited(
+def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_is_named_again(
     recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     database, trace = recorded
@@ -148,7 +148,10 @@ def test_an_expert_has_an_lm_of_its_own_and_has_it_again_when_a_node_is_edited(
         assert [role for role, _ in main.prompts] == ["planner", "generator", "generator"]
         capsys.readouterr()
         edit = ["--edit", "1.1", "--answer", "oak", "--db", str(database), "--lm", f"m@{url}"]
-        assert run(["trace", str(trace), *edit]) == 0
+        assert run(["trace", str(trace), *edit]) == 2
+        assert "names an LM for the writer, small@http" in capsys.readouterr().err and len(small.prompts) == 3
+        named = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}"]
+        assert run(["trace", str(trace), *edit, *named]) == 0
         assert [role for role, _ in small.prompts[3:]] == ["query writer", "aggregator"]
     assert "3 LM calls, 1 action" in capsys.readouterr().out
     for wrong, complaint in (("writer_lm=none", "writer_lm takes MODEL or MODEL@URL"), ("judge_lm=x", "no judge_lm")):

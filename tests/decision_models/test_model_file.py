@@ -1,7 +1,8 @@
 """A user's own decision model, on a real SQLite file that must stay as it is."""
 
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 from decisor.decision_models.model_file import load, parse_model, read_model
+from decisor.decision_models.scratch import Scratch
 from decisor.errors import SetupError
-from decisor.types import Table
+from decisor.tools.databases.sandbox.blocking import open_scratch
+from decisor.types import Source, Table
 
 MODEL = """
 measure = "monthly cost"
@@ -25,6 +28,9 @@ SELECT (SELECT sum(rent) FROM site WHERE is_open)
 """
 
 
+Load = Callable[[str, Source], Awaitable[Scratch]]
+
+
 @dataclass(frozen=True)
 class Lite:
     """Reads an SQLite file."""
@@ -32,7 +38,7 @@ class Lite:
     path: Path
     form: Literal["sql", "cypher"] = "sql"
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table:
+    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
         with closing(sqlite3.connect(self.path)) as database:
             cursor = database.execute(query)
             rows = tuple(cursor.fetchmany(max_rows))
@@ -51,24 +57,37 @@ def shop(tmp_path: Path) -> Lite:
     return Lite(path)
 
 
-async def test_each_candidate_is_measured_on_a_copy_and_undone(shop: Lite) -> None:
+@pytest.fixture
+async def loaded() -> AsyncIterator[Load]:
+    """Loads a model; its scratch copy is closed with the test."""
+    async with AsyncExitStack() as stack:
+
+        async def load_text(text: str, source: Source) -> Scratch:
+            scratch = await load(parse_model(text), source, open_scratch)
+            stack.callback(scratch.close)
+            return scratch
+
+        yield load_text
+
+
+async def test_each_candidate_is_measured_on_a_copy_and_undone(shop: Lite, loaded: Load) -> None:
     before = shop.path.read_bytes()
-    model = await load(parse_model(MODEL), shop)
+    model = await loaded(MODEL, shop)
     assert model.candidates() == ("middle", "south")
     assert model.outcomes(["middle", "south", "middle"]).tolist() == [22 + 16, 12 + 5 + 4, 22 + 16]
     assert shop.path.read_bytes() == before
 
 
-async def test_varied_inputs_change_the_outcome_by_no_more_than_they_may(shop: Lite) -> None:
-    model = await load(parse_model(MODEL), shop)
+async def test_varied_inputs_change_the_outcome_by_no_more_than_they_may(shop: Lite, loaded: Load) -> None:
+    model = await loaded(MODEL, shop)
     varied = model.varied(1, np.random.default_rng(0)).outcomes(["south"])[0]
     assert varied != 21
     assert varied == pytest.approx(21, rel=0.06)
     assert model.outcomes(["south"])[0] == 21
 
 
-async def test_only_the_named_columns_vary(shop: Lite) -> None:
-    model = await load(parse_model(MODEL + 'vary = ["site.rent"]'), shop)
+async def test_only_the_named_columns_vary(shop: Lite, loaded: Load) -> None:
+    model = await loaded(MODEL + 'vary = ["site.rent"]', shop)
     varied = model.varied(10, np.random.default_rng(0)).outcomes(["south"])[0]
     assert 9 + 10.8 <= varied <= 9 + 13.2
 
@@ -82,12 +101,12 @@ async def test_only_the_named_columns_vary(shop: Lite) -> None:
     ('candidates = "SELECT name FROM site WHERE 0"', "gives no row"),
     ('candidates = "SELECT is_open FROM site"', "a candidate twice"),
 ])  # fmt: skip
-async def test_a_model_that_does_not_fit_says_which_part(shop: Lite, line: str, complaint: str) -> None:
+async def test_a_model_that_does_not_fit_says_which_part(shop: Lite, loaded: Load, line: str, complaint: str) -> None:
     name = line.split(" ")[0]
     given = {"measure": '"cost"', "goal": '"min"', "candidates": '"SELECT name FROM site WHERE is_open = 0"',
              "change": "[]", "outcome": '"SELECT 1"'}  # fmt: skip
     text = "\n".join(f"{key} = {value}" for key, value in given.items() if key != name) + "\n" + line
-    model = await load(parse_model(text), shop)
+    model = await loaded(text, shop)
     with pytest.raises(SetupError, match=complaint):
         model.outcomes(model.candidates())
 
@@ -110,8 +129,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_model(tmp_path / "none.toml")
 
 
-async def test_a_query_that_takes_too_long_is_stopped(shop: Lite) -> None:
+async def test_a_query_that_takes_too_long_is_stopped(shop: Lite, loaded: Load) -> None:
     forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
     text = f'measure = "n"\ngoal = "max"\ncandidates = "SELECT name FROM site"\noutcome = "{forever}"\nseconds = 0.1'
     with pytest.raises(SetupError, match=r"takes over 0\.1 s"):
-        (await load(parse_model(text), shop)).outcomes(["north"])
+        (await loaded(text, shop)).outcomes(["north"])

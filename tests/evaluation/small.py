@@ -21,7 +21,7 @@ from decisor.evaluation.store.protocol import Store
 from decisor.evaluation.store.sql import SqlStore
 from decisor.evaluation.store.sqlite import SqliteDatabase
 from decisor.evaluation.table import table
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.settings import label
 from decisor.techniques import technique

@@ -223,6 +223,24 @@ def test_ctrl_c_ends_the_workers_and_the_same_command_goes_on(url: str, cluster:
     assert sum(count - 1 for count in reply.asked.values()) <= 2 * AT_ONCE, "only what was in flight is paid twice"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("ray"), reason="needs decisor[ray]")
+def test_workers_run_nothing_of_the_folder_that_the_command_is_given_in_and_read_its_data(
+    url: str, cluster: Cluster, suite: Path
+) -> None:
+    folder = suite.parent / "folder"
+    folder.mkdir()
+    for name in ("apsw", "brotli", "hashlib", "rich", "shlex", "sqlglot", "tomllib", "uvloop"):
+        (folder / f"{name}.py").write_text(f"open({str(suite.parent / 'ran')!r}, 'a').write(__name__)\n")
+    suite.write_text(suite.read_text().replace(str(suite.parent), ".."))
+    reply = Slow(at=PUZZLES, seconds=0)
+    with serve_threaded(reply) as base_url:
+        words = command(suite, url, base_url)
+        done = subprocess.run([words[0], "-P", *words[1:]], cwd=folder, env=cluster.environment, capture_output=True)
+    assert done.returncode == 0 and f"{PUZZLES} of {PUZZLES} cases" in done.stderr.decode()
+    assert not (suite.parent / "ran").exists()
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:{port}", "ray://localhost:{port}"])
 def test_a_cluster_that_is_not_there_is_told_at_once(address: str) -> None:
     address = address.format(port=free_port())

@@ -16,7 +16,7 @@ from decisor.evaluation.runner import Suite, evaluate
 from decisor.evaluation.store.open import open_store
 from decisor.evaluation.store.protocol import Store, outcome_of
 from decisor.judging.auxiliary_lms import OwnLM
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.outcome import Outcome
 from decisor.run import Run
 from decisor.trace.events import to_json

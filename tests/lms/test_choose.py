@@ -12,7 +12,7 @@ import pytest
 from decisor.errors import SetupError
 from decisor.lms import choose
 from decisor.lms.anthropic import Anthropic
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
 from servers.fault_plays import echoes_key
 from servers.fault_server import KEY, faulty
@@ -57,7 +57,7 @@ def chosen(spec: str | None, **environ: str) -> tuple[str, str, bool]:
 def test_nothing_set_and_nothing_running_is_no_lm() -> None:
     assert choose.lm(None, ALONE) is None
     assert choose.lm("none", ALONE | {"OPENAI_API_KEY": KEY}) is None
-    assert not any(row.chosen for row in choose.found(ALONE))
+    assert not any(row.chosen for row in choose.places_of_lms(ALONE))
 
 
 def test_the_flag_goes_before_the_environment_and_that_before_keys() -> None:
@@ -115,7 +115,7 @@ def test_a_running_ollama_is_found_with_its_first_model_that_talks() -> None:
 
 def test_a_running_llama_cpp_server_is_found_and_another_on_its_port_is_not() -> None:
     with local(LLAMACPP) as port:
-        rows = choose.found(ALONE | {"DECISOR_LLAMACPP_PORT": port})
+        rows = choose.places_of_lms(ALONE | {"DECISOR_LLAMACPP_PORT": port})
     assert [row.model for row in rows if row.chosen] == ["qwen.gguf"]
     with local(b'{"data": [{"id": "something"}]}') as port:
         assert choose.lm(None, ALONE | {"DECISOR_LLAMACPP_PORT": port}) is None
@@ -138,7 +138,7 @@ def test_the_model_of_a_base_url_is_asked_for() -> None:
     ],
 )
 def test_the_list_for_doctor_shows_what_is_chosen_and_no_key(environ: dict[str, str], places: list[str]) -> None:
-    rows = choose.found(ALONE | environ)
+    rows = choose.places_of_lms(ALONE | environ)
     assert [row.place for row in rows if row.chosen] == places
     assert KEY not in repr(rows)
     assert all(row.model or row.note for row in rows)

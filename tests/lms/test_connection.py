@@ -18,7 +18,7 @@ from aiohttp import web
 from decisor.aio import each
 from decisor.errors import LMError, SetupError
 from decisor.lms import connection
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.retry import Retries
 from decisor.types import Completion
 from servers.fault_server import ASK

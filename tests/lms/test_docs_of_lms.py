@@ -7,7 +7,7 @@ from pathlib import Path
 
 from decisor.lms import choose, local
 from decisor.lms.anthropic import Anthropic
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.retry import Retries
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lms.md").read_text()

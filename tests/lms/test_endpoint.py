@@ -13,7 +13,7 @@ from itertools import repeat
 import pytest
 
 from decisor.errors import LMError, SetupError
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.retry import Retries
 from servers.fault_plays import bombs, echoes_key, redirects, said
 from servers.fault_server import ASK, KEY, faulty

@@ -10,7 +10,7 @@ import pytest
 from decisor.budget import Budget
 from decisor.errors import LMError
 from decisor.lms.anthropic import Anthropic
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.lms.retry import Retries
 from decisor.run import Run, shortened

@@ -12,7 +12,7 @@ from decisor.benchmarks.dqa import dumps
 from decisor.benchmarks.dqa.cases import DqaCase, Scenario, cases
 from decisor.budget import Budget, Limits
 from decisor.decision_models.ranking import rank
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique

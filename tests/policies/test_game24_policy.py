@@ -5,7 +5,7 @@ import pytest
 from data import DATA
 from decisor.benchmarks.game24.load import cases, question
 from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.types import LM, Decision

@@ -10,7 +10,7 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
 from decisor.benchmarks.qa import musique
 from decisor.benchmarks.qa.sets.musique import MuSiQueBench
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.tools.documents.passages_tool import PassagesTool

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from decisor.errors import SetupError
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG

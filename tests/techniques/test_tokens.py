@@ -9,7 +9,7 @@ import pytest
 
 from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
@@ -256,7 +256,7 @@ async def test_an_endpoint_that_knows_no_special_tokens_is_asked_without() -> No
     app.router.add_post("/v1/completions", completions)
     async with serve_app(app) as origin:
         lm = OpenAICompatible("m", origin)
-        reply: Completion = await lm.complete([Message("user", "the quick")], Sampling(raw=True))
+        reply: Completion = await lm.complete([Message("user", "the quick")], Sampling(continuation=True))
         await lm.close()
     assert reply.text == "the quick fox"
 
@@ -274,5 +274,6 @@ def test_the_key_of_a_bought_reply_depends_on_raw_and_logprobs() -> None:
     from decisor.lms.journal import digest
 
     asked = [Message("user", "Hi")]
-    keys = {digest(asked, "m", sampling) for sampling in (Sampling(), Sampling(raw=True), Sampling(logprobs=5))}
+    samplings = (Sampling(), Sampling(continuation=True), Sampling(logprobs=5))
+    keys = {digest(asked, "m", sampling) for sampling in samplings}
     assert len(keys) == 3

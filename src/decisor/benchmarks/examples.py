@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.types import Question
 
@@ -76,10 +77,10 @@ def example(name: str, folder: Path | None = None) -> Example:
 
 def cache() -> Path:
     """Where examples are kept: the user's cache folder, or a temporary one where there is no home to write to."""
-    given = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(given) if given else Path.home() / ".cache"
-    if os.access(folder if folder.exists() else folder.parent, os.W_OK):
-        return folder / "decisor"
+    folder = cache_folder()
+    above = folder.parent if folder.parent.exists() else folder.parent.parent
+    if os.access(above, os.W_OK):
+        return folder
     return Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
 
 

@@ -16,7 +16,7 @@ import typer
 from decisor.errors import Error, SetupError
 
 DRIVERS = {
-    "SQLite": "sqlalchemy", "DuckDB": "duckdb_sqlalchemy", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
+    "SQLite": "apsw", "DuckDB": "duckdb", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
     "embedded graph (kglite)": "kglite", "embedded graph (ArcadeDB)": "arcadedb_embedded", "Neo4j (Bolt)": "neo4j",
 }  # fmt: skip
 
@@ -50,9 +50,9 @@ def command(
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
     from decisor.render.text import clean
-    from decisor.session.tools import ToolSpecs, left_out, open_tools
+    from decisor.session.tools import left_out, open_tools, tool_specs
 
-    tools = open_tools(ToolSpecs(specs))
+    tools = open_tools(tool_specs(specs))
     missing = left_out(tools)
     if as_json:
         told = [{"name": tool.name, "description": tool.describe()} for tool in tools]
@@ -103,9 +103,9 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
 
 def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
-    from decisor.lms.choose import found
+    from decisor.lms.choose import places_of_lms
 
-    places = found(os.environ, lm)
+    places = places_of_lms(os.environ, lm)
     chosen = any(place.chosen and place.model for place in places)
     probe = asyncio.run(test_lm(lm)) if chosen else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
@@ -148,24 +148,25 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
 
 async def test_lm(spec: str | None) -> dict[str, Any]:
     from decisor.lms.choose import lm, probe
-    from decisor.lms.gate import close
+    from decisor.lms.closing import close_lm
 
     chosen = lm(spec, os.environ)
     assert chosen is not None
     try:
         return asdict(await probe(chosen))
     finally:
-        await close(chosen)
+        await close_lm(chosen)
 
 
 async def test_database(url: str) -> dict[str, Any]:
     """Opens it behind the fence and describes it, as an LM would be shown it."""
     from decisor.render.text import clean
-    from decisor.session.composition import open_any
+    from decisor.session.opening import open_source
+    from decisor.session.sources import sources_of
 
     shown = url.rpartition("@")[2] if "@" in url else url
     try:
-        tool = await open_any(url)
+        tool = await open_source(sources_of(db=url).places[0])
     except Error as error:
         return {"url": shown, "ok": False, "error": str(error), "schema": ""}
     try:

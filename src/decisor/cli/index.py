@@ -17,7 +17,7 @@ import typer
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
 from decisor.render.text import one_line
-from decisor.session.documents import DATABASES
+from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
     from decisor.tools.documents.build import Changes, Document, Progress
@@ -127,7 +127,7 @@ class read:  # noqa: N801 (used as a verb, like contextlib's)
 
 
 def is_database(path: Path) -> bool:
-    return path.suffix.lower() in DATABASES and path.is_file()
+    return names_database(path.name) and path.is_file()
 
 
 async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.errors import SetupError
+from decisor.session.data import Options
 from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
 from decisor.trace.events import Event, decision_of, plain, read_trace
-from decisor.types import Question, Record
+from decisor.types import Record
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
+
+AGAIN = "With --edit: the data again, as for decisor ask."
 
 
 def command(
@@ -29,10 +34,12 @@ def command(
     thought: Annotated[str, typer.Option("--thought", help="The thought that the step goes on from.")] = "",
     action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
     observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
+    technique: Annotated[str, typer.Option("--technique", "-t", help="With --edit: another than the trace's.")] = "",
+    settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
-    db: Annotated[str, typer.Option("--db", metavar="URL", help="With --edit: the database again.")] = "",
-    graph: Annotated[str, typer.Option("--graph", metavar="URL", help="With --edit: the graph again.")] = "",
-    docs: Annotated[str, typer.Option("--docs", metavar="INDEX|FOLDER", help="With --edit: the documents again.")] = "",
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=AGAIN)] = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=AGAIN)] = None,
+    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=AGAIN)] = None,
     model: Annotated[Path | None, typer.Option("--model", help="With --edit: the decision model again.")] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="With --edit: your tools.")] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
@@ -47,17 +54,20 @@ def command(
     changes = {"answer": answer, "ask": ask, "context": context, "thought": thought, "action": action,
                "observation": observation}  # fmt: skip
     if edit or any(changes.values()):
+        from decisor.cli.ask import read_settings
         from decisor.cli.rerun import go_on
-        from decisor.session.composition import Asked
+        from decisor.session.sources import sources_of
 
-        again = Asked(
-            Question(""), database=db, graph=graph, docs=docs, model_file=model, lm=lm, trace_file=out,
-            tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
-        )  # fmt: skip
-        raise typer.Exit(go_on(events, edit, changes, again, as_json))
-    if given := [name for name, value in {"--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model,
-                                          "--tools": tools, "--out": out}.items() if value]:  # fmt: skip
-        raise SetupError(f"{given[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1.")
+        specs = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ())
+        sources = sources_of(db or (), graph or (), docs or (), specs, model)
+        options: Options = {
+            "lm": lm, "technique": technique, "settings": read_settings(settings or []), "trace": out,
+        }  # fmt: skip
+        raise typer.Exit(go_on(events, edit, changes, sources, options, as_json))
+    others = {"--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
+               "--out": out, "-t": technique, "-o": settings}  # fmt: skip
+    if named := [name for name, value in others.items() if value]:
+        raise SetupError(f"{named[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1.")
     if as_json:
         print(json.dumps([plain(event) for event in events], ensure_ascii=False))
         return

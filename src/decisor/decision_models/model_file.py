@@ -6,8 +6,9 @@
     change = ["UPDATE site SET is_open = 1 WHERE name = :candidate"]
     outcome = "SELECT sum(rent) FROM site WHERE is_open = 1"
 
-The tables are read from the source through its tool and copied to a scratch SQLite in memory. ``candidates``,
-``change`` and ``outcome`` are SQLite's SQL and run on the copy alone; the source is never written to.
+The tables are read from the source through its tool, whose guard checks the queries of ``[copy]`` like a model's, and
+copied to a scratch SQLite in a process of its own. ``candidates``, ``change`` and ``outcome`` are SQLite's SQL and run
+on the copy alone; the source is never written to.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from decisor.decision_models.scratch import Scratch, quoted
+from decisor.decision_models.scratch import OpenScratch, Scratch, content
 from decisor.errors import SetupError, ToolError
 from decisor.types import Goal, Source, Table
 
@@ -27,6 +28,10 @@ TABLES = {
     "information_schema": "SELECT table_name FROM information_schema.tables "
     "WHERE table_schema NOT IN ('information_schema', 'pg_catalog', 'mysql', 'performance_schema', 'sys') ORDER BY 1",
 }
+
+
+MAX_CHARS = 1_000_000
+MAX_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,12 @@ class ModelFile:
 def read_model(path: Path) -> ModelFile:
     """Raises SetupError where the file is missing or is not a decision model."""
     try:
-        return parse_model(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            return parse_model(file.read(MAX_CHARS + 1))
     except OSError as error:
         raise SetupError(f"The decision model {path} cannot be read: {error.strerror}.") from error
-    except SetupError as error:
-        raise SetupError(f"{path}: {error}") from error
+    except (SetupError, UnicodeDecodeError) as error:
+        raise SetupError(f"{path}: {one_line(error)}") from error
 
 
 def parse_model(text: str) -> ModelFile:
@@ -64,8 +70,10 @@ def parse_model(text: str) -> ModelFile:
     """
     try:
         given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SetupError(f"This is not TOML: {error}.") from error
+    if len(text) > MAX_CHARS:
+        raise SetupError(f"A decision model has at most {MAX_CHARS:,} characters.")
     kinds = {"measure": str, "goal": str, "candidates": str, "outcome": str, "change": list, "copy": dict, "vary": list,
              "seconds": (int, float)}  # fmt: skip
     if strange := given.keys() - kinds.keys():
@@ -76,6 +84,8 @@ def parse_model(text: str) -> ModelFile:
         _check(name, value, kinds[name])
     if given["goal"] not in get_args(Goal):
         raise SetupError(f'goal is "min" or "max", not "{given["goal"]}".')
+    if not 0 < given.get("seconds", 1) <= MAX_SECONDS:
+        raise SetupError(f"seconds is to be above 0 and at most {MAX_SECONDS}.")
     lists = {name: tuple(given.get(name, ())) for name in ("change", "vary")}
     return ModelFile(**(given | lists))
 
@@ -87,19 +97,18 @@ def _check(name: str, value: Any, kind: Any) -> None:
         raise SetupError(f"{name} is to be a {words.get(kind, 'number')}.")
 
 
-async def load(model: ModelFile, source: Source) -> Scratch:
-    """The model on a scratch copy of the source.
+async def load(model: ModelFile, source: Source, open_scratch: OpenScratch) -> Scratch:
+    """The model on a scratch copy of the source, in a process that ``open_scratch`` starts
+    (``decisor.tools.databases.sandbox.blocking.open_scratch``). Close it when it is done with.
 
     Raises:
         SetupError: a table or statement does not fit, or the source cannot be read; the message names it.
     """
     queries = dict(model.copy) or {name: f"SELECT * FROM {quoted(name)}" for name in await _tables(source)}
     copies = {name: await _whole(name, query, source) for name, query in queries.items()}
-    scratch = Scratch(
-        model.measure, model.goal, model.candidates, model.change, model.outcome, model.vary, model.seconds
-    )
-    scratch.fill(copies)
-    return scratch
+    text = content(copies, model.candidates, model.change, model.outcome, model.vary, model.seconds)
+    longest = model.seconds * (len(model.change) + 3)  # its outcome, the query of candidates, and varying
+    return Scratch(model.measure, model.goal, await open_scratch(text), longest)
 
 
 async def _tables(source: Source) -> list[str]:
@@ -108,7 +117,7 @@ async def _tables(source: Source) -> list[str]:
     problems = []
     for query in TABLES.values():
         try:
-            return [str(row[0]) for row in (await source.fetch(query)).rows]
+            return [str(row[0]) for row in (await source.fetch(query, trusted=True)).rows]  # our own, above
         except ToolError as error:
             problems.append(str(error))
     raise SetupError(f"The tables of this database cannot be listed ({problems[-1]}); name them in [copy].")
@@ -118,7 +127,15 @@ async def _whole(name: str, query: str, source: Source) -> Table:
     try:
         table = await source.fetch(query)
     except ToolError as error:
-        raise SetupError(f"{name} cannot be copied: {error}") from error
+        raise SetupError(f"{name} cannot be copied: {one_line(error)}") from error
     if table.truncated:
         raise SetupError(f"{name} is too large to copy whole; narrow its query in [copy].")
     return table
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

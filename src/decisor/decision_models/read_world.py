@@ -102,7 +102,7 @@ def written(element: object) -> int:
 
 
 async def whole(source: Source, query: str) -> Table:
-    table = await source.fetch(query, MAX_ROWS)
+    table = await source.fetch(query, MAX_ROWS, trusted=True)  # made of the names in rows.py
     if table.truncated:
         raise SetupError(f"The database holds more than can be read at once: {query}")
     return table

@@ -5,37 +5,30 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Bench, Score
 from decisor.budget import Budget, Limits
-from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.errors import LMError, SetupError
 from decisor.evaluation.applying import DoesNotApply
 from decisor.evaluation.marks import marks
 from decisor.evaluation.timing import critical
 from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, spent_by
 from decisor.outcome import Outcome, State
 from decisor.run import Run
+from decisor.session.decide import NoLM, decide
+from decisor.techniques.shared.part_lms import with_lms
 from decisor.trace.events import Event, Trace
 from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
 
 
 @dataclass(frozen=True)
-class NoLM:
-    """Stands where a technique asks no LM."""
-
-    name: str = "none"
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        raise LMError("This technique was not to ask an LM.", "none", permanent=True)
-
-
-@dataclass(frozen=True)
 class Attempt:
-    """What a case is put to. ``benchmark``, ``technique`` and ``model`` are labels."""
+    """What a case is put to. ``benchmark``, ``technique`` and ``model`` are labels. ``experts``: the
+    LMs that parts of the technique have of their own."""
 
     benchmark: str
     bench: Bench
@@ -45,6 +38,7 @@ class Attempt:
     lm: LM = field(default_factory=NoLM)
     limits: Limits = field(default_factory=Limits)
     repeat: int = 0
+    experts: Mapping[str, LM] = field(default_factory=dict)
 
 
 @dataclass
@@ -81,6 +75,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
     lm = Watched(attempt.lm)
+    experts = {part: Watched(one) for part, one in attempt.experts.items()}
+    loop = with_lms(attempt.loop, experts) if experts else attempt.loop
     trace.add("run", question=case.question, benchmark=attempt.benchmark, case=case.id, technique=attempt.technique,
               lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
     crash = ""
@@ -91,7 +87,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     try:
         async with attempt.bench.environment(case) as env:
             try:
-                decision = await decide(case, attempt, Run(lm, env, budget, trace))
+                decision = await decided(case, loop, Run(lm, env, budget, trace))
             finally:
                 simulated = spent_by(env)
             score = await attempt.bench.score(case, decision, trace.events)
@@ -103,7 +99,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
         crash = told(error)
-    for halt in (lm.halt, *(one.halt for one in own_lms(attempt.bench))):
+    for halt in (lm.halt, *(one.halt for one in experts.values()), *(one.halt for one in own_lms(attempt.bench))):
         if halt is not None:
             raise halt
     if lm.failed is not None and not decision.answer:
@@ -121,18 +117,12 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     ), trace.events  # fmt: skip
 
 
-async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
-    """The technique's decision; none where a limit or unreadable replies ended it."""
+async def decided(case: Case, technique: Technique, run: Run) -> Decision:
+    """The technique's decision. What it lacks is said of the technique, not of the benchmark."""
     try:
-        return await attempt.loop(case.question, run)
+        return await decide(technique, case.question, run)
     except SetupError as error:
         raise DoesNotApply(str(error)) from error
-    except BudgetExceeded as error:
-        decision = Decision("", reasons=(str(error),), stopped="budget")
-    except ModelMistake as error:
-        decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
-    run.trace.add("decision", decision=decision)
-    return decision
 
 
 def state(decision: Decision, score: Score, crash: str) -> State:

@@ -12,10 +12,11 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
+from decisor.child_process import folder, here
 from decisor.errors import SetupError
 from decisor.evaluation.runner import Stop, Tally
 from decisor.evaluation.store.sql import SqlStore
@@ -35,6 +36,8 @@ def share(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
     from decisor.evaluation.suite import suite_of
 
     os.environ.update(environment)
+    with suppress(OSError, KeyError):  # on another machine it may not be there
+        os.chdir(environment["PWD"])
     store = open_store(wanted.store)
     try:
         return asyncio.run(evaluate(suite_of(wanted, os.environ), store))
@@ -64,10 +67,14 @@ def evaluate_on_ray(
     if ours:
         reach(os.environ.get("RAY_ADDRESS") or latest_cluster())
         try:
-            ray.init(log_to_driver=False)
+            with chdir(
+                folder()
+            ):  # Ray puts the working folder on the path of its workers, and it may be someone else's
+                ray.init(log_to_driver=False)
         except (ConnectionError, OSError, ValueError) as error:
             raise SetupError(f"The Ray cluster of $RAY_ADDRESS cannot be reached: {error}") from error
     environment = {name: value for name, value in os.environ.items() if name.startswith(ENVIRONMENT)}
+    environment["PWD"] = str(here())
     # A worker that is lost is started anew by us, not by Ray, so that --grace and a stop hold.
     remote: Any = ray.remote(max_retries=0, num_cpus=1, max_calls=1)(run)
     many = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))

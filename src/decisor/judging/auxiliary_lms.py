@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from decisor.errors import LMError, SetupError
-from decisor.lms.choose import priced
-from decisor.lms.gate import close
+from decisor.lms.choose import lm_with_price
+from decisor.lms.closing import close_lm
 from decisor.lms.journal import Journal
 from decisor.types import LM, Completion, Environment, Message, Sampling, Usage
 
@@ -31,7 +31,7 @@ class OwnLM:
 
     def open(self) -> LM:
         """Raises SetupError where ``spec`` names no LM."""
-        self.lm = self.lm or priced(self.spec, os.environ)
+        self.lm = self.lm or lm_with_price(self.spec, os.environ)
         if self.lm is None:
             raise SetupError(f"{self.spec!r} names no LM: give MODEL@URL.")
         return self.lm
@@ -47,7 +47,7 @@ class OwnLM:
     async def close(self) -> None:
         held, self.lm = self.lm, None
         if held is not None:
-            await close(held)
+            await close_lm(held)
 
 
 @dataclass

@@ -6,14 +6,12 @@ score(x) = base + sum over trees of value(leaf that x falls into)
 from __future__ import annotations
 
 import io
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from decisor.child_process import module_path
+from decisor.child_process import run
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
@@ -105,9 +103,7 @@ def grow_apart(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: in
 
     given = io.BytesIO()
     np.savez(given, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
-    environment = {**os.environ, "PYTHONPATH": module_path()}
-    command = [sys.executable, "-P", "-m", "decisor.learned.trees"]
-    done = subprocess.run(command, input=given.getvalue(), env=environment, capture_output=True, check=False)
+    done = run(__name__, given.getvalue(), ("OMP_NUM_THREADS",))
     if done.returncode:
         raise SetupError(f"Training failed in its process: {done.stderr.decode(errors='replace').strip()[-300:]}")
     with np.load(io.BytesIO(done.stdout), allow_pickle=False) as held:
@@ -158,7 +154,3 @@ def below(values: NDArray[np.float64]) -> NDArray[np.float32]:
         near = values.astype(np.float32)
     lower: NDArray[np.float32] = np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
     return lower
-
-
-if __name__ == "__main__":
-    main()

@@ -10,9 +10,9 @@ from decisor.aio import each
 from decisor.errors import LMError
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
-from decisor.lms.http import merged, refused_part
+from decisor.lms.openai_compatible import merge, refused_part
+from decisor.lms.postprocess import postprocess, tidy, tokens_of
 from decisor.lms.prices import Price
-from decisor.lms.replying import finished, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
@@ -63,7 +63,7 @@ class Anthropic:
         """
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
-            return merged(await each(lambda _: self._ask(messages, sampling, ends, bill), range(sampling.n)))
+            return merge(await each(lambda _: self._ask(messages, sampling, ends, bill), range(sampling.n)))
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
 
@@ -83,7 +83,7 @@ class Anthropic:
 
     def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
-        return finished(completion, sampling, self.endpoint.secrets, self.price, self.name)
+        return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
 def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:

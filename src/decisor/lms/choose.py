@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 
 from decisor.errors import Error, SetupError
 from decisor.lms.anthropic import ANTHROPIC, Anthropic
-from decisor.lms.http import OPENAI, OpenAICompatible
 from decisor.lms.local import Server, first_model, servers
+from decisor.lms.openai_compatible import OPENAI, OpenAICompatible
 from decisor.lms.prices import Price, parse_price
 from decisor.types import LM, Message, Sampling
 
@@ -36,7 +36,7 @@ PROBE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Place:
     """One place an LM was looked for. ``model`` is '' and ``note`` says why where there is none; ``chosen``: used."""
 
     place: str
@@ -75,7 +75,7 @@ def lm(spec: str | None, environ: Mapping[str, str]) -> LM | None:
     return None if running is None else at(running, environ)
 
 
-def priced(text: str, environ: Mapping[str, str]) -> LM | None:
+def lm_with_price(text: str, environ: Mapping[str, str]) -> LM | None:
     """The LM of "MODEL@URL price=0.4,1.6", dollars per million prompt and completion tokens; None for none."""
     spec, _, price = text.partition(" price=")
     made: Any = lm(spec or None, environ)
@@ -147,9 +147,9 @@ def at(server: Server, environ: Mapping[str, str]) -> LM:
     return OpenAICompatible(model, server.url, price=price_of(environ) or free(server, model))
 
 
-def found(environ: Mapping[str, str], spec: str | None = None) -> tuple[Found, ...]:
+def places_of_lms(environ: Mapping[str, str], spec: str | None = None) -> tuple[Place, ...]:
     """Every place that ``lm`` looks at, in its order, with what is there; one is ``chosen`` at most. For doctor."""
-    rows: list[Found] = []
+    rows: list[Place] = []
     looked = (
         ("--lm or DECISOR_LM", bool((spec or environ.get("DECISOR_LM") or "").strip()), "not set"),
         ("OPENAI_API_KEY or OPENAI_BASE_URL", bool(environ.get("OPENAI_API_KEY") or environ.get("OPENAI_BASE_URL")),
@@ -159,26 +159,26 @@ def found(environ: Mapping[str, str], spec: str | None = None) -> tuple[Found, .
     taken = False
     for place, there, missing in looked:
         if not there or taken:
-            rows.append(Found(place, note="set, not needed" if there else missing))
+            rows.append(Place(place, note="set, not needed" if there else missing))
             continue
         taken = True
-        rows.append(_found(place, spec, environ))
+        rows.append(_place(place, spec, environ))
     for server in servers(environ):
         model = server.models[0] if server.models else ""
         note = "" if model else "runs, but has no model" if server.running else "not running"
-        rows.append(Found(server.name, host(server.url), model, note, bool(model) and not taken))
+        rows.append(Place(server.name, host(server.url), model, note, bool(model) and not taken))
         taken = taken or bool(model)
     return tuple(rows)
 
 
-def _found(place: str, spec: str | None, environ: Mapping[str, str]) -> Found:
+def _place(place: str, spec: str | None, environ: Mapping[str, str]) -> Place:
     try:
         chosen = lm(spec, environ)
     except SetupError as error:
-        return Found(place, note=str(error))
+        return Place(place, note=str(error))
     if isinstance(chosen, OpenAICompatible | Anthropic):
-        return Found(place, chosen.endpoint.where, chosen.name, chosen=True)
-    return Found(place, note="no LM asked for", chosen=True)
+        return Place(place, chosen.endpoint.where, chosen.name, chosen=True)
+    return Place(place, note="no LM asked for", chosen=True)
 
 
 async def probe(lm: LM, seconds: float = PROBE_SECONDS) -> Probe:

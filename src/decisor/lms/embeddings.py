@@ -15,7 +15,7 @@ from decisor.aio import each
 from decisor.errors import LMError, SetupError
 from decisor.lms.choose import key_for, parse_spec
 from decisor.lms.endpoint import Endpoint
-from decisor.lms.http import OPENAI
+from decisor.lms.openai_compatible import OPENAI
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
 

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 from decisor.errors import LMError, SetupError
 from decisor.lms.connection import Connections, Unreachable, Unsafe, authorization
 from decisor.lms.faults import fault, shortened
-from decisor.lms.prices import Price, priced
+from decisor.lms.prices import Price, with_dollars
 from decisor.lms.response import Broken, TooLarge, Unreadable, unpacked
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret, redact
@@ -140,8 +140,8 @@ async def within(
     except LMError as error:
         failure = error
     else:
-        return replace(reply, usage=sum((priced(used, price) for used in bill), reply.usage)) if bill else reply
-    failure.used = sum((priced(used, price) for used in bill), Usage())
+        return replace(reply, usage=sum((with_dollars(used, price) for used in bill), reply.usage)) if bill else reply
+    failure.used = sum((with_dollars(used, price) for used in bill), Usage())
     raise failure
 
 

@@ -112,7 +112,7 @@ def digest(messages: Sequence[Message], *rest: Any) -> str:
 
 def as_plain(sampling: Sampling) -> Any:
     told = [sampling.stop, sampling.temperature, sampling.max_tokens, sampling.n, sampling.seed, sampling.schema]
-    return [*told, sampling.logprobs, sampling.raw] if sampling.logprobs or sampling.raw else told
+    return [*told, sampling.logprobs, sampling.continuation] if sampling.logprobs or sampling.continuation else told
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=as_plain)

@@ -23,10 +23,10 @@ class Price:
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
-def priced(used: Usage, price: Price | None) -> Usage:
+def with_dollars(usage: Usage, price: Price | None) -> Usage:
     """With its dollars, None where the price is not known."""
-    dollars = price.dollars(used.prompt_tokens, used.completion_tokens) if price else None
-    return used if used.dollars == dollars else replace(used, dollars=dollars)
+    dollars = price.dollars(usage.prompt_tokens, usage.completion_tokens) if price else None
+    return usage if usage.dollars == dollars else replace(usage, dollars=dollars)
 
 
 def parse_price(text: str) -> Price:

@@ -95,6 +95,10 @@ def record_line(record: Record, width: int) -> str:
     return one_line(record.text or ", ".join(cells), max(width, 40))
 
 
+def show_dim(text: str, console: Console) -> None:
+    console.print(Text(clean(text), style="dim"))
+
+
 def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
     calls = f"{counted(usage.calls, 'LM call')} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"

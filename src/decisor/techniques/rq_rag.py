@@ -144,5 +144,5 @@ def prompt_of(question: Question) -> str:
     return f"<s>{system}<|user|>\n{strip_tokens(question.text, CONTROL)}</s>\n<|assistant|>\n"
 
 
-QUERY = Sampling(stop=("[EOS]",), temperature=1.0, max_tokens=100, logprobs=LOGPROBS, raw=True)
-ANSWER = Sampling(stop=("[EOS]",), max_tokens=200, logprobs=LOGPROBS, raw=True)
+QUERY = Sampling(stop=("[EOS]",), temperature=1.0, max_tokens=100, logprobs=LOGPROBS, continuation=True)
+ANSWER = Sampling(stop=("[EOS]",), max_tokens=200, logprobs=LOGPROBS, continuation=True)

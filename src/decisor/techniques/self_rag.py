@@ -141,5 +141,5 @@ def plain(text: str) -> str:
     return " ".join(strip_tokens(text, CONTROL).split())
 
 
-FIRST = Sampling(max_tokens=1, logprobs=LOGPROBS, raw=True)
-WRITE = Sampling(max_tokens=100, logprobs=LOGPROBS, raw=True)
+FIRST = Sampling(max_tokens=1, logprobs=LOGPROBS, continuation=True)
+WRITE = Sampling(max_tokens=100, logprobs=LOGPROBS, continuation=True)

@@ -4,7 +4,6 @@ where one is named."""
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Literal, Protocol
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.llm_eval import llm_eval
@@ -137,8 +137,3 @@ def indexed(name: str, source: Path, passages: Callable[[], Iterable[Passage]], 
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def cache_folder() -> Path:
-    """``$XDG_CACHE_HOME/decisor``, or ``~/.cache/decisor``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "decisor"

@@ -16,12 +16,13 @@ from typing import Any
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.qa.shelf import cache_folder, digest
+from decisor.benchmarks.qa.shelf import digest
 from decisor.benchmarks.search_counts import ratings
 from decisor.benchmarks.webshop.goals import SPLITS, Goal, Kind, Split
 from decisor.benchmarks.webshop.nouns import nouns
 from decisor.benchmarks.webshop.reward import Fit, fit
 from decisor.benchmarks.webshop.shop import ORDER, Shop, WebShop, open_shop, order_text
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.trace.events import Event
 from decisor.types import Decision, Environment, Question, Record, Value

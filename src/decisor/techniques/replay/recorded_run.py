@@ -5,14 +5,16 @@ The one place here that knows how a trace holds them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal, get_origin, get_type_hints
 
 from decisor.errors import SetupError
 from decisor.replies.plan_graph import Part, PlanGraph
-from decisor.settings import settings_of
-from decisor.techniques import kind_of
+from decisor.settings import settings_of, without_none
+from decisor.techniques import TECHNIQUES, kind_of
 from decisor.techniques.plan_dag.node import Answered, answered_of
+from decisor.techniques.shared.part_lms import parts_of
 from decisor.trace.events import Event, decision_of, observation_of, plain
 from decisor.types import Action, Decision, Observation, Question
 
@@ -117,10 +119,58 @@ def past_of(events: Sequence[Event]) -> Past:
 
 def chosen_by_auto(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """The technique that ran in the place of ``auto``, with those of its settings that are the technique's too."""
-    known = settings_of(kind_of(name))
+    known = settings_of(kind_of(built_in(name)))
     return {"technique": name, "settings": {key: value for key, value in settings.items() if key in known}}
 
 
 def plan_of(data: Mapping[str, Any]) -> PlanGraph:
     parts = tuple(Part(**{**part, "parents": tuple(part["parents"])}) for part in data["nodes"])
     return PlanGraph(parts, tuple(data["repairs"]), data["simple"])
+
+
+def how_of(
+    past: Past, technique: str = "", given: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, dict[str, str]]:
+    """The technique to go on with, and its settings: those that a person gave, and else those of the trace. A trace may
+    be someone else's: it never names an LM, a host, a path or a module, only what is built in, numbers and choices.
+
+    Raises:
+        SetupError: the trace names something else, and the person did not.
+    """
+    name = technique or built_in(past.technique)
+    kind = kind_of(name)
+    kept = {} if technique and technique != past.technique else {key: str(text) for key, text in past.settings.items()}
+    defaults = {one.name: one.default for one in fields(kind)}
+    for key, text in kept.items():
+        if key in given or text == defaults.get(key):
+            continue
+        if (part := key.removesuffix("_lm")) in parts_of(kind) and part != key:
+            raise SetupError(f"The trace names an LM for the {part}, {printable(text)}. LMs come from the command line "
+                             f"only: give -o {key}=MODEL@URL to use one.")  # fmt: skip
+        if key in defaults and not harmless(get_type_hints(kind)[key]):
+            raise SetupError(f"The trace sets {key} to {printable(text)}. That comes from the command line only: give "
+                             f"-o {key}={printable(text) or '...'} to use it.")  # fmt: skip
+    return name, {**kept, **given}
+
+
+def built_in(name: str) -> str:
+    """A technique's name as a file gives it. Raises SetupError where it is none of this package's."""
+    if name not in TECHNIQUES:
+        raise SetupError(f"The trace names the technique {printable(name)}, which is none of decisor's. Techniques of "
+                         "your own come from the command line only: give -t NAME to use one.")  # fmt: skip
+    return name
+
+
+def harmless(kind: Any) -> bool:
+    """Whether a value of this type names nothing outside: a number, yes or no, or one of some words."""
+    kind = without_none(kind)
+    return kind in (int, float, bool) or get_origin(kind) is Literal
+
+
+def printable(text: str) -> str:
+    r"""Text of a file, for a line that a person reads: nothing in it steers a terminal.
+
+    >>> printable("m@http://a\x1b[2Jb\u202e")
+    'm@http://a[2Jb'
+    """
+    return "".join(letter for letter in text if letter.isprintable())[:200]

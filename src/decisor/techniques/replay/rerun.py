@@ -22,7 +22,7 @@ from decisor.techniques.plan_dag.node import Answered, note, show_graph
 from decisor.techniques.plan_dag.result import reason_of
 from decisor.techniques.reasoning_dag import ReasoningDAG, source_of
 from decisor.techniques.replay.playback import Later, Replaying
-from decisor.techniques.replay.recorded_run import Past, PastStep, read_past
+from decisor.techniques.replay.recorded_run import Past, PastStep, how_of, read_past
 from decisor.techniques.shared.decision import THINK, tell
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.techniques.shared.render import show_observation
@@ -87,7 +87,8 @@ async def rerun(
     if how is None:
         if not past.technique:
             raise SetupError("The trace does not name its technique.")
-        how = technique(past.technique, **{name: str(value) for name, value in past.settings.items()})
+        name, settings = how_of(past)
+        how = technique(name, **settings)
     past = replace(past, question=asked)
     if isinstance(how, ReasoningDAG):
         return await rerun_graph(past, edits, how, run)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from decisor.child_process import module_path
+from decisor.child_process import run
 from decisor.errors import SetupError
 from decisor.tools.databases.graph_write import Edge, Node, labels_of, write
 
@@ -29,14 +28,11 @@ def load_arcadedb(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> N
         "nodes": [(labels_of(node), dict(node.properties)) for node in nodes],
         "edges": [(edge.type, edge.source, edge.target, dict(edge.properties)) for edge in edges],
     }
-    command = [sys.executable, "-P", "-m", "decisor.tools.databases.arcadedb_load"]
-    environment = {**os.environ, "PYTHONPATH": module_path()}
     try:
-        done = subprocess.run(
-            command, input=json.dumps(body), env=environment, capture_output=True, text=True, check=False
-        )
+        done = run(__name__, json.dumps(body).encode(), ("HOME", "JAVA_HOME"))
         if done.returncode:
-            raise SetupError(f"ArcadeDB could not load the graph: {done.stderr.strip().splitlines()[-1:]}")
+            why = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            raise SetupError(f"ArcadeDB could not load the graph: {why}")
         fresh.rename(path)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -51,15 +47,11 @@ def main() -> None:
     start_jvm(HEAP_MB)
     with arcadedb_embedded.create_database(body["path"]) as database:
 
-        def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
+        def send(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
             result = database.command("opencypher", statement, {"rows": rows})
             return [row.get(row.property_names[0]) for row in result]
 
         nodes = [Node(tuple(labels), properties) for labels, properties in body["nodes"]]
         edges = [Edge(*edge) for edge in body["edges"]]
         with database.transaction():
-            write(run, nodes, edges, returned="elementId(n)", start="(a:{})", end="(b:{})", by="elementId")
-
-
-if __name__ == "__main__":
-    main()
+            write(send, nodes, edges, returned="elementId(n)", start="(a:{})", end="(b:{})", by="elementId")

@@ -12,10 +12,10 @@ from decisor.replies.cleaning import strip_fence
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
+from decisor.tools.databases.sandbox.urls import GRAPHS, SCHEMES
 from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0
-ENGINES = {"kglite": "kglite", "arcadedb": "arcadedb", "bolt": "bolt", "neo4j": "bolt"}
 
 
 @dataclass(eq=False)
@@ -72,10 +72,10 @@ class CypherTool:
         total = None if table.truncated else len(records)
         return Observation(records, note, truncated=table.truncated, total=total)
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table:
-        """Rows in bulk, for our own code: the engine is as read-only, the caps are wide."""
+    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
+        """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
         wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
-        return await self.worker.run(query, caps=wide, trusted=True)
+        return await self.worker.run(query, caps=wide, trusted=trusted)
 
     async def close(self) -> None:
         await self.worker.close()
@@ -86,10 +86,10 @@ def engine_of(url: str) -> str:
     >>> engine_of("kglite:///graph.kgl"), engine_of("neo4j+s://host")
     ('kglite', 'bolt')
     """
-    scheme = url.partition("://")[0].partition("+")[0].lower()
-    if scheme not in ENGINES:
+    engine = SCHEMES.get(url.partition("://")[0].lower(), "")
+    if engine not in GRAPHS:
         raise SetupError(f"{url.split('@')[-1]} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST.")
-    return ENGINES[scheme]
+    return engine
 
 
 def _note(table: Table) -> str:

@@ -41,7 +41,7 @@ class SqlTool:
         worker = Worker(engine, address, caps)
         try:
             await worker.start()
-            tables = await read_schema(worker, address)
+            tables = await read_schema(worker)
         except BaseException:
             await worker.close()
             raise
@@ -70,10 +70,10 @@ class SqlTool:
         total = await self._total(statement) if table.truncated else len(records)
         return Observation(records, _note(table, total), truncated=table.truncated, total=total)
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000) -> Table:
-        """Rows in bulk, for our own code: the engine is as read-only, the caps are wide."""
+    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
+        """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
         wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
-        return await self.worker.run(query, caps=wide, trusted=True)
+        return await self.worker.run(query, caps=wide, trusted=trusted)
 
     async def close(self) -> None:
         await self.worker.close()

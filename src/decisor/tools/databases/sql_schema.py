@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.engine import Caps
+from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.names import words
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.types import Table, Value
+from decisor.tools.databases.sql_catalog import read_catalog
+from decisor.types import Value
 
 SAMPLED_ROWS = 20
 SHOWN_VALUES = 3
@@ -55,28 +55,20 @@ class TableInfo:
     rows: int | None = None
 
 
-async def read_schema(worker: Worker, url: str) -> tuple[TableInfo, ...]:
-    """Reflected by a worker of its own; counts and examples are read through ``worker``."""
-    reflection = Worker("reflect", url, Caps(rows=50_000, bytes=20_000_000, seconds=60.0))
+async def read_schema(worker: Worker) -> tuple[TableInfo, ...]:
+    """The catalog, with counts and examples of what may be run. Raises SetupError where it cannot be read."""
     try:
-        found = await reflection.run("", trusted=True)
-    finally:
-        await reflection.close()
-    tables = grouped(found)
+        relations = await read_catalog(worker)
+    except ToolError as error:
+        raise SetupError(f"The schema of the database cannot be read: {' '.join(str(error).split())}") from error
     until = time.monotonic() + SAMPLING_SECONDS
-    denied = set(worker.caps.deny)
-    kept = [table for table in tables if table.name.lower() not in denied]
     mark = "`" if worker.engine == "mysql" else '"'
-    return tuple([await _sampled(worker, table, mark, until) for table in kept])
-
-
-def grouped(found: Table) -> tuple[TableInfo, ...]:
-    """Tables of the rows that a reflection gives, in its order."""
-    columns: dict[tuple[str, bool], list[ColumnInfo]] = {}
-    for table, view, name, kind, nullable, key, references in found.rows:
-        info = ColumnInfo(str(name), str(kind), bool(nullable), bool(key), str(references))
-        columns.setdefault((str(table), bool(view)), []).append(info)
-    return tuple(TableInfo(name, tuple(held), view) for (name, view), held in columns.items())
+    tables = []
+    for one in relations:
+        columns = tuple(ColumnInfo(c.name, c.type, c.nullable, c.key, c.references) for c in one.columns)
+        table = TableInfo(one.name, columns, one.view)
+        tables.append(await _sampled(worker, table, mark, until) if one.runs else table)
+    return tuple(tables)
 
 
 async def _sampled(worker: Worker, table: TableInfo, mark: str, until: float) -> TableInfo:

@@ -1,13 +1,12 @@
 """Files are parsed in a process of its own, with little memory, time and environment, as any of them can be a bomb.
 
-The child (``python -m decisor.tools.documents.parser_process``) gets a line of JSON for each file, [kind, path], and
-answers with a line: title and blocks, or why not. It is ended where it takes too long, and a new one goes on.
+The child gets a line of JSON for each file, [kind, path], and answers
+with a line: title and blocks, or why not. It is ended where it takes too long, and a new one goes on.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from pathlib import Path
 from threading import Timer
 from typing import IO
 
-from decisor.child_process import module_path
+from decisor.child_process import talk
 from decisor.errors import SetupError
 from decisor.tools.documents.chunks import Block, Content
 from decisor.tools.documents.pdf import read_pdf
@@ -24,7 +23,6 @@ from decisor.tools.documents.text_formats import Unreadable, read_html, read_mar
 
 MEMORY = 2**31
 LONGEST_ANSWER = 400_000_000
-KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TMPDIR")
 READERS: dict[str, Callable[[bytes], Content]] = {
     ".txt": read_text, ".text": read_text, ".rst": read_text, ".md": read_markdown, ".markdown": read_markdown,
     ".html": read_html, ".htm": read_html, ".xhtml": read_html, ".pdf": read_pdf,
@@ -44,7 +42,7 @@ class Confined:
             Unreadable: it cannot be read, or takes too much memory or time.
             SetupError: a library is not installed.
         """
-        child = self.child = self.child if self.child and self.child.poll() is None else self._start()
+        child = self.child = self.child if self.child and self.child.poll() is None else talk(__name__)
         assert child.stdin is not None and child.stdout is not None
         seconds = self.seconds * (2 if kind == ".pdf" else 1)
         timer = Timer(seconds, child.kill)
@@ -66,14 +64,6 @@ class Confined:
         if "error" in told:
             raise Unreadable(told["error"])
         return Content(told["title"], tuple(Block(text, tuple(trail)) for text, trail in told["blocks"]))
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        environ = {name: os.environ[name] for name in KEPT if name in os.environ}
-        environ["PYTHONPATH"] = module_path()
-        return subprocess.Popen(
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env=environ,
-        )  # fmt: skip
 
     def close(self) -> None:
         if self.child is not None:
@@ -115,6 +105,6 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         answers.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
     limit()
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -10,11 +10,11 @@ import asyncio
 import json
 import os
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from decisor.child_process import Start
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.wire import HEAD
 
@@ -166,11 +166,11 @@ class Child(asyncio.SubprocessProtocol):
         self.waiting.clear()
 
 
-async def spawn(command: Sequence[str], environment: dict[str, str]) -> Child:
+async def spawn(how: Start) -> Child:
     loop = asyncio.get_running_loop()
     _, child = await loop.subprocess_exec(
-        Child, *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL, env=environment,
+        Child, *how.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL, env=how.environment, cwd=how.folder,
     )  # fmt: skip
     return child
 

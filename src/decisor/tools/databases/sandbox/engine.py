@@ -63,4 +63,4 @@ def connect(name: str, url: str, caps: Caps) -> Engine:
     return engine
 
 
-ENGINES = ("sqlite", "duckdb", "postgres", "mysql", "kglite", "arcadedb", "bolt", "reflect")
+ENGINES = ("sqlite", "duckdb", "postgres", "mysql", "kglite", "arcadedb", "bolt", "scratch")

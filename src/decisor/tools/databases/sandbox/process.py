@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from decisor.child_process import module_path
+from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.urls import SYSTEM, placed
 from decisor.tools.databases.sandbox.wire import caps_to, pack, request, table_of
 from decisor.types import Table, Value
 
@@ -21,8 +21,8 @@ START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
 SERVERS = ("postgres", "mysql", "bolt")
-COMMAND = (sys.executable, "-P", "-X", "utf8", "-W", "ignore", "-m", "decisor.tools.databases.sandbox.worker")
-KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "JAVA_HOME", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
+VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
+TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR")
 
 
 @dataclass(eq=False)
@@ -38,6 +38,9 @@ class Worker:
     child: Child | None = None
     opened: bool = False
     gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.url = placed(self.url)
 
     async def start(self) -> None:
         """Open the database now. Raises SetupError, in one line, where it cannot be opened."""
@@ -103,7 +106,7 @@ class Worker:
             limit = START_SECONDS
             if self.engine in SERVERS:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
-            child = self.child = await spawn(COMMAND, _environment())
+            child = self.child = await spawn(how())
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
             told = ToolError if self.opened else SetupError
             try:
@@ -121,7 +124,12 @@ class Worker:
             return child
 
 
-def _environment() -> dict[str, str]:
-    """Only what a driver needs: keys and tokens of the parent stay out of reach of a statement."""
-    kept = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith("PGSSL")}
-    return {**kept, "PYTHONPATH": module_path()}
+def how() -> Start:
+    """How a worker starts. Of the environment only what a driver needs: keys and tokens stay out of a statement's
+    reach."""
+    tls = [name for name in os.environ if name.startswith("PGSSL")]
+    start = python("decisor.tools.databases.sandbox.worker", (*VARIABLES, *tls))
+    for name in TLS_FILES:
+        if start.environment.get(name, SYSTEM) != SYSTEM:
+            start.environment[name] = absolute(start.environment[name])
+    return start

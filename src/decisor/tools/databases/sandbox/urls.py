@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
+from typing import Literal
+from urllib.parse import quote, unquote
 
+from decisor.child_process import absolute
 from decisor.errors import SetupError
 
 SQLITE = {".db", ".sqlite", ".sqlite3", ".db3"}
@@ -24,7 +28,13 @@ SCHEMES = {
     "neo4j+s": "bolt",
     "neo4j+ssc": "bolt",
 }
+GRAPHS = {"kglite", "arcadedb", "bolt"}
 DIALECTS = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL/MariaDB"}
+
+FILE = re.compile(r"(sqlite|duckdb|kglite|arcadedb):///")
+FILE_OPTION = re.compile(r"([?&](?:ssl(?:rootcert|cert|key|crl|crldir)|passfile|ssl_(?:ca|capath|cert|key))=)([^&#]+)")
+SYSTEM = "system"
+"""In the place of a file with certificates: those of the system."""
 
 
 def parse_url(url: str) -> tuple[str, str]:
@@ -53,3 +63,40 @@ def parse_url(url: str) -> tuple[str, str]:
     if engine in ("postgres", "mysql"):
         scheme = "postgresql" if engine == "postgres" else "mysql"
     return engine, f"{scheme}://{rest}"
+
+
+def query_language(url: str) -> Literal["sql", "cypher"]:
+    """In which a database is asked.
+
+    >>> query_language("shop.db"), query_language("bolt+ssc://host")
+    ('sql', 'cypher')
+
+    Raises:
+        SetupError: the URL names no database that we know.
+    """
+    return "cypher" if parse_url(url)[0] in GRAPHS else "sql"
+
+
+def names_database(place: str) -> bool:
+    """Whether that is a URL, or a file with the ending of a database.
+
+    >>> names_database("shop.db"), names_database("reports/")
+    (True, False)
+    """
+    return "://" in place or PurePath(place).suffix.lower() in SQLITE | DUCKDB
+
+
+def placed(url: str) -> str:
+    """With absolute paths, for a worker has a working folder of its own.
+
+    >>> placed("postgresql://me@host/shop?sslmode=verify-full&sslrootcert=/ca.pem")
+    'postgresql://me@host/shop?sslmode=verify-full&sslrootcert=/ca.pem'
+    """
+    if (head := FILE.match(url)) is not None:
+        return head[0] + absolute(url[head.end() :])
+
+    def option(found: re.Match[str]) -> str:
+        path = unquote(found[2])
+        return found[1] + (path if path == SYSTEM else quote(absolute(path)))
+
+    return FILE_OPTION.sub(option, url)

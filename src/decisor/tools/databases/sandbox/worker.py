@@ -1,7 +1,7 @@
 """The child process: opens one engine and answers frames until its input ends.
 
-Started as ``python -m decisor.tools.databases.sandbox.worker``. The first frame names the engine, the URL and the caps.
-File descriptor 1 is taken away from the engine before it is loaded: whatever a driver prints cannot reach the pipe.
+The first frame names the engine, the URL and the caps. File
+descriptor 1 is taken away from the engine before it is loaded: whatever a driver prints cannot reach the pipe.
 """
 
 from __future__ import annotations
@@ -96,7 +96,3 @@ def _limit(engine: str, memory_mb: int) -> None:
 def _line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text if isinstance(error, SetupError | ToolError) else text or type(error).__name__
-
-
-if __name__ == "__main__":
-    main()

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from decisor.aio import each
 from decisor.errors import LMError
+from decisor.lms.completions_api import continuation_request, logprobs_of, parse_continuation
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
+from decisor.lms.postprocess import postprocess, tidy, tokens_of
 from decisor.lms.prices import Price
-from decisor.lms.raw import logprobs_of, parse_raw, raw_request
-from decisor.lms.replying import finished, tidy, tokens_of
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
@@ -38,7 +38,7 @@ OPTIONAL = {
 
 
 class OpenAICompatible:
-    """One LM behind ``POST {base_url}/chat/completions``, and for raw sampling ``POST {base_url}/completions``.
+    """One LM behind ``POST {base_url}/chat/completions``, and for a continuation ``POST {base_url}/completions``.
 
     ``key``: sent as a bearer token; many local endpoints need none. ``seconds``: wall clock for one completion with all
     its retries. ``max_bytes``: of a decoded reply. ``price``: None means unknown. ``dropped`` collects what this
@@ -64,10 +64,10 @@ class OpenAICompatible:
             headers["Authorization"] = Secret(f"Bearer {key.strip()}")
         url = chat_url(base_url)
         self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
-        self.raw = Endpoint(raw_url(url), headers, max_bytes, retries or Retries())
+        self.completions = Endpoint(completions_url(url), headers, max_bytes, retries or Retries())
         if key:
             self.endpoint.secrets.append(Secret(key.strip()))
-            self.raw.secrets.append(Secret(key.strip()))
+            self.completions.secrets.append(Secret(key.strip()))
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.name!r} at {self.endpoint.where})"
@@ -88,16 +88,16 @@ class OpenAICompatible:
                 return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
             alone = [replace(sampling, n=1, seed=_next(sampling.seed, i + 1)) for i in range(missing)]
             more = await each(lambda one: self._ask(messages, one, ends, bill), alone)
-            return merged([reply, *more])
+            return merge([reply, *more])
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
 
     async def close(self) -> None:
         await self.endpoint.close()
-        await self.raw.close()
+        await self.completions.close()
 
     async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
-        endpoint, form = (self.raw, raw_request) if sampling.raw else (self.endpoint, request)
+        endpoint, form = (self.completions, continuation_request) if sampling.continuation else (self.endpoint, request)
         for _ in range(len(OPTIONAL) + 1):
             body = form(self.name, messages, sampling, self.dropped)
             try:
@@ -110,9 +110,9 @@ class OpenAICompatible:
         raise AssertionError("unreachable")
 
     def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        parse = parse_raw if sampling.raw else parse_completion
+        parse = parse_continuation if sampling.continuation else parse_completion
         completion = parse(reply, messages, self.endpoint.where)
-        return finished(completion, sampling, self.endpoint.secrets, self.price, self.name)
+        return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
 def chat_url(base_url: str) -> str:
@@ -125,9 +125,9 @@ def chat_url(base_url: str) -> str:
     return urlunsplit((scheme, host, f"{path}/chat/completions", query, ""))
 
 
-def raw_url(url: str) -> str:
+def completions_url(url: str) -> str:
     """
-    >>> raw_url(chat_url("http://localhost:8000"))
+    >>> completions_url(chat_url("http://localhost:8000"))
     'http://localhost:8000/v1/completions'
     """
     return "/completions".join(url.rsplit("/chat/completions", 1))
@@ -238,7 +238,7 @@ def parse_choice(choice: Any, where: str) -> tuple[str, str]:
     raise Again(f"{where} sent a completion without text.")
 
 
-def merged(replies: Sequence[Completion]) -> Completion:
+def merge(replies: Sequence[Completion]) -> Completion:
     """Several completions of one request as one."""
     usage = sum((reply.usage for reply in replies[1:]), replies[0].usage)
     texts = tuple(text for reply in replies for text in reply.texts)

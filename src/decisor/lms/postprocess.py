@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from decisor.lms.prices import Price, priced
+from decisor.lms.prices import Price, with_dollars
 from decisor.secrets import Secret, redact_known
 from decisor.types import Completion, Sampling
 
@@ -27,12 +27,12 @@ def cut(text: str, stops: Iterable[str]) -> str:
     return text
 
 
-def finished(
+def postprocess(
     reply: Completion, sampling: Sampling, secrets: Iterable[Secret], price: Price | None, name: str
 ) -> Completion:
     """The reply cut at its stop words, without keys, priced, and with the name of the model asked where it has none."""
     texts = tuple(redact_known(cut(text, sampling.stop), secrets) for text in reply.texts)
-    usage, model = priced(reply.usage, price), reply.model or name
+    usage, model = with_dollars(reply.usage, price), reply.model or name
     return Completion(texts, usage, reply.finish, model, logprobs=reply.logprobs)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.run import Run
 from decisor.types import Completion, Message, Sampling

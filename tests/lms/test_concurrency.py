@@ -7,8 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from decisor.lms.gate import SLOWED_SECONDS, Gate, gated
-from decisor.lms.http import OpenAICompatible
+from decisor.lms.concurrency import SLOWED_SECONDS, ConcurrencyLimit, limit_concurrency
+from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.types import Completion, Message, Sampling
 from servers.openai_server import completion, serve_app
 
@@ -33,40 +33,39 @@ class Crowd:
 
 async def test_no_more_calls_are_under_way_than_allowed_and_all_are_made() -> None:
     crowd = Crowd()
-    (lm,) = gated([crowd], 5)
-    told = await asyncio.gather(*(lm.complete(HI) for _ in range(100)))
-    assert len(told) == 100 and crowd.most == 5
-    assert all(reply.usage.seconds > 0 for reply in told)
+    (lm,) = limit_concurrency([crowd], 5)
+    replies = await asyncio.gather(*(lm.complete(HI) for _ in range(100)))
+    assert len(replies) == 100 and crowd.most == 5
+    assert all(reply.usage.seconds > 0 for reply in replies)
 
 
 async def test_calls_that_are_cancelled_while_they_wait_leave_no_place_taken() -> None:
-    gate = Gate(2)
     crowd = Crowd()
-    (lm,) = gated([crowd], 2)
-    gate = lm.gate
+    (lm,) = limit_concurrency([crowd], 2)
+    limit = lm.at_once
     tasks = [asyncio.create_task(lm.complete(HI)) for _ in range(20)]
     await asyncio.sleep(0)
     for task in tasks[::2]:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert (gate.running, len(gate.waiting)) == (0, 0)
+    assert (limit.running, len(limit.waiting)) == (0, 0)
     assert (await lm.complete(HI)).text == "ok"
 
 
 def test_one_crowd_of_refusals_halves_the_limit_once_and_successes_raise_it_to_the_most() -> None:
-    gate = Gate(64)
+    limit = ConcurrencyLimit(64)
     for _ in range(10):
-        gate.slower()
-    assert gate.limit == 32
-    gate.slowed -= 2 * SLOWED_SECONDS
-    gate.slower()
-    assert gate.limit == 16
+        limit.slower()
+    assert limit.limit == 32
+    limit.slowed -= 2 * SLOWED_SECONDS
+    limit.slower()
+    assert limit.limit == 16
     for _ in range(16):
-        gate.faster()
-    assert 16.9 < gate.limit < 17.1
+        limit.faster()
+    assert 16.9 < limit.limit < 17.1
     for _ in range(10_000):
-        gate.faster()
-    assert gate.limit == 64
+        limit.faster()
+    assert limit.limit == 64
 
 
 @dataclass
@@ -99,11 +98,11 @@ async def test_a_provider_that_refuses_a_crowd_gets_smaller_ones_and_every_call_
     async with serve_app(app) as origin:
         one, two = (OpenAICompatible(name, f"{origin}/v1") for name in ("a", "b"))
         one.endpoint.retries.first_seconds = 0.01
-        lms = gated([one, two], 16)
-        assert lms[0].gate is lms[1].gate
-        told = await asyncio.gather(*(lms[at % 2].complete(HI) for at in range(150)))
+        lms = limit_concurrency([one, two], 16)
+        assert lms[0].at_once is lms[1].at_once
+        replies = await asyncio.gather(*(lms[at % 2].complete(HI) for at in range(150)))
         for lm in lms:
             await lm.close()
-    assert [reply.text for reply in told] == ["ok"] * 150
+    assert [reply.text for reply in replies] == ["ok"] * 150
     assert max(server.seen) <= 16 and server.refused
-    assert lms[0].gate.slowed > 0
+    assert lms[0].at_once.slowed > 0

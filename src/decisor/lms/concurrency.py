@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from decisor.lms.closing import close_lm
+from decisor.lms.endpoint import Endpoint
+from decisor.lms.retry import Retries
 from decisor.types import LM, Completion, Message, Sampling
 
 SLOWED_SECONDS = 1.0
@@ -17,7 +19,7 @@ SLOWED_SECONDS = 1.0
 
 
 @dataclass
-class Gate:
+class ConcurrencyLimit:
     """At most ``most`` at once. ``limit``: how many just now (1 to ``most``); ``running``: how many are."""
 
     most: int
@@ -79,45 +81,38 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Gated:
-    """An LM whose calls wait at a gate before their deadline begins. ``seconds`` of usage leaves the wait out."""
+class LimitedLM:
+    """An LM whose calls wait for a place before their deadline begins. ``seconds`` of usage leaves the wait out."""
 
-    held: LM
-    gate: Gate
+    lm: LM
+    at_once: ConcurrencyLimit
 
     @property
     def name(self) -> str:
-        return self.held.name
+        return self.lm.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        async with self.gate.place():
+        async with self.at_once.place():
             began = time.monotonic()
-            reply = await self.held.complete(messages, sampling)
-        self.gate.faster()
+            reply = await self.lm.complete(messages, sampling)
+        self.at_once.faster()
         return replace(reply, usage=replace(reply.usage, seconds=round(time.monotonic() - began, 6)))
 
     async def close(self) -> None:
-        await close(self.held)
+        await close_lm(self.lm)
 
 
-def gated(lms: Sequence[LM], most: int) -> list[Gated]:
-    """The LMs, those of one provider behind one gate and one retry layer."""
-    gates: dict[str, Gate] = {}
-    layers: dict[str, Any] = {}
-    made = []
+def limit_concurrency(lms: Sequence[LM], most: int) -> list[LimitedLM]:
+    """The LMs, those of one provider under one limit of calls at once and behind one retry layer."""
+    limits: dict[str, ConcurrencyLimit] = {}
+    layers: dict[str, Retries] = {}
+    limited = []
     for lm in lms:
-        endpoint: Any = getattr(lm, "endpoint", None)
-        place = endpoint.where if endpoint is not None else lm.name
-        gate = gates.setdefault(place, Gate(most))
+        endpoint: Endpoint | None = getattr(lm, "endpoint", None)
+        place = lm.name if endpoint is None else endpoint.where
+        at_once = limits.setdefault(place, ConcurrencyLimit(most))
         if endpoint is not None:
             endpoint.retries = layers.setdefault(place, endpoint.retries)
-            endpoint.retries.overloaded = gate.slower
-        made.append(Gated(lm, gate))
-    return made
-
-
-async def close(lm: LM | None) -> None:
-    """Connections of an LM, where it has any."""
-    end: Any = getattr(lm, "close", None)
-    if end is not None:
-        await end()
+            endpoint.retries.overloaded = at_once.slower
+        limited.append(LimitedLM(lm, at_once))
+    return limited

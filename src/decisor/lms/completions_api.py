@@ -8,16 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from decisor.lms.faults import fault_in_reply
-from decisor.lms.replying import tidy, tokens_of
+from decisor.lms.postprocess import tidy, tokens_of
 from decisor.lms.retry import Again
 from decisor.types import Completion, Message, Sampling, Token, Usage
 
 # vLLM's: control tokens are part of the text, and no spaces are put between them.
-KEPT = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
+KEEP_CONTROL_TOKENS = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
 MAX_STOPS = 4
 
 
-def raw_request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
+def continuation_request(
+    model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]
+) -> dict[str, Any]:
     """The body of a request to ``/completions``, leaving out what the endpoint is known to refuse."""
     parts: dict[str, Any] = {
         "temperature": sampling.temperature,
@@ -26,13 +28,13 @@ def raw_request(model: str, messages: Sequence[Message], sampling: Sampling, wit
         "n": sampling.n if sampling.n > 1 else None,
         "seed": sampling.seed,
         "logprobs": sampling.logprobs or None,
-        **KEPT,
+        **KEEP_CONTROL_TOKENS,
     }
-    chosen = {name: value for name, value in parts.items() if value is not None and name not in without}
-    return {"model": model, "prompt": "".join(message.content for message in messages), **chosen}
+    settings = {name: value for name, value in parts.items() if value is not None and name not in without}
+    return {"model": model, "prompt": "".join(message.content for message in messages), **settings}
 
 
-def parse_raw(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+def parse_continuation(reply: Any, messages: Sequence[Message], where: str) -> Completion:
     """A completion object as a Completion.
 
     Raises:
@@ -69,7 +71,7 @@ def logprobs_of(choices: Sequence[Any]) -> tuple[tuple[Token, ...], ...]:
     return tuple(read) if any(read) else ()
 
 
-def tokens_in(given: Any) -> tuple[Token, ...]:
+def tokens_in(logprobs: Any) -> tuple[Token, ...]:
     """From the chat form (``content``: objects with token, logprob, top_logprobs) or the older one (parallel lists).
 
     >>> tokens_in({"tokens": ["a"], "token_logprobs": [-0.5], "top_logprobs": [{"a": -0.5, "b": -1.0}]})
@@ -77,16 +79,16 @@ def tokens_in(given: Any) -> tuple[Token, ...]:
     >>> tokens_in({"content": [{"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "b", "logprob": -1.0}]}]})
     (Token(text='a', logprob=-0.5, top={'b': -1.0}),)
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(logprobs, Mapping):
         return ()
     try:
-        if isinstance(content := given.get("content"), list):
+        if isinstance(content := logprobs.get("content"), list):
             return tuple(
                 token(one["token"], one["logprob"], {t["token"]: t["logprob"] for t in one.get("top_logprobs") or ()})
                 for one in content
             )
-        tops = given.get("top_logprobs") or [{}] * len(given["tokens"])
-        rows = zip(given["tokens"], given["token_logprobs"], tops, strict=True)
+        tops = logprobs.get("top_logprobs") or [{}] * len(logprobs["tokens"])
+        rows = zip(logprobs["tokens"], logprobs["token_logprobs"], tops, strict=True)
         return tuple(token(text, logprob, top or {}) for text, logprob, top in rows)
     except (KeyError, TypeError, ValueError, AttributeError):
         return ()

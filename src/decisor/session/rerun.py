@@ -1,0 +1,73 @@
+"""A recorded run, gone on from with one thing changed: the data and the LM are named again, a trace holds neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
+
+from decisor.session.data import Data, Options
+from decisor.session.decide import decide
+from decisor.session.opening import opened
+from decisor.session.sources import Sources
+from decisor.session.sync import in_thread
+from decisor.session.technique import technique_of
+from decisor.trace.events import Event
+from decisor.types import Decision, Question, Usage
+
+if TYPE_CHECKING:
+    from decisor.run import Run
+    from decisor.techniques.replay.rerun import Edit, Rerun
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both runs side by side, and what the second one cost."""
+
+    rerun: Rerun
+    usage: Usage
+
+
+def rerun_once(sources: Sources, events: Sequence[Event], edit: Edit, options: Options) -> Comparison:
+    """Open, go on, close.
+
+    Raises:
+        SetupError: the trace or the edit cannot be used, or something that is needed is not named again.
+        LMError: the endpoint failed for good.
+    """
+
+    async def once() -> Comparison:
+        async with opened(sources) as data:
+            return await go_on(data, events, edit, **options)
+
+    return in_thread(once())
+
+
+async def go_on(data: Data, events: Sequence[Event], edit: Edit, **options: Unpack[Options]) -> Comparison:
+    """On data that are open. ``technique`` and ``settings`` are those that the trace may not name."""
+    from decisor.techniques.replay.recorded_run import how_of, read_past
+    from decisor.techniques.replay.rerun import Rerun, rerun
+
+    past, named = read_past(events), options.get("technique", "")
+    name, technique = "", None
+    settings: dict[str, str] = {}
+    if past.technique or named:
+        name, settings = how_of(past, str(named), options.get("settings", {}))
+        technique = await technique_of(name, settings, data.lms)
+    lm = await data.lms.get(options.get("lm"))
+    head = next((event.data for event in events if event.kind == "run"), None)
+    reports: list[Rerun] = []
+
+    async def again(question: Question, run: Run) -> Decision:
+        reports.append(await rerun(events, [edit], run, technique))
+        return reports[0].after
+
+    with data.run(data.tools, lm, options) as run:
+        if head is not None:
+            same = {key: head[key] for key in ("question", "tools") if key in head}
+            run.trace.add("run", **same, technique=name, settings=settings, lm=run.lm.name, edited=edit)
+        decision = await decide(again, past.question or Question(""), run)
+        report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
+        spent = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
+        run.trace.add("note", text="usage", usage=spent)
+    return Comparison(report, spent)

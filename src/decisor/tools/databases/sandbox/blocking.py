@@ -1,0 +1,71 @@
+"""A worker for code that is not asynchronous: it lives on an event loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from decisor.errors import ToolError
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.process import Worker
+from decisor.types import Table, Value
+
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Blocking:
+    """``run`` may be called from any thread but the worker's own. ``close`` ends what is under way."""
+
+    worker: Worker
+    loop: asyncio.AbstractEventLoop
+    thread: threading.Thread
+
+    @classmethod
+    async def open(cls, engine: str, url: str, caps: Caps = Caps()) -> Blocking:
+        """Raises SetupError, in one line, where it cannot be opened."""
+        loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=loop.run_forever, name=f"decisor {engine}", daemon=True)
+        thread.start()
+        made = cls(Worker(engine, url, caps), loop, thread)
+        try:
+            await asyncio.wrap_future(made._begin(made.worker.start()))
+        except BaseException:
+            await asyncio.to_thread(made.close)
+            raise
+        return made
+
+    def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table:
+        """A trusted statement of our own. Raises ToolError: the engine's error, or killed for time or memory."""
+        caps = replace(self.worker.caps, seconds=seconds)
+        try:
+            return self._begin(self.worker.run(statement, parameters, caps, trusted=True)).result()
+        except CancelledError as error:
+            raise ToolError("Stopped: it was closed.") from error
+
+    def close(self) -> None:
+        if self.loop.is_closed():
+            return
+        self._begin(self._end()).result()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
+
+    async def _end(self) -> None:
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await self.worker.close()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+
+async def open_scratch(content: str) -> Blocking:
+    """The scratch copy of a decision model (``scratch_engine``), with room in memory for its tables and for work."""
+    return await Blocking.open("scratch", content, Caps(memory_mb=1024 + 8 * len(content) // 2**20))

@@ -1,0 +1,186 @@
+"""A trace or a run store of someone else: nothing in it decides where a key or a row goes, or what is read or run."""
+
+import asyncio
+import json
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.budget import Budget
+from decisor.cli import run
+from decisor.errors import SetupError
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Task
+from decisor.lms.scripted import ScriptedLM
+from decisor.outcome import Outcome
+from decisor.run import Run
+from decisor.techniques.replay.rerun import Edit, rerun
+from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import Event, read_trace
+from decisor.types import Question
+from servers.listening import listening
+from servers.openai_server import serve_threaded
+
+KEY = "sk-of-the-person"
+ROWS = "select name, rent from site order by rent"
+ACT = f"Thought: look\nAction: sql\nAction input: {ROWS}"
+TELL = "Thought: done\nFinal answer: elm\nBecause: 400.5 [o1.r1]"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("DECISOR_LM", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DECISOR_LM_KEY", KEY)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("sites.db")) as db, db:
+        db.execute("CREATE TABLE site (name TEXT, rent REAL)")
+        db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("oak", 700.5), ("elm", 400.5)])
+    return tmp_path
+
+
+def record(technique: str, replies: Callable[[], Iterator[str]], *options: str) -> None:
+    given = replies()
+    with serve_threaded(lambda body: next(given)) as url:
+        words = ["ask", "Which site?", "--db", "sites.db", "-t", technique, *options, "--lm", f"m@{url}"]
+        assert run([*words, "--trace", "run.jsonl", "--json"]) == 0
+
+
+def chains() -> Iterator[str]:
+    """Of best_of_n with two chains, and what a judge says between."""
+    while True:
+        yield from (ACT, TELL, ACT, TELL, "Better: A", "Better: A")
+
+
+def changed(technique: str | None = None, **settings: Any) -> None:
+    """The trace with another technique and its settings, or with more settings."""
+    lines = [json.loads(line) for line in Path("run.jsonl").read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "run":
+            line["data"]["technique"] = technique or line["data"]["technique"]
+            line["data"]["settings"] = {**({} if technique else line["data"]["settings"]), **settings}
+    Path("run.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def edit(*options: str) -> int:
+    given = chains()
+    words = ["trace", "run.jsonl", "--edit", "1", "--action", f"{ROWS} desc", "--db", "sites.db", *options]
+    with serve_threaded(lambda body: next(given)) as url:
+        return run([*words, "--lm", f"m@{url}"])
+
+
+@pytest.mark.parametrize("spec", ["m@{url}", "m@{url} price=1,2"])
+def test_an_lm_that_a_trace_names_gets_neither_the_key_nor_a_row(
+    spec: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record("best_of_n", chains, "-o", "n=2")
+    capsys.readouterr()
+    with listening("Better: A") as (url, came):
+        changed(judge_lm=f"\x1b[2J\u202e{spec.format(url=url)}")
+        code = edit()
+        assert not came
+    assert code == 2
+    said = capsys.readouterr().err
+    named = f"[2J{spec.format(url=url)}"
+    assert said == (f"decisor: The trace names an LM for the judge, {named}. LMs come from the command line only: "
+                    "give -o judge_lm=MODEL@URL to use one.\n")  # fmt: skip
+
+
+def test_the_lm_of_a_part_that_the_command_names_takes_the_place_of_the_traces(folder: Path) -> None:
+    record("best_of_n", chains, "-o", "n=2")
+    with listening("Better: A") as (evil, came), listening("Better: A") as (own, judged):
+        changed(judge_lm=f"m@{evil}")
+        assert edit("-o", f"judge_lm=m@{own}", "--out", "new.jsonl") == 0
+        assert not came
+        assert judged and KEY in judged[0], "the person named this one, and the key is for what the person names"
+        (head, *_) = read_trace(Path("new.jsonl"))
+        assert head.data["settings"] == {"n": "2", "judge_lm": f"m@{own}"}
+
+
+@pytest.mark.parametrize("part", ["planner", "generator", "critic", "writer", "aggregator"])
+def test_no_expert_of_a_graph_is_asked_where_a_trace_says(
+    part: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record("best_of_n", chains, "-o", "n=2")
+    with listening() as (url, came):
+        changed("reasoning_dag", **{f"{part}_lm": f"m@{url}"})
+        for label in ("reasoning_dag", f"reasoning_dag {part}_lm=m@{url}"):
+            changed(label)
+            assert edit() == 2
+        assert not came
+    assert f"names an LM for the {part}, m@http" in capsys.readouterr().err
+
+
+def test_no_path_of_a_trace_is_opened(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record("best_of_n", chains, "-o", "n=2")
+    changed("furepa scorer=/etc")
+    capsys.readouterr()
+    assert edit() == 2
+    said = capsys.readouterr().err
+    assert said.startswith("decisor: The trace sets scorer to /etc. That comes from the command line only: give -o sc")
+
+
+def test_no_module_that_a_trace_names_is_imported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record("best_of_n", chains, "-o", "n=2")
+    Path("evil_technique.py").write_text("open('ran', 'w')\nclass Evil: pass\n")
+    kept = Path("run.jsonl").read_text()
+    for name in ("evil_technique:Evil", "evil_technique", "../evil_technique:Evil", "\x1b[2Jevil_technique:Evil"):
+        Path("run.jsonl").write_text(kept)
+        changed(name)
+        assert edit() == 2
+        Path("run.jsonl").write_text(kept)
+        with Path("run.jsonl").open("a") as file:
+            note = {"id": 999, "parent": 0, "kind": "note", "at": 0, "data": {"name": "auto", "technique": name}}
+            file.write(json.dumps(note) + "\n")
+        assert edit() == 2
+        assert "\x1b" not in (said := capsys.readouterr().err)
+        assert said.count("which is none of decisor's") == 2
+    assert not Path("ran").exists() and "evil_technique" not in sys.modules
+
+
+@pytest.mark.parametrize("settings", [{"n": 2}, {"seed": None}, {"n": [3]}, {"n": "x"}, {"kind": "x"}])
+def test_settings_of_other_kinds_are_read_or_told_in_a_line(settings: dict[str, Any], folder: Path) -> None:
+    record("best_of_n", chains, "-o", "n=2")
+    changed(**settings)
+    assert edit() == (0 if settings == {"n": 2} else 2)
+
+
+def test_from_python_too_a_trace_names_neither_lms_nor_paths(folder: Path) -> None:
+    record("best_of_n", chains, "-o", "n=2")
+    for technique, settings in (("best_of_n", {"judge_lm": "m@http://evil/v1"}), ("furepa", {"scorer": "/etc"}),
+                                ("os:system", {})):  # fmt: skip
+        changed(technique, **settings)
+        with pytest.raises(SetupError, match="command line only"):
+            asyncio.run(rerun(read_trace(Path("run.jsonl")), [Edit("1")], Run(ScriptedLM([]), Toolbox([]), Budget())))
+
+
+def test_what_a_run_store_names_is_not_asked_opened_or_imported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("evil_technique.py").write_text("open('ran', 'w')\nclass Evil: pass\n")
+    with listening() as (url, came):
+        store = open_store("run.db")
+        store.begin({"models": f"m@{url}", "benches": f"popqa data={url}", "techniques": "evil_technique:Evil"})
+        names = (f"radagent judge_lm=m@{url}", "evil_technique:Evil", f"furepa scorer={folder}")
+        store.plan([Task((f"popqa data={url}", "c1", name, f"m@{url}", 0)) for name in names])
+        for name in names:
+            question = Question("Which site?")
+            head = {"question": question, "technique": name, "settings": {"judge_lm": f"m@{url}"}, "lm": f"m@{url}"}
+            claim = store.claim()
+            assert claim is not None
+            outcome = Outcome(claim.key[0], "c1", claim.key[2], f"m@{url}", 0, "right")
+            assert store.finish(outcome, [Event(1, 0, "run", 0.0, head)], claim.fence)
+        store.close()
+        for words in (["report", "run.db"], ["report", "run.db", "--html", "page.html"],
+                      ["report", "run.db", "--against", "run.db", "--json"]):  # fmt: skip
+            assert run(words) == 0
+        assert run(["eval", "--store", "run.db", "-b", "dqa data=nowhere", "-t", "exact"]) == 2
+        assert run(["eval", "--store", "run.db"]) == 2, "benchmarks are named by the command, never by the store"
+        assert not came
+    assert not Path("ran").exists() and "evil_technique" not in sys.modules
