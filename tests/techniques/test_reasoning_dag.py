@@ -14,7 +14,8 @@ from decisor.lms.scripted import ScriptedLM
 from decisor.replies.figures import without_citations
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.techniques.plan_dag.experts import criticise, read_answer
+from decisor.techniques.plan_dag.experts.critic import criticise
+from decisor.techniques.plan_dag.experts.generator import read_answer
 from decisor.techniques.plan_dag.roles import Experts, by
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
@@ -52,7 +53,7 @@ async def test_answers_flow_along_the_edges_and_each_names_its_document() -> Non
     decision, run = await ask(policy)
     assert (decision.answer, decision.stopped) == ("Gentilly, Quebec", "answered")
     first, second = of(run, "note", "answered")
-    assert (first.answer, second.asked) == ("Denis Villeneuve", "Where was Denis Villeneuve born?")
+    assert (first.answer, second.question) == ("Denis Villeneuve", "Where was Denis Villeneuve born?")
     assert (first.attribution, first.support) == ("attributed", "It was directed by Denis Villeneuve.")
     assert decision.evidence.ids == (first.document, second.document)
     assert decision.reasons[-1] == f"The answer stands in [{second.document}]."
@@ -107,7 +108,7 @@ async def test_nothing_relevant_is_searched_for_in_other_words_twice_and_then_th
     policy = Policy(CHAIN, {"relevance": lambda prompt: "[No]", "generator": lambda prompt: "Answer: Paris"})
     tool = Passages()
     decision, run = await ask(policy, tools=tool)
-    assert tool.asked[:3] == ["Who directed the film Arrival?", "Arrival", "Arrival"]
+    assert tool.queries[:3] == ["Who directed the film Arrival?", "Arrival", "Arrival"]
     assert len(policy.of("relevance")) == 2, "what was found of no help before is not shown again"
     assert [node.attribution for node in of(run, "note", "answered")] == ["unattributed", "unattributed"]
     assert decision.answer == "Paris"
@@ -176,7 +177,7 @@ async def test_an_unknown_answer_is_not_put_in_and_its_question_stands_there_ins
     _, run = await ask(policy)
     first, second = of(run, "note", "answered")
     assert first.status == "unknown"
-    assert second.asked == "Where was [Who directed the film Arrival?] born?"
+    assert second.question == "Where was [Who directed the film Arrival?] born?"
     assert not second.sure
     stopping = Policy(CHAIN, {"generator": lambda prompt: "Answer: unknown"})
     _, run = await ask(stopping, ReasoningDAG(unknown="stop"))
@@ -215,7 +216,7 @@ async def test_long_answers_are_put_in_by_the_dynamic_query_expert_and_short_one
     }
     policy = Policy(CHAIN, says)
     _, run = await ask(policy)
-    assert of(run, "note", "answered")[1].asked == "Where was he, Denis Villeneuve, born?"
+    assert of(run, "note", "answered")[1].question == "Where was he, Denis Villeneuve, born?"
     assert f"Who directed the film Arrival? -> {long}" in policy.of("dynamic query")[0]
     assert not Policy(CHAIN).of("dynamic query")
 

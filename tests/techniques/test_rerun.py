@@ -17,8 +17,10 @@ from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
-from decisor.techniques.replay.recorded_run import read_past
-from decisor.techniques.replay.rerun import Edit, Rerun, rerun, with_field
+from decisor.techniques.replay.edits import Edit, Rerun
+from decisor.techniques.replay.recorded_run import read_recorded_run
+from decisor.techniques.replay.rerun import rerun
+from decisor.techniques.replay.rerun_steps import with_field
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Event, Trace, read_trace
 from decisor.types import Action, Decision, Message, Observation, Question, Technique, Tool
@@ -113,7 +115,7 @@ async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list
     tool = Passages()
     edit = Edit("1.2", ask="Who directed Arrival (film)?")
     found, run = await again(past, [edit], server, [tool])
-    assert tool.asked == ["Who directed Arrival (film)?", "Where was Denis Villeneuve born?"]
+    assert tool.queries == ["Who directed Arrival (film)?", "Where was Denis Villeneuve born?"]
     assert found.after.answer == "Gentilly, Quebec"
     old = {r["id"] for e in past if e.kind == "observation" for r in e.data["observation"]["records"]}
     new = [r.id for e in run.trace.events if e.kind == "observation" for r in e.data["observation"].records]
@@ -244,7 +246,7 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
     async with going(Server(explorer), [TableTool()], path) as run:
         run.trace.add("run", question=QUESTION, technique=name, settings={"calls": "24"}, lm="m")
         await search(QUESTION, run)
-    past = read_past(read_trace(path))
+    past = read_recorded_run(read_trace(path))
     assert len(past.steps) >= 4, "of several sequences"
     at = len(past.steps) - 1
     server, tool = Server(explorer), Counted()
@@ -255,15 +257,15 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
         *[("reused", True)] * (at - 1), ("edited", False),
     ]  # fmt: skip
     assert run.budget.spent.calls == len(server.sent)
-    assert tool.asked[0] == "select * from river"
+    assert tool.queries[0] == "select * from river"
 
 
 @dataclass
 class Counted(TableTool):
-    asked: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
 
     async def call(self, text: str) -> Observation:
-        self.asked.append(text)
+        self.queries.append(text)
         return await super().call(text)
 
 

@@ -17,7 +17,7 @@ from decisor.types import Decision, Question, Usage
 
 if TYPE_CHECKING:
     from decisor.run import Run
-    from decisor.techniques.replay.rerun import Edit, Rerun
+    from decisor.techniques.replay.edits import Edit, Rerun
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,16 @@ def rerun_once(sources: Sources, events: Sequence[Event], edit: Edit, options: O
 
 async def go_on(data: Data, events: Sequence[Event], edit: Edit, **options: Unpack[Options]) -> Comparison:
     """On data that are open. ``technique`` and ``settings`` are those that the trace may not name."""
-    from decisor.techniques.replay.recorded_run import how_of, read_past
-    from decisor.techniques.replay.rerun import Rerun, rerun
+    from decisor.techniques.replay.edits import Rerun
+    from decisor.techniques.replay.recorded_run import read_recorded_run
+    from decisor.techniques.replay.rerun import rerun
+    from decisor.techniques.replay.trusted_settings import trusted
 
-    past, named = read_past(events), options.get("technique", "")
+    past, named = read_recorded_run(events), options.get("technique", "")
     name, technique = "", None
     settings: dict[str, str] = {}
     if past.technique or named:
-        name, settings = how_of(past, str(named), options.get("settings", {}))
+        name, settings = trusted(past.technique, past.settings, str(named), options.get("settings", {}))
         technique = await technique_of(name, settings, data.lms)
     lm = await data.lms.get(options.get("lm"))
     head = next((event.data for event in events if event.kind == "run"), None)

@@ -5,22 +5,21 @@ The one place here that knows how a trace holds them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from types import MappingProxyType
-from typing import Any, Literal, get_origin, get_type_hints
+from dataclasses import dataclass, field
+from typing import Any
 
 from decisor.errors import SetupError
 from decisor.replies.plan_graph import Part, PlanGraph
-from decisor.settings import settings_of, without_none
-from decisor.techniques import TECHNIQUES, kind_of
-from decisor.techniques.plan_dag.node import Answered, answered_of
-from decisor.techniques.shared.part_lms import parts_of
+from decisor.settings import settings_of
+from decisor.techniques import kind_of
+from decisor.techniques.plan_dag.node_answer import NodeAnswer, node_answer_of
+from decisor.techniques.replay.trusted_settings import built_in
 from decisor.trace.events import Event, decision_of, observation_of, plain
 from decisor.types import Action, Decision, Observation, Question
 
 
 @dataclass(frozen=True, slots=True)
-class PastStep:
+class RecordedStep:
     """An action, what came back, and which reply (its place, from 0) asked for it."""
 
     action: Action
@@ -34,11 +33,11 @@ class Reply:
 
     text: str
     finish: str
-    asked: tuple[tuple[str, str], ...] = ()
+    prompt: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
-class Past:
+class RecordedRun:
     """``technique`` is '' where the trace does not say; an evaluation gives it as a label with its settings.
     ``replies``: of each LM call, in order. ``nested``: it has spans, so calls may have run at the same time."""
 
@@ -46,9 +45,9 @@ class Past:
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     replies: tuple[Reply, ...] = ()
-    steps: tuple[PastStep, ...] = ()
+    steps: tuple[RecordedStep, ...] = ()
     plan: PlanGraph | None = None
-    answers: Mapping[str, Answered] = field(default_factory=dict)
+    answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     decision: Decision | None = None
     nested: bool = False
     at_hand: tuple[str, ...] = ()
@@ -71,23 +70,23 @@ def number_of(id: str) -> int:
     return int(head) if head.isdecimal() else 0
 
 
-def read_past(events: Sequence[Event]) -> Past:
+def read_recorded_run(events: Sequence[Event]) -> RecordedRun:
     """
     Raises:
         SetupError: an event is not as a run writes it.
     """
     try:
-        return past_of(events)
+        return recorded_run_of(events)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SetupError(f"The trace holds an event that cannot be gone on from ({error!r}).") from error
 
 
-def past_of(events: Sequence[Event]) -> Past:
+def recorded_run_of(events: Sequence[Event]) -> RecordedRun:
     head: dict[str, Any] = {}
     replies: list[Reply] = []
     actions: dict[int, tuple[Action, int]] = {}
-    steps: list[PastStep] = []
-    answers: dict[str, Answered] = {}
+    steps: list[RecordedStep] = []
+    answers: dict[str, NodeAnswer] = {}
     for event in events:
         data = event.data
         if event.kind == "run":
@@ -105,72 +104,24 @@ def past_of(events: Sequence[Event]) -> Past:
             actions[event.id] = Action(data["tool"], data["input"]), len(replies) - 1
         elif event.kind == "observation":
             action, reply = actions[data["action"]]
-            steps.append(PastStep(action, observation_of(plain(data["observation"])), reply))
+            steps.append(RecordedStep(action, observation_of(plain(data["observation"])), reply))
         elif event.kind == "plan" and "nodes" in data and "plan" not in head:
             head["plan"] = plan_of(plain(data))
         elif event.kind == "note" and "answered" in data:
-            one = answered_of(plain(data["answered"]))
+            one = node_answer_of(plain(data["answered"]))
             answers[one.node] = one
         elif event.kind == "decision" and event.parent == 0:
             head["decision"] = decision_of(plain(data["decision"]))
     nested = any(event.kind == "span" for event in events)
-    return Past(**head, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
+    return RecordedRun(**head, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
 
 
 def chosen_by_auto(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """The technique that ran in the place of ``auto``, with those of its settings that are the technique's too."""
-    known = settings_of(kind_of(built_in(name)))
-    return {"technique": name, "settings": {key: value for key, value in settings.items() if key in known}}
+    settings_there = settings_of(kind_of(built_in(name)))
+    return {"technique": name, "settings": {key: value for key, value in settings.items() if key in settings_there}}
 
 
 def plan_of(data: Mapping[str, Any]) -> PlanGraph:
     parts = tuple(Part(**{**part, "parents": tuple(part["parents"])}) for part in data["nodes"])
     return PlanGraph(parts, tuple(data["repairs"]), data["simple"])
-
-
-def how_of(
-    past: Past, technique: str = "", given: Mapping[str, str] = MappingProxyType({})
-) -> tuple[str, dict[str, str]]:
-    """The technique to go on with, and its settings: those that a person gave, and else those of the trace. A trace may
-    be someone else's: it never names an LM, a host, a path or a module, only what is built in, numbers and choices.
-
-    Raises:
-        SetupError: the trace names something else, and the person did not.
-    """
-    name = technique or built_in(past.technique)
-    kind = kind_of(name)
-    kept = {} if technique and technique != past.technique else {key: str(text) for key, text in past.settings.items()}
-    defaults = {one.name: one.default for one in fields(kind)}
-    for key, text in kept.items():
-        if key in given or text == defaults.get(key):
-            continue
-        if (part := key.removesuffix("_lm")) in parts_of(kind) and part != key:
-            raise SetupError(f"The trace names an LM for the {part}, {printable(text)}. LMs come from the command line "
-                             f"only: give -o {key}=MODEL@URL to use one.")  # fmt: skip
-        if key in defaults and not harmless(get_type_hints(kind)[key]):
-            raise SetupError(f"The trace sets {key} to {printable(text)}. That comes from the command line only: give "
-                             f"-o {key}={printable(text) or '...'} to use it.")  # fmt: skip
-    return name, {**kept, **given}
-
-
-def built_in(name: str) -> str:
-    """A technique's name as a file gives it. Raises SetupError where it is none of this package's."""
-    if name not in TECHNIQUES:
-        raise SetupError(f"The trace names the technique {printable(name)}, which is none of decisor's. Techniques of "
-                         "your own come from the command line only: give -t NAME to use one.")  # fmt: skip
-    return name
-
-
-def harmless(kind: Any) -> bool:
-    """Whether a value of this type names nothing outside: a number, yes or no, or one of some words."""
-    kind = without_none(kind)
-    return kind in (int, float, bool) or get_origin(kind) is Literal
-
-
-def printable(text: str) -> str:
-    r"""Text of a file, for a line that a person reads: nothing in it steers a terminal.
-
-    >>> printable("m@http://a\x1b[2Jb\u202e")
-    'm@http://a[2Jb'
-    """
-    return "".join(letter for letter in text if letter.isprintable())[:200]

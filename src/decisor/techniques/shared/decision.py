@@ -46,7 +46,7 @@ class Trajectory:
     def __post_init__(self) -> None:
         object.__setattr__(self, "observations", renderings(self.steps, self.observations))
 
-    def shown(self) -> dict[str, Record]:
+    def shown_records(self) -> dict[str, Record]:
         """The records that the model was really shown, by id."""
         return {record.id: record for observation in self.observations for record in observation.records}
 
@@ -56,10 +56,10 @@ class Trajectory:
 
     def decision(self, answer: str, because: str = "", stopped: Stopped = "answered") -> Decision:
         """The decision with the evidence it cites."""
-        shown = self.shown()
-        ids = tuple(dict.fromkeys(name for name in citations(f"{answer}\n{because}") if name in shown))
+        shown_records = self.shown_records()
+        ids = tuple(dict.fromkeys(name for name in citations(f"{answer}\n{because}") if name in shown_records))
         name = without_citations(answer).strip(LEFT_OUT)
-        sources = [(id, numbers_of(shown[id])) for id in ids]
+        sources = [(id, numbers_of(shown_records[id])) for id in ids]
         if ranking := self.ranking():
             sources.append((f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]))
         question_numbers = list(numbers_in(str(self.question)))
@@ -88,20 +88,20 @@ def decide(answer: str, because: str, trajectory: Trajectory, lenient: bool = Fa
         ParseError: a citation of something never shown (unknown_source), none at all (no_citation), or nothing was
             found yet that could support an answer (no_evidence).
     """
-    shown = trajectory.shown()
+    shown_records = trajectory.shown_records()
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
     cited_ids = citations(f"{answer}\n{because}")
-    if not shown:
+    if not shown_records:
         if lenient:
             return replace(trajectory.decision("", because or answer), answer="", stopped="no_answer")
         raise ParseError("No record has come back yet, so nothing supports an answer. Query the data; if it cannot "
                          "be decided, write Final answer: none", "no_evidence")  # fmt: skip
-    if (unknown := [id for id in cited_ids if id not in shown]) and not lenient:
+    if (unknown := [id for id in cited_ids if id not in shown_records]) and not lenient:
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
     if not cited_ids and not lenient:
         raise ParseError("Cite the records your answer rests on, by the ids you were shown, like "
-                         f"[{next(iter(shown))}].", "no_citation")  # fmt: skip
+                         f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
     if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
     return trajectory.decision(answer, because)

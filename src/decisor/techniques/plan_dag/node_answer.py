@@ -13,7 +13,7 @@ from decisor.techniques.shared.render import show_value
 from decisor.types import Record
 
 Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
-KEPT = 20
+MOST_DOCUMENTS = 20
 
 
 class Chunk(NamedTuple):
@@ -24,7 +24,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class NodeAnswer:
     """One node: the question as it was put (tags filled in), its answer, and what that rests on.
 
     ``documents``: those that were kept for it, each citable by its id. ``document`` is the one that the answer stands
@@ -32,7 +32,7 @@ class Answered:
     """
 
     node: str
-    asked: str
+    question: str
     answer: str = ""
     status: Status = "answered"
     attribution: Attribution = "unattributed"
@@ -48,27 +48,38 @@ class Answered:
         return self.status in ("failed", "blocked", "budget")
 
 
-def answered(
-    part: Part, asked: str, chunk: Chunk, documents: Sequence[Record], retrievals: int, sure: bool
-) -> Answered:
+def node_answer(
+    part: Part, question: str, chunk: Chunk, documents: Sequence[Record], retrievals: int, sure: bool
+) -> NodeAnswer:
     """A node's answer with its attribution. An empty answer is an unknown one; of many rows the first are kept."""
-    how, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
-    status: Status = "answered" if chunk.text else "unknown"
-    kept = tuple(one for place, one in enumerate(documents) if place < KEPT or one.id == document)
-    return Answered(part.id, asked, chunk.text, status, how, document, support, kept, "", retrievals, sure)
+    attribution, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
+    return NodeAnswer(
+        node=part.id,
+        question=question,
+        answer=chunk.text,
+        status="answered" if chunk.text else "unknown",
+        attribution=attribution,
+        document=document,
+        support=support,
+        documents=tuple(one for at, one in enumerate(documents) if at < MOST_DOCUMENTS or one.id == document),
+        retrievals=retrievals,
+        sure=sure,
+    )
 
 
-def told(answer: Answered) -> str:
+def answer_line(answer: NodeAnswer) -> str:
     """An answer in one line, for the model.
 
-    >>> told(Answered("Q1.1", "Who wrote it?", "Ann"))
+    >>> answer_line(NodeAnswer("Q1.1", "Who wrote it?", "Ann"))
     'Q1.1: Who wrote it? -> Ann'
     """
     words = answer.answer if answer.status == "answered" else f"({answer.status})"
-    return f"{answer.node}: {line(answer.asked)} -> {line(words)}" + ("" if answer.sure else " (not certain)")
+    return f"{answer.node}: {on_one_line(answer.question)} -> {on_one_line(words)}" + (
+        "" if answer.sure else " (not certain)"
+    )
 
 
-def line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """On one line: what a model or a document wrote may not look like a part of the prompt."""
     flat = " ".join(text.split())
     return flat if flat == text.strip() else show_value(flat)
@@ -76,7 +87,7 @@ def line(text: str) -> str:
 
 def show_documents(documents: Sequence[Record], most: int = 4_000) -> str:
     """Numbered from 1, title first; rows as name and value. Long ones are cut at ``most`` characters."""
-    shown = []
+    lines = []
     for number, record in enumerate(documents, 1):
         fields = ", ".join(
             f"{show_value(name)} {show_value(value)}" for name, value in record.fields.items() if name != "title"
@@ -84,8 +95,10 @@ def show_documents(documents: Sequence[Record], most: int = 4_000) -> str:
         title = record.fields.get("title")
         text = " ".join(record.text.split())
         text = text if len(text) <= most else text[:most] + " (cut)"
-        shown.append(f"[{number}] " + " | ".join(part for part in (line(str(title or "")), fields, text) if part))
-    return "\n".join(shown) or "(none)"
+        lines.append(
+            f"[{number}] " + " | ".join(part for part in (on_one_line(str(title or "")), fields, text) if part)
+        )
+    return "\n".join(lines) or "(none)"
 
 
 def show_graph(plan: PlanGraph) -> tuple[str, ...]:
@@ -98,13 +111,19 @@ def show_graph(plan: PlanGraph) -> tuple[str, ...]:
     )
 
 
-def note(answer: Answered, run: Run, reused: bool = False) -> Answered:
+def note(answer: NodeAnswer, run: Run, reused: bool = False) -> NodeAnswer:
     """Into the trace, whole: a later run may take it from there."""
     run.trace.add("note", run.span_id, answered=answer, **({"reused": True} if reused else {}))
     return answer
 
 
-def answered_of(data: Mapping[str, Any]) -> Answered:
-    """A node's answer as the trace file holds it."""
-    documents = tuple(Record(**record) for record in data["documents"])
-    return Answered(**{**data, "documents": documents})
+def node_answer_of(data: Mapping[str, Any]) -> NodeAnswer:
+    """A node's answer as a trace file holds it, of this version or an earlier one."""
+    names = {EARLIER_FIELDS.get(name, name): value for name, value in data.items()}
+    attribution = EARLIER_ATTRIBUTIONS.get(names["attribution"], names["attribution"])
+    documents = tuple(Record(**record) for record in names["documents"])
+    return NodeAnswer(**{**names, "attribution": attribution, "documents": documents})
+
+
+EARLIER_FIELDS = {"asked": "question"}
+EARLIER_ATTRIBUTIONS = {"own": "model_knowledge", "given": "manual"}
