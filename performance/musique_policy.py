@@ -117,7 +117,7 @@ async def played(bench: MuSiQueBench, cases: Sequence[Case], base_url: str) -> l
         async with bench.environment(case) as env:
             run = Run(lm, env, Budget())
             decision = await technique("reasoning_dag")(case.question, run)
-        return await bench.score(case, decision, run.trace.events)
+        return await bench.score(case, decision, run.trace.entries)
 
     scores = await each(one, cases)
     await lm.close()

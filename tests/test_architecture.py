@@ -7,7 +7,8 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "errors"},
-    {"budget", "trace", "replies", "aio", "secrets", "child_process", "plurals", "settings", "log", "cache"},
+    {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
+    | {"log", "cache"},
     {"run"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another

@@ -123,7 +123,7 @@ async def test_found_and_selected_are_told_apart() -> None:
         run = Run(ScriptedLM([]), env.fork())
         for step in ("10 - 4", "5 * 6", "30 - 6"):
             await run.act(Action("combine", step))
-    events = run.trace.events
+    events = run.trace.entries
     right, wrong = Decision("5 * 6 - (10 - 4)"), Decision("4 + 5 + 6 + 10")
     assert finished(events) == ["(5 * 6) - (10 - 4)"]
     assert (await bench.score(case, right, events)).metrics == {"selected": 1.0, "found": 1.0}
@@ -149,6 +149,6 @@ async def test_the_elo_of_the_answer_is_a_metric_where_it_was_compared() -> None
     for name, rated in (("radagent", True), ("dfsdt", False)):
         run = Run(Game24LM(1), Puzzle.of("4 5 6 10"))
         decision = await technique(name, calls="40")(case.question, run)
-        score = await bench.score(case, decision, run.trace.events)
+        score = await bench.score(case, decision, run.trace.entries)
         assert ("elo" in score.metrics) is rated
         assert score.counts["sequences"] > 0

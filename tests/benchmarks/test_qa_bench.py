@@ -55,7 +55,7 @@ async def scored(bench: Bench, replies: list[str], how: str = "rag") -> Score:
     async with bench.environment(case) as env:
         run = Run(ScriptedLM(replies), env)
         decision = await technique(how)(case.question, run)
-    score = await bench.score(case, decision, run.trace.events)
+    score = await bench.score(case, decision, run.trace.entries)
     await bench.close()
     return score
 

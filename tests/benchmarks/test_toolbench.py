@@ -295,7 +295,7 @@ async def test_the_bench_judges_the_answer_and_counts_what_went_wrong(
             run = Run(ScriptedLM(SCRIPT[1:]), env, trace=trace)
             await run.act(Action("weather_now", "{}"))
             decision = await CoT(calls=4)(case.question, run)
-        score = await bench.score(case, decision, trace.events)
+        score = await bench.score(case, decision, trace.entries)
         await bench.close()
     assert decision.answer == "Rain in Ghent"
     assert len(asked) == score.judging.calls == 2 * (1 if right else 2)
@@ -315,7 +315,7 @@ async def test_without_a_judge_an_answer_is_unscored_and_none_fails(tmp_path: Pa
         trace = Trace()
         async with bench.environment(case) as env:
             decision = await CoT(calls=4)(case.question, Run(ScriptedLM(script), env, trace=trace))
-        score = await bench.score(case, decision, trace.events)
+        score = await bench.score(case, decision, trace.entries)
         assert (score.right is right and "passed" not in score.metrics) or right is False
         assert score.failure == ("decision_failure" if right is False else "")
 
@@ -329,7 +329,7 @@ async def test_classes_are_counted_over_all_branches_and_fix_ratios_over_runs() 
     for tool, text in (("nothing", ""), ("time_for_clock", "{}"), ("time_for_clock", '{"zone": "x"}'),
                        ("from_now_for_sky_net_v2", "{}")):  # fmt: skip
         await run.using(env=env.fork()).act(Action(tool, text))
-    made = calls(trace.events)
+    made = calls(trace.entries)
     assert [one.status for one in made] == [1, 11, 10, 13]
     assert tags(made, False) == ("hallucinated_tool", "tool_call_error", "unavailable", "not_recorded", "by:recorded")
     assert tags(made[:1], True) == ("hallucinated_tool", "fixed:hallucinated_tool")

@@ -260,7 +260,7 @@ async def test_the_bench_scores_the_order_that_the_decision_names_and_the_first_
             await run.using(env=other).act(action)
         lm = ScriptedLM([text.replace("o6", "o8") for text in script])
         decision = await IterRAG()(case.question, run.using(lm=lm))
-    score = await bench.score(case, decision, trace.events)
+    score = await bench.score(case, decision, trace.entries)
     assert score.right and score.answer == case.gold[0]
     assert score.metrics["reward"] == score.metrics["best_reward"] == 1 > score.metrics["first_reward"]
     assert score.counts == {"orders": 2, "searches": 2, "clicks": 6}

@@ -72,7 +72,7 @@ def test_a_trace_of_each_question_is_kept_where_asked(
     ran(capsys, "--data", made, "-t", "exact", "--limit", "1", "--traces", tmp_path / "traces")
     names = sorted(path.name for path in (tmp_path / "traces").iterdir())
     assert names == ["building-1-sql.jsonl", "locating-1-sql.jsonl"]
-    assert '"kind": "decision"' in (tmp_path / "traces" / names[0]).read_text()
+    assert '"event": "Conclusion"' in (tmp_path / "traces" / names[0]).read_text()
 
 
 @pytest.mark.parametrize(

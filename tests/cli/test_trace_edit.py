@@ -80,7 +80,7 @@ def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
     assert (told["before"]["answer"], told["after"]["answer"]) == ("400.5", "700.5")
     assert [change["how"] for change in told["changes"]] == ["edited", "again"]
     assert run(["trace", str(tmp_path / "new.jsonl")]) == 0
-    assert "oak (given)" in capsys.readouterr().out
+    assert "oak (manual)" in capsys.readouterr().out
 
 
 def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

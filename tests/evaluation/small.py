@@ -26,7 +26,7 @@ from decisor.lms.prices import Price
 from decisor.settings import label
 from decisor.techniques import technique
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment, Question
 from techniques.table import TableTool
 
@@ -51,7 +51,7 @@ class SmallBench:
         yield Toolbox([tool])
         await tool.close()
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return Score(decision.answer in case.gold if decision.answer else None, decision.answer, {"em": 1.0})
 
     async def close(self) -> None:

@@ -38,7 +38,7 @@ async def test_a_perfect_policy_reaches_all_that_retrieval_makes_possible(
             async with bench.environment(case) as env:
                 run = Run(lm, env)
                 decision = await technique("reasoning_dag")(case.question, run)
-            return await bench.score(case, decision, run.trace.events)
+            return await bench.score(case, decision, run.trace.entries)
 
         scores = dict(zip([case.id for case in cases], await each(play, cases), strict=True))
         await lm.close()

@@ -10,6 +10,7 @@ import pytest
 import decisor
 from decisor import ScriptedLM, SetupError
 from decisor.tools.databases.sql import SqlTool
+from decisor.trace.events import ActionStart
 from decisor.types import Observation
 from servers.openai_server import serve
 from session.conftest import ANSWER, PLAN, QUERY, database, planner
@@ -55,7 +56,7 @@ async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sit
         begun = asyncio.Event()
         asking = asyncio.create_task(
             data.ask("Which?", lm=planner(query=SLOW),
-                     on_event=lambda event: begun.set() if event.kind == "action" else None)
+                     on_event=lambda entry: begun.set() if isinstance(entry.event, ActionStart) else None)
         )  # fmt: skip
         await begun.wait()
         await asyncio.sleep(0.1)  # so that it is on its way to the worker
@@ -82,6 +83,20 @@ async def test_a_name_of_ones_own_stands_before_the_url(sites: Path, tmp_path: P
     async with decisor.open(db=f"rents=sqlite:///{sites}", docs=["reports/", "more=reports/a.txt"]) as data:
         assert [tool.name for tool in data.tools] == ["rents", "reports", "more"]
         assert (await data.ask("Which?", lm=planner("rents"))).answer == "elm"
+
+
+async def test_techniques_know_databases_and_documents_by_any_name(sites: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The site elm floods every spring.")
+    async with decisor.open(db=[f"rents={sites}", f"again={sites}"]) as data:
+        result = await data.ask("Which?", lm=planner("rents"), technique="auto")
+    assert result.chosen == "plan_rag"
+    read = ScriptedLM(lambda messages: "Final answer: elm\nBecause: it floods [o1.r1]")
+    async with decisor.open(docs="notes=a.txt") as data:
+        result = await data.ask("Which site floods?", lm=read, technique="rag")
+    assert (result.answer, result.records[0].text) == ("elm", "The site elm floods every spring.")
+    async with decisor.open(docs=["notes=a.txt", "a.txt"]) as data:
+        with pytest.raises(SetupError, match="reads from one place, and there are notes, a"):
+            await data.ask("Which site floods?", lm=read, technique="rag")
 
 
 @pytest.mark.parametrize(("places", "complaint"), [

@@ -17,7 +17,7 @@ from typing import Protocol
 from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
 from decisor.settings import build
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment, Usage
 
 BENCHES: dict[str, str] = {
@@ -71,7 +71,7 @@ class Bench(Protocol):
         """An environment of its own for one run of one case. Many are open at once."""
         ...
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """Of the decision, and of each other answer that was held on the way."""
         ...
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decisor.trace.events import Event
+from decisor.trace.events import Entry, events_of
+from decisor.trace.search_events import SearchTree
 
 
-def ratings(events: Sequence[Event]) -> dict[str, float]:
+def ratings(events: Sequence[Entry]) -> dict[str, float]:
     """``elo``: the rating of the sequence that was chosen; nothing where no comparison was made.
 
-    >>> row = {"id": 1, "elo": 40.0, "matches": 2}
-    >>> ratings([Event(1, 0, "note", 0.0, {"name": "tree", "nodes": [{"id": 0}, row], "chosen": 1})])
+    >>> from decisor.trace.search_events import NodeRating
+    >>> nodes = (NodeRating(0), NodeRating(1, 0, elo=40.0, matches=2))
+    >>> ratings([Entry(1, 0, 0.0, SearchTree(nodes, chosen=1))])
     {'elo': 40.0}
     """
-    for event in reversed(events):
-        if event.kind == "note" and event.data.get("name") == "tree":
-            chosen = [node for node in event.data["nodes"] if node["id"] == event.data["chosen"]]
-            return {"elo": float(chosen[0]["elo"])} if chosen and chosen[0]["matches"] else {}
+    for tree in reversed([*events_of(events, SearchTree)]):
+        chosen = [node for node in tree.nodes if node.node == tree.chosen]
+        return {"elo": chosen[0].elo} if chosen and chosen[0].matches else {}
     return {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decisor.cli.bench_show import Ran
     from decisor.evaluation.runner import Suite
     from decisor.outcome import Outcome
-    from decisor.trace.events import Event
+    from decisor.trace.events import Entry
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 dqa = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Decision QA: where to trade, what to build.")
@@ -96,17 +96,17 @@ async def run_all(suite: Suite, traces: Path | None, form: str, bar: bool) -> Ra
     from decisor.cli.bench_show import Ran
     from decisor.evaluation.runner import Tally, evaluate
     from decisor.evaluation.store.open import open_store
-    from decisor.trace.events import line_of
+    from decisor.trace.file import file_text
 
     began = time.monotonic()
     loaded: list[float] = []
     outcomes: list[Outcome] = []
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
 
-    def finished(outcome: Outcome, events: Sequence[Event]) -> None:
+    def finished(outcome: Outcome, events: Sequence[Entry]) -> None:
         outcomes.append(outcome)
         if traces:
-            (traces / f"{outcome.case}-{form}.jsonl").write_text("".join(map(line_of, events)), "utf-8")
+            (traces / f"{outcome.case}-{form}.jsonl").write_text(file_text(events), "utf-8")
 
     with (
         TemporaryDirectory(prefix="decisor-run-") as folder,

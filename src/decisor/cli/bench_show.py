@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from decisor.benchmarks.dqa.published import CEILING, MISSED, PAPER, published
 from decisor.benchmarks.dqa.summary import Answered, Summary, summary
-from decisor.trace.events import plain
+from decisor.encoding import json_value
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,11 +46,11 @@ def document(ran: Ran, setup: Setup) -> dict[str, Any]:
     """Everything that was measured. Accuracies are shares from 0 to 1."""
     found: dict[str, Any] = {
         "benchmark": "dqa", "technique": setup.technique, "settings": dict(setup.settings), "form": setup.form,
-        "lm": setup.lm, **plain(overall(ran.rows)), "seconds": round(ran.seconds + ran.loaded, 3),
+        "lm": setup.lm, **json_value(overall(ran.rows)), "seconds": round(ran.seconds + ran.loaded, 3),
         "seconds_loading": round(ran.loaded, 3),
-        "scenarios": {name: plain(summary(rows)) for name, rows in by_scenario(ran.rows).items()},
-        "published": [plain(row) for name in by_scenario(ran.rows) for row in published(name, setup.form)],
-        "questions": [plain(row) for row in ran.rows],
+        "scenarios": {name: json_value(summary(rows)) for name, rows in by_scenario(ran.rows).items()},
+        "published": [json_value(row) for name in by_scenario(ran.rows) for row in published(name, setup.form)],
+        "questions": [json_value(row) for row in ran.rows],
     }  # fmt: skip
     return found
 

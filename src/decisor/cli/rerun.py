@@ -9,13 +9,14 @@ from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
 from decisor.cli.exits import exit_of
+from decisor.encoding import json_value
 from decisor.errors import SetupError
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.session.data import Options
 from decisor.session.rerun import rerun_once
 from decisor.session.sources import Sources
-from decisor.trace.events import Event, plain
+from decisor.trace.events import Entry
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def go_on(
-    events: Sequence[Event], at: str, changes: Mapping[str, str | None], sources: Sources, options: Options,
+    entries: Sequence[Entry], at: str, changes: Mapping[str, str | None], sources: Sources, options: Options,
     as_json: bool,
 ) -> int:  # fmt: skip
     """The exit code of the new decision. ``changes``: the fields of an Edit that are named. ``sources`` and
@@ -38,11 +39,11 @@ def go_on(
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
     edit = Edit(at, **{name: value for name, value in changes.items() if value})
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
-        comparison = rerun_once(sources, events, edit, options)
+        comparison = rerun_once(sources, entries, edit, options)
     report = comparison.rerun
     if as_json:
         both = {"changes": report.changes, "before": report.before, "after": report.after, "usage": comparison.usage}
-        print(json.dumps(plain(both), ensure_ascii=False))
+        print(json.dumps(json_value(both), ensure_ascii=False))
     else:
         show(report, comparison.usage)
     return int(exit_of(report.after))

@@ -21,7 +21,8 @@ from decisor.outcome import Outcome, State
 from decisor.run import Run
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
-from decisor.trace.events import Event, Trace
+from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
 
 
@@ -65,7 +66,7 @@ class Watched:
         return reply
 
 
-async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
+async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
     """The outcome and the trace. A limit, a failing endpoint and a bug are outcomes, not exceptions.
 
     Raises:
@@ -77,8 +78,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     lm = Watched(attempt.lm)
     experts = {part: Watched(one) for part, one in attempt.experts.items()}
     loop = with_lms(attempt.loop, experts) if experts else attempt.loop
-    trace.add("run", question=case.question, benchmark=attempt.benchmark, case=case.id, technique=attempt.technique,
-              lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
+    trace.add(RunStart(case.question, technique=attempt.technique, lm=attempt.model, benchmark=attempt.benchmark,
+                       case=case.id, repeat=attempt.repeat))  # fmt: skip
     crash = ""
     score: Score | None = None
     held = Held()
@@ -90,8 +91,8 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
                 decision = await decided(case, loop, Run(lm, env, budget, trace))
             finally:
                 simulated = spent_by(env)
-            score = await attempt.bench.score(case, decision, trace.events)
-            held = await held_at(case, attempt.bench, decision, score, trace.events)
+            score = await attempt.bench.score(case, decision, trace.entries)
+            held = await held_at(case, attempt.bench, decision, score, trace.entries)
             score = await judged(attempt.bench, score, case, decision)
     except DoesNotApply:
         raise
@@ -104,17 +105,17 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
             raise halt
     if lm.failed is not None and not decision.answer:
         crash = crash or str(lm.failed)
-    trace.add("note", text="usage", usage=budget.spent)
-    path = critical(trace.events)
+    trace.add(RunUsage(budget.spent))
+    path = critical(trace.entries)
     score = score or Score(None)
     return Outcome(
         attempt.benchmark, case.id, attempt.technique, attempt.model, attempt.repeat, state(decision, score, crash),
         case.group, score.answer, decision.answer, case.gold, decision.stopped,
         (*decision.reasons, crash) if crash else decision.reasons, score.failure,
-        (*score.tags, *marks(trace.events)), score.metrics, score.counts,
+        (*score.tags, *marks(trace.entries)), score.metrics, score.counts,
         budget.spent, round(max(time.monotonic() - began, path), 6), round(path, 6), held.right,
         beside(score.judging + held.judging, simulated),
-    ), trace.events  # fmt: skip
+    ), trace.entries  # fmt: skip
 
 
 async def decided(case: Case, technique: Technique, run: Run) -> Decision:
@@ -148,18 +149,18 @@ class Held:
     judging: Usage = field(default_factory=Usage)
 
 
-async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Event]) -> Held:
+async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, entries: Sequence[Entry]) -> Held:
     """Of the answers held on the way. The same answer is scored once; where no judge can say, it is left out."""
     held, known = Held(), {decision.answer: score.right}
-    for at, event in enumerate(events, 1):
-        if event.kind == "note" and event.data.get("name") == "snapshot":
-            answer = str(event.data["answer"])
+    for at, entry in enumerate(entries, 1):
+        if isinstance(entry.event, AnswerSnapshot):
+            calls, answer = entry.event.calls, entry.event.answer
             if answer not in known:
-                other = await bench.score(case, Decision(answer), events[:at])
+                other = await bench.score(case, Decision(answer), entries[:at])
                 known[answer], held.judging = other.right, held.judging + other.judging
             right = known[answer]
             if right is not None:
-                held.right[int(event.data["calls"])] = right
+                held.right[calls] = right
     return held
 
 

@@ -18,6 +18,7 @@ from functools import partial
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Bench
 from decisor.budget import Limits
+from decisor.encoding import json_text
 from decisor.errors import SetupError
 from decisor.evaluation.applying import DoesNotApply, fitting, misfits
 from decisor.evaluation.case_run import Attempt, run_case
@@ -29,11 +30,11 @@ from decisor.lms.concurrency import limit_concurrency
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome, State
 from decisor.session.decide import NoLM
-from decisor.trace.events import Event, to_json
+from decisor.trace.events import Entry
 from decisor.types import LM, Technique, Usage, Value
 
 LOOK_AGAIN = 0.5
-Hear = Callable[[Outcome, Sequence[Event]], None]
+Hear = Callable[[Outcome, Sequence[Entry]], None]
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ class Work:
         self.tally.left_out[benchmark, technique] = why
         self.hear(self.tally)
 
-    async def run(self, claim: Claim) -> tuple[Outcome, list[Event]]:
+    async def run(self, claim: Claim) -> tuple[Outcome, list[Entry]]:
         benchmark, case, technique, model, repeat = claim.key
         bench = self.suite.benches[benchmark]
         lm = self.journal.lm(self.lms[model], repeat) if model in self.lms else NoLM()
@@ -263,7 +264,7 @@ class Work:
         return await run_case(self.cases[benchmark][case], attempt)
 
 
-def finish(store: Store, outcome: Outcome, events: Sequence[Event], fence: int) -> bool:
+def finish(store: Store, outcome: Outcome, events: Sequence[Entry], fence: int) -> bool:
     return store.finish(outcome, events, fence)
 
 
@@ -277,7 +278,7 @@ def tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[Tas
     for repeat in range(suite.repeats):
         for benchmark, some in cases.items():
             for case in some.values():
-                content = hashlib.blake2b(to_json([case.question, case.gold]).encode(), digest_size=8).hexdigest()
+                content = hashlib.blake2b(json_text([case.question, case.gold]).encode(), digest_size=8).hexdigest()
                 for technique in suite.techniques:
                     for model in ("none",) if technique in suite.alone else suite.models:
                         yield Task((benchmark, case.id, technique, model, repeat), content)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from decisor.encoding import json_value
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.second_opinion import Agreement
 from decisor.outcome import Outcome
@@ -14,7 +15,6 @@ from decisor.report.charts import Chart, charts
 from decisor.report.published import Reported, figures_for
 from decisor.statistics.compare import Changed, Comparison, Side, against, all_pairs, changed
 from decisor.statistics.summary import Row, summarise
-from decisor.trace.events import plain
 from decisor.types import Usage, Value
 
 MOST_SIDES = 12
@@ -125,7 +125,7 @@ def _name(one: Outcome) -> str:
 
 def as_json(report: Report) -> dict[str, Any]:
     """Plain values for ``--json``; numbers that JSON cannot hold are null."""
-    made: dict[str, Any] = finite(plain(report))
+    made: dict[str, Any] = finite(json_value(report))
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from decisor.render.markup import Html, join, table, tag
+from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.document import Benchmark, Report
 from decisor.report.palette import Palette
@@ -56,7 +57,7 @@ def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -
     if row.beside:
         spent = join(spent, *(join(" ", tag("span", f"beside it: {one}")) for one in beside(row)))
     return tag(
-        "tr", tag("th", svg.swatch(number), " ", name, scope="row"), tag("td", plot, cls="plotcell"),
+        "tr", tag("th", swatch(number), " ", name, scope="row"), tag("td", plot, cls="plotcell"),
         tag("td", figure, cls="n"), tag("td", stack, tag("span", words, cls="stackwords"), cls="states"),
         *(metric_cell(row, metric) for metric in metrics),
         tag("td", spent, cls="n extra spent"),
@@ -97,7 +98,7 @@ def published_row(technique: str, held: Sequence[Reported], number: int, columns
     words += [f"{spoken(one.metric)} {one.value:g}{'' if one.metric in NO_SHARE else ' %'}" for one in held
               if one.metric not in ACCURACIES]  # fmt: skip
     plot = svg.published_row([one.value / 100 for one in main], f"published: {', '.join(words)}") if main else Html()
-    name = tag("th", svg.swatch(None), " ", technique, tag("sup", number), scope="row")
+    name = tag("th", swatch(None), " ", technique, tag("sup", number), scope="row")
     return tag(
         "tr", name, tag("td", plot, cls="plotcell"),
         tag("td", percent(main[0].value / 100, 1) if len(main) == 1 else "", cls="n"),

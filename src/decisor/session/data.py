@@ -18,7 +18,8 @@ from decisor.session.lms import LMs
 from decisor.session.result import Result, cited
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.trace.events import Event, Trace
+from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.file import TraceFile
 from decisor.types import LM, Question, Technique, Tool
 
 WHICH_DATA = (
@@ -41,7 +42,7 @@ class Options(TypedDict, total=False):
     ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
     ``"none"``, or any object with ``complete``. ``technique``: a name (``"plan_rag"``), an import path
     (``"module:Class"``), or the object; ``settings``: its fields, and the LMs of its parts (``{"critic_lm": ...}``).
-    ``on_event`` hears what happens as it happens; ``trace``: a file that it is written to.
+    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to.
     """
 
     rules: str
@@ -50,7 +51,7 @@ class Options(TypedDict, total=False):
     technique: Technique | str
     settings: Mapping[str, Any]
     limits: Limits
-    on_event: Callable[[Event], None]
+    on_event: Callable[[Entry], None]
     trace: str | PathLike[str] | None
 
 
@@ -77,15 +78,14 @@ class Data:
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         tools = await self.tools_for(question, choice)
         with self.run(tools, choice.lm, options) as run:
-            run.trace.add("run", question=question, technique=choice.name, settings=choice.settings, lm=run.lm.name,
-                          tools=run.env.tools())  # fmt: skip
+            run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             decision = await decide(choice.technique, question, run)
-            run.trace.add("note", text="usage", usage=run.budget.spent)
+            run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
-            usage=run.budget.spent, records=cited(decision, run.trace.events), trace=tuple(run.trace.events),
+            usage=run.budget.spent, records=cited(decision, run.trace.entries), trace=tuple(run.trace.entries),
             sources=self.sources, options=options,
         )  # fmt: skip
 
@@ -120,7 +120,7 @@ def question_of(question: str | Question, options: Options) -> Question:
 
 
 @contextmanager
-def trace_to(path: Path | None, listener: Callable[[Event], None] | None) -> Iterator[Trace]:
+def trace_to(path: Path | None, listener: Callable[[Entry], None] | None) -> Iterator[Trace]:
     """A trace that is heard, and written to a file where one is named.
 
     Raises:
@@ -131,7 +131,7 @@ def trace_to(path: Path | None, listener: Callable[[Event], None] | None) -> Ite
     except OSError as error:
         raise SetupError(f"Cannot write the trace to {path}: {error.strerror}.") from error
     try:
-        yield Trace(listeners=[listener] if listener else [], file=file)
+        yield Trace(listeners=[*([TraceFile(file).write] if file else []), *([listener] if listener else [])])
     finally:
         if file is not None:
             file.close()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded, ModelMistake, SetupError
 from decisor.run import Run
+from decisor.trace.events import Conclusion
 from decisor.types import Completion, Decision, Message, Question, Sampling, Technique
 
 NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
@@ -36,6 +37,6 @@ async def decide(technique: Technique, question: Question, run: Run) -> Decision
         decision = Decision("", reasons=(str(error),), stopped="budget")
     except ModelMistake as error:
         decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
-    if not any(event.kind == "decision" and event.parent == run.span_id for event in run.trace.events):
-        run.trace.add("decision", run.span_id, decision=decision)
+    if not any(isinstance(entry.event, Conclusion) and entry.span == run.span_id for entry in run.trace.entries):
+        run.trace.add(Conclusion(decision), run.span_id)
     return decision

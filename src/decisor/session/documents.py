@@ -11,7 +11,7 @@ from decisor.errors import SetupError
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
-    from decisor.tools.documents.embedding import Embedder
+    from decisor.tools.documents.embedder import Embedder
     from decisor.tools.documents.index import Index
     from decisor.tools.documents.passage import Passage
     from decisor.tools.documents.passages_tool import PassagesTool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from decisor.trace.events import plain
+from decisor.encoding import json_value
 
 if TYPE_CHECKING:
     from decisor.session.result import Result
@@ -42,7 +42,7 @@ def json_object(result: Result) -> dict[str, Any]:
 
 def finite(value: Any) -> Any:
     """As JSON can hold it."""
-    value = plain(value)
+    value = json_value(value)
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list):

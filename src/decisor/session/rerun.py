@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
+from decisor.encoding import json_value
 from decisor.session.data import Data, Options
 from decisor.session.decide import decide
 from decisor.session.opening import opened
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.technique import technique_of
-from decisor.trace.events import Event
+from decisor.trace.events import Entry, RunStart, RunUsage, events_of
 from decisor.types import Decision, Question, Usage
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Comparison:
     usage: Usage
 
 
-def rerun_once(sources: Sources, events: Sequence[Event], edit: Edit, options: Options) -> Comparison:
+def rerun_once(sources: Sources, entries: Sequence[Entry], edit: Edit, options: Options) -> Comparison:
     """Open, go on, close.
 
     Raises:
@@ -38,38 +39,38 @@ def rerun_once(sources: Sources, events: Sequence[Event], edit: Edit, options: O
 
     async def once() -> Comparison:
         async with opened(sources) as data:
-            return await go_on(data, events, edit, **options)
+            return await go_on(data, entries, edit, **options)
 
     return in_thread(once())
 
 
-async def go_on(data: Data, events: Sequence[Event], edit: Edit, **options: Unpack[Options]) -> Comparison:
+async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unpack[Options]) -> Comparison:
     """On data that are open. ``technique`` and ``settings`` are those that the trace may not name."""
     from decisor.techniques.replay.edits import Rerun
     from decisor.techniques.replay.recorded_run import read_recorded_run
     from decisor.techniques.replay.rerun import rerun
     from decisor.techniques.replay.trusted_settings import trusted
 
-    past, named = read_recorded_run(events), options.get("technique", "")
+    past, named = read_recorded_run(entries), options.get("technique", "")
     name, technique = "", None
     settings: dict[str, str] = {}
     if past.technique or named:
         name, settings = trusted(past.technique, past.settings, str(named), options.get("settings", {}))
         technique = await technique_of(name, settings, data.lms)
     lm = await data.lms.get(options.get("lm"))
-    head = next((event.data for event in events if event.kind == "run"), None)
+    start = next(events_of(entries, RunStart), None)
     reports: list[Rerun] = []
 
     async def again(question: Question, run: Run) -> Decision:
-        reports.append(await rerun(events, [edit], run, technique))
+        reports.append(await rerun(entries, [edit], run, technique))
         return reports[0].after
 
     with data.run(data.tools, lm, options) as run:
-        if head is not None:
-            same = {key: head[key] for key in ("question", "tools") if key in head}
-            run.trace.add("run", **same, technique=name, settings=settings, lm=run.lm.name, edited=edit)
+        if start is not None:
+            texts = {name: text for name, text in json_value(edit).items() if text and isinstance(text, str)}
+            run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))
         decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
         spent = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
-        run.trace.add("note", text="usage", usage=spent)
+        run.trace.add(RunUsage(spent))
     return Comparison(report, spent)

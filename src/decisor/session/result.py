@@ -13,7 +13,8 @@ from decisor.errors import SetupError
 from decisor.session.decide import NAME_ONE
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
-from decisor.trace.events import Event, line_of
+from decisor.trace.events import ActionResult, Entry, TechniqueChoice, events_of
+from decisor.trace.file import file_text
 from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Result:
 
     ``decision`` holds all of it; ``answer``, ``ranking`` and ``evidence`` are its parts. ``records``: those that the
     decision cites, as they were seen. ``usage``: calls, tokens, dollars (None: the price is not known), seconds,
-    actions. ``trace``: the events of the run. ``technique``: what ran; ``lm``: '' where none was asked.
+    actions. ``trace``: the entries of the run, an event each. ``technique``: what ran; ``lm``: '' where none was asked.
     """
 
     question: Question
@@ -43,7 +44,7 @@ class Result:
     usage: Usage
     records: tuple[Record, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    trace: tuple[Event, ...] = field(default=(), repr=False)
+    trace: tuple[Entry, ...] = field(default=(), repr=False)
     sources: Sources = field(default=Sources(), repr=False)
     options: Options = field(default_factory=dict, repr=False)  # type: ignore[assignment]
 
@@ -65,8 +66,7 @@ class Result:
     @cached_property
     def chosen(self) -> str:
         """The technique that ``auto`` took, else ''."""
-        notes = [event.data for event in self.trace if event.kind == "note"]
-        return next((str(note["technique"]) for note in notes if note.get("name") == "auto"), "")
+        return next((choice.technique for choice in events_of(self.trace, TechniqueChoice)), "")
 
     def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
         """Ask the same data again, with the same LM and technique where no other is named. They are opened anew.
@@ -88,7 +88,7 @@ class Result:
         Raises:
             SetupError: the file cannot be written.
         """
-        write(path, "".join(map(line_of, self.trace)))
+        write(path, file_text(self.trace))
 
     def html(self, path: str | PathLike[str]) -> None:
         """Write the run as one page that needs nothing else.
@@ -116,8 +116,8 @@ class Result:
         text = StringIO()
         console = Console(file=text, highlight=False, width=WIDTH, force_terminal=False, no_color=True)
         with LiveView(console, self.question) as view:
-            for event in self.trace:
-                view.hear(event)
+            for entry in self.trace:
+                view.hear(entry)
         self.show(console)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
@@ -146,12 +146,11 @@ class Result:
         return json_object(self)
 
 
-def cited(decision: Decision, events: Sequence[Event]) -> tuple[Record, ...]:
+def cited(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
     """The records that a decision cites, in its order."""
     seen: dict[str, Record] = {}
-    for event in events:
-        if event.kind == "observation":
-            seen |= {record.id: record for record in event.data["observation"].records}
+    for result in events_of(entries, ActionResult):
+        seen |= {record.id: record for record in result.observation.records}
     return tuple(seen[name] for name in decision.evidence.ids if name in seen)
 
 

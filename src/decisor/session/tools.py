@@ -98,6 +98,14 @@ def split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def servers(tools: Sequence[Tool]) -> list[str]:
+    """The documents' own servers, which alone are sent keys."""
+    from decisor.tools.functions.openapi_call import OperationTool
+
+    own = (tool.client.document.server for tool in tools if isinstance(tool, OperationTool))
+    return sorted({server for server in own if server})
+
+
 def left_out(tools: Sequence[Tool]) -> list[str]:
     """The operations of their documents that cannot be called, with why."""
     from decisor.tools.functions.openapi_call import OperationTool

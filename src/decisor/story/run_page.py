@@ -10,7 +10,7 @@ from typing import Any
 from decisor.render.markup import Html, join, table, tag
 from decisor.render.text import number, one_line
 from decisor.story.html import story
-from decisor.trace.events import Event, plain
+from decisor.trace.events import Entry
 from decisor.types import Decision, Ranking, Record
 
 MOST_BARS = 10
@@ -40,9 +40,9 @@ def document(title: str, body: str) -> str:
     return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', Html(body)), lang='en')}\n"
 
 
-def run_html(events: Sequence[Event], decision: Decision, records: Sequence[Record], summary: str) -> Html:
+def run_html(entries: Sequence[Entry], decision: Decision, records: Sequence[Record], summary: str) -> Html:
     """Question, decision, ranking and evidence; below them, folded, every step."""
-    data: Mapping[str, Any] = json.loads(story([plain_event(event) for event in events]))
+    data: Mapping[str, Any] = json.loads(story(entries))
     steps = [item for item in data["items"] if item["kind"] != "decides"]
     return tag(
         "div",
@@ -56,11 +56,6 @@ def run_html(events: Sequence[Event], decision: Decision, records: Sequence[Reco
         tag("p", summary, cls="dim"),
         cls="decisor",
     )
-
-
-def plain_event(event: Event) -> Event:
-    """As a trace file holds it."""
-    return Event(event.id, event.parent, event.kind, event.at, plain(event.data))
 
 
 def ranking_html(ranking: Ranking) -> Html:

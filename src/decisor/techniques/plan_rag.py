@@ -24,6 +24,7 @@ from decisor.replies.labelled import LabelledReply, parse_labelled
 from decisor.run import Run
 from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
 from decisor.techniques.shared.render import show_plan
+from decisor.trace.events import Plan, PlanChange
 from decisor.types import Decision, Message, Question, Replan, Sampling
 
 
@@ -62,12 +63,12 @@ class PlanRAG:
     def plan(self, trajectory: Trajectory, move: LabelledReply, run: Run) -> Trajectory:
         """The first plan, or the new one where the model says so."""
         if not trajectory.plan:
-            run.trace.add("plan", run.span_id, plan=move.plan)
+            run.trace.add(Plan(move.plan), run.span_id)
             return replace(trajectory, plan=move.plan, first_plan=move.plan)
         if not (self.replan and move.replan and trajectory.steps):
             return trajectory
         change = Replan(len(trajectory.steps), move.why or move.thought, move.plan)
-        run.trace.add("replan", run.span_id, after_step=change.after_step, why=change.why, plan=change.plan)
+        run.trace.add(PlanChange(change.after_step, change.why, change.plan), run.span_id)
         return replace(trajectory, plan=move.plan, replans=(*trajectory.replans, change))
 
     def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:

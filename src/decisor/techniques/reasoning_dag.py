@@ -33,10 +33,11 @@ from decisor.replies.plan_drafts import TAG
 from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.planner import NONE
-from decisor.techniques.plan_dag.node_answer import Chunk, NodeAnswer, answer_line, node_answer, note, show_graph
+from decisor.techniques.plan_dag.node_answer import Chunk, answer_line, node_answer, note, show_graph
 from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of
 from decisor.techniques.plan_dag.roles import OURS, Experts
 from decisor.techniques.shared.decision import tell
+from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeSpan
 from decisor.types import Action, Decision, Question, Record, Stopped
 
 ROOT = "Q"
@@ -74,8 +75,7 @@ class ReasoningDAG:
             plan, why = PlanGraph((), (FALLBACK,), simple=True), str(error)
         if plan.simple:
             plan = replace(plan, parts=(Part(ROOT, str(question)),))
-        run.trace.add("plan", run.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
-                      simple=plan.simple, why=why)  # fmt: skip
+        run.trace.add(GraphPlan(show_graph(plan), plan, why), run.span_id)
         return plan
 
     async def carry_out(self, question: Question, plan: PlanGraph, run: Run) -> Decision:
@@ -94,8 +94,7 @@ class ReasoningDAG:
     ) -> NodeAnswer:
         """One node, in a span of its own. What goes wrong in it stays in it, but for an LM that is gone for good."""
         parents = [done[id] for id in part.parents]
-        about = {"node": part.id, "ask": part.query, "needs": part.parents, "source": part.source}
-        with run.span("node", **about) as sub:
+        with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
             if lost := [p.node for p in parents if p.missing or (self.unknown == "stop" and p.status == "unknown")]:
                 why = f"it needs {', '.join(lost)}"
                 return note(NodeAnswer(part.id, part.query, status="blocked", why=why), sub)
@@ -229,7 +228,7 @@ class ReasoningDAG:
 
     def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
         attribution, document = attribution_of(decision.answer, plan, answers)
-        run.trace.add("note", run.span_id, counts=counts_of(plan, answers), attribution=attribution, document=document)
+        run.trace.add(GraphResult(counts_of(plan, answers), attribution, document), run.span_id)
         return tell(decision, run)
 
 

@@ -17,7 +17,7 @@ from decisor.benchmarks.dqa.summary import replans
 from decisor.benchmarks.dqa.worlds import SCENARIOS, Asked, read_cases
 from decisor.benchmarks.protocol import Score
 from decisor.errors import SetupError
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment, Tool
 
 UNLABELLED = {"unlabelled": True}
@@ -74,7 +74,7 @@ class DqaBench:
         async with self.held.stores.tool(asked.world) as tool:
             yield Toolbox([tool])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """``right`` is strict; ``ties`` also counts what is as good as the released answer."""
         asked = self.held.asked[case.id]
         held = score(decision.answer, case.gold[0], asked.candidates, asked.ties)

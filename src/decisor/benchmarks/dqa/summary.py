@@ -11,7 +11,8 @@ from decisor.benchmarks.dqa import failures
 from decisor.benchmarks.dqa.replans import Replanned, classify
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import wilson
-from decisor.trace.events import Event
+from decisor.trace.events import Entry, Plan, PlanChange
+from decisor.trace.graph_events import GraphPlan
 from decisor.types import Usage
 
 
@@ -68,15 +69,17 @@ def answered(outcome: Outcome) -> Answered:
     )  # fmt: skip
 
 
-def replans(events: Sequence[Event]) -> tuple[Replanned, ...]:
+def replans(events: Sequence[Entry]) -> tuple[Replanned, ...]:
     """Each replan of a trace against the plan before it."""
     found: list[Replanned] = []
     plan: Sequence[str] = ()
-    for event in events:
-        if event.kind in ("plan", "replan"):
-            if event.kind == "replan":
-                found.append(classify(plan, event.data["plan"]))
-            plan = event.data["plan"]
+    for entry in events:
+        match entry.event:
+            case Plan(steps=steps) | GraphPlan(steps=steps):
+                plan = steps
+            case PlanChange(steps=steps):
+                found.append(classify(plan, steps))
+                plan = steps
     return tuple(found)
 
 

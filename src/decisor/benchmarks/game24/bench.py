@@ -19,7 +19,7 @@ from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.benchmarks.protocol import Score
 from decisor.benchmarks.search_counts import ratings
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, Entry, events_of
 from decisor.types import Decision, Environment
 
 PLAIN = re.compile(r"[\d+\-*/() ]{1,200}")
@@ -44,7 +44,7 @@ class Game24Bench:
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         yield Puzzle.of(str(case.facts["numbers"]))
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         numbers = str(case.facts["numbers"])
         handed = finished(events)
         right = makes_24(decision.answer, numbers)
@@ -57,9 +57,9 @@ class Game24Bench:
         """Holds nothing open."""
 
 
-def finished(events: Sequence[Event]) -> list[str]:
+def finished(events: Sequence[Entry]) -> list[str]:
     """What the environment was handed, in order."""
-    answers = (event.data["observation"].answer for event in events if event.kind == "observation")
+    answers = (result.observation.answer for result in events_of(events, ActionResult))
     return [answer for answer in answers if answer]
 
 

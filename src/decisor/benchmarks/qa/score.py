@@ -9,7 +9,8 @@ from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
 from decisor.benchmarks.qa import retrieval as retrieval
 from decisor.judging import text_match as answers
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, ActionStart, Entry, LMCall, events_of
+from decisor.trace.graph_events import GraphResult
 from decisor.types import Decision, Record
 
 Right = Callable[[str, Case], bool]
@@ -46,7 +47,7 @@ def same(answer: str, case: Case) -> bool:
     return answer == case.gold[0]
 
 
-def score(case: Case, decision: Decision, events: Sequence[Event], right: Right, said: str | None = None) -> Score:
+def score(case: Case, decision: Decision, events: Sequence[Entry], right: Right, said: str | None = None) -> Score:
     """``said``: the answer as it is read (a letter, yes or no); the decision's own by default.
 
     Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates.
@@ -61,7 +62,7 @@ def score(case: Case, decision: Decision, events: Sequence[Event], right: Right,
     metrics |= of_retrieval(rankings, golds, [record.source for record in cited]) | holding(case, rankings, events)
     counts = {
         "retrievals": len(rankings),
-        "llm_calls": sum(event.kind == "lm" for event in events),
+        "llm_calls": len([*events_of(events, LMCall)]),
         "passages": len({source for ranking in rankings for source in ranking}),
         "cited": len(cited),
         **of_plan(events),
@@ -94,7 +95,7 @@ def of_retrieval(
     return found | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
 
 
-def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Event]) -> dict[str, float]:
+def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Entry]) -> dict[str, float]:
     """Whether one of the first passages holds an accepted answer (FlashRAG's retrieval recall): for sets without gold
     passages. Says nothing of yes, no and letters, so those have none."""
     if not rankings or "choices" in case.facts or answers.normalise(case.gold[0]) in ("yes", "no"):
@@ -106,35 +107,32 @@ def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Even
     }
 
 
-def ranked(events: Sequence[Event]) -> list[list[str]]:
+def ranked(events: Sequence[Entry]) -> list[list[str]]:
     """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too."""
-    tools = {event.id: event.data["tool"] for event in events if event.kind == "action"}
-    found = []
-    for event in events:
-        if event.kind == "observation":
-            passages = [record.source for record in event.data["observation"].records if record.text]
-            if passages or tools.get(event.data.get("action", 0)) == PASSAGES:
-                found.append(passages)
-    return found
+    tools = {entry.id: entry.event.tool for entry in events if isinstance(entry.event, ActionStart)}
+    rankings = []
+    for result in events_of(events, ActionResult):
+        passages = [record.source for record in result.observation.records if record.text]
+        if passages or tools.get(result.action) == PASSAGES:
+            rankings.append(passages)
+    return rankings
 
 
-def records(events: Sequence[Event]) -> list[Record]:
-    return [record for event in events if event.kind == "observation" for record in event.data["observation"].records]
+def records(events: Sequence[Entry]) -> list[Record]:
+    return [record for result in events_of(events, ActionResult) for record in result.observation.records]
 
 
-def of_plan(events: Sequence[Event]) -> dict[str, int]:
+def of_plan(events: Sequence[Entry]) -> dict[str, int]:
     """What a technique with a plan counted: nodes, depth, plan_fallback, degraded, and the like."""
-    noted = [event.data["counts"] for event in events if event.kind == "note" and "counts" in event.data]
-    return {name: int(number) for name, number in (noted[-1] if noted else {}).items() if name != "retrievals"}
+    counts = [result.counts for result in events_of(events, GraphResult)]
+    return {name: number for name, number in (counts[-1] if counts else {}).items() if name != "retrievals"}
 
 
-def attribution_of(decision: Decision, cited: Sequence[Record], events: Sequence[Event]) -> str:
+def attribution_of(decision: Decision, cited: Sequence[Record], events: Sequence[Entry]) -> str:
     """The technique's own finding where it made one, else whether a cited passage holds the answer."""
-    noted = [
-        str(event.data["attribution"]) for event in events if event.kind == "note" and event.data.get("attribution")
-    ]
-    if noted:
-        return WORDS.get(noted[-1], noted[-1])
+    attributions = [result.attribution for result in events_of(events, GraphResult)]
+    if attributions:
+        return WORDS.get(attributions[-1], attributions[-1])
     documents = [f"{record.fields.get('title', '')} {record.text}" for record in cited]
     return retrieval.attribution(decision.answer, documents)
 

@@ -18,8 +18,8 @@ from decisor.errors import SetupError
 from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.llm_eval import llm_eval
 from decisor.judging.question import judging
-from decisor.tools.documents.build import build_index
 from decisor.tools.documents.index import open_index
+from decisor.tools.documents.index_build import build_index
 from decisor.tools.documents.index_files import FORMAT, is_index
 from decisor.tools.documents.minilm import MiniLM
 from decisor.tools.documents.passage import Passage, read_passages

@@ -26,7 +26,7 @@ from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.pass_rate import Attempt, Passed, PassJudge, solvable_pass_rate
 from decisor.judging.question import judging
 from decisor.secrets import Secret
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import LM, Decision, Environment, Question, Usage
 
 RULES = (
@@ -94,7 +94,7 @@ class ToolBenchBench:
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         yield ToolServer(self.tasks[case.id], self.answers())
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         made = calls(events)
         attempt = self.attempt(case, decision, made)
         judge = self.judging_lm.lent() if self.judging_lm is not None else None

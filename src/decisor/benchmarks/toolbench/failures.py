@@ -20,7 +20,7 @@ from decisor.benchmarks.toolbench.answers import By
 from decisor.benchmarks.toolbench.functions import FINISH
 from decisor.benchmarks.toolbench.statuses import UNAVAILABLE, status_of
 from decisor.outcome import Outcome
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
 from decisor.types import Observation
 
 CLASSES: Mapping[str, frozenset[int]] = {
@@ -43,15 +43,11 @@ class Called:
     response: str
 
 
-def calls(events: Sequence[Event]) -> list[Called]:
+def calls(events: Sequence[Entry]) -> list[Called]:
     """In time order. Actions without an observation are left out."""
-    actions = {event.id: event.data for event in events if event.kind == "action"}
-    found = []
-    for event in events:
-        if event.kind == "observation" and event.data["action"] in actions:
-            action, seen = actions[event.data["action"]], event.data["observation"]
-            found.append(called(str(action["tool"]), str(action["input"]), seen))
-    return found
+    actions = {entry.id: entry.event for entry in events if isinstance(entry.event, ActionStart)}
+    results = [result for result in events_of(events, ActionResult) if result.action in actions]
+    return [called(actions[one.action].tool, actions[one.action].input, one.observation) for one in results]
 
 
 def called(tool: str, given: str, seen: Observation) -> Called:

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from decisor.benchmarks.case import Case
 from decisor.benchmarks.protocol import Score
@@ -24,7 +23,7 @@ from decisor.benchmarks.webshop.reward import Fit, fit
 from decisor.benchmarks.webshop.shop import ORDER, Shop, WebShop, open_shop, order_text
 from decisor.cache import cache_folder
 from decisor.errors import SetupError
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
 from decisor.types import Decision, Environment, Question, Record, Value
 
 KEPT_FROM_BYTES = 100 * 2**20
@@ -68,7 +67,7 @@ class WebShopBench:
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         yield WebShop(self.shop, case.question.text)
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         goal = self.shop.goals[int(str(case.facts["number"]))]
         orders = ordered(events)
         fits = [self.fit(order, goal) for order in orders]
@@ -107,10 +106,10 @@ def keep_in(folder: Path) -> Path | None:
     return cache_folder() / "webshop" / digest("\n".join(state))
 
 
-def ordered(events: Sequence[Event]) -> list[Record]:
+def ordered(events: Sequence[Entry]) -> list[Record]:
     """The orders of a run, in time order."""
-    seen = [event.data["observation"] for event in events if event.kind == "observation"]
-    return [record for observation in seen for record in observation.records if record.source == ORDER]
+    results = events_of(events, ActionResult)
+    return [record for result in results for record in result.observation.records if record.source == ORDER]
 
 
 def chosen(answer: str, orders: Sequence[Record]) -> int | None:
@@ -127,6 +126,6 @@ def worst(got: Fit) -> str:
     return "attributes" if got.attributes < 1 else "options" if got.options < 1 else "price"
 
 
-def counts(events: Sequence[Event], orders: Sequence[Record]) -> dict[str, int]:
-    used: list[Any] = [event.data["tool"] for event in events if event.kind == "action"]
+def counts(events: Sequence[Entry], orders: Sequence[Record]) -> dict[str, int]:
+    used = [action.tool for action in events_of(events, ActionStart)]
     return {"orders": len(orders), "searches": used.count("search"), "clicks": used.count("click")}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from decisor.replies.attribution import Attribution, attribute
+from decisor.replies.attribution import attribute
 from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.shared.render import show_value
+from decisor.trace.graph_events import NodeAnswer, NodeResult
 from decisor.types import Record
 
-Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
 MOST_DOCUMENTS = 20
 
 
@@ -21,31 +20,6 @@ class Chunk(NamedTuple):
 
     text: str
     quote: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAnswer:
-    """One node: the question as it was put (tags filled in), its answer, and what that rests on.
-
-    ``documents``: those that were kept for it, each citable by its id. ``document`` is the one that the answer stands
-    in and ``support`` the words there. ``why``: of a failure. ``sure`` is False where a parent's answer was unknown.
-    """
-
-    node: str
-    question: str
-    answer: str = ""
-    status: Status = "answered"
-    attribution: Attribution = "unattributed"
-    document: str = ""
-    support: str = ""
-    documents: tuple[Record, ...] = ()
-    why: str = ""
-    retrievals: int = 0
-    sure: bool = True
-
-    @property
-    def missing(self) -> bool:
-        return self.status in ("failed", "blocked", "budget")
 
 
 def node_answer(
@@ -113,17 +87,5 @@ def show_graph(plan: PlanGraph) -> tuple[str, ...]:
 
 def note(answer: NodeAnswer, run: Run, reused: bool = False) -> NodeAnswer:
     """Into the trace, whole: a later run may take it from there."""
-    run.trace.add("note", run.span_id, answered=answer, **({"reused": True} if reused else {}))
+    run.trace.add(NodeResult(answer, reused), run.span_id)
     return answer
-
-
-def node_answer_of(data: Mapping[str, Any]) -> NodeAnswer:
-    """A node's answer as a trace file holds it, of this version or an earlier one."""
-    names = {EARLIER_FIELDS.get(name, name): value for name, value in data.items()}
-    attribution = EARLIER_ATTRIBUTIONS.get(names["attribution"], names["attribution"])
-    documents = tuple(Record(**record) for record in names["documents"])
-    return NodeAnswer(**{**names, "attribution": attribution, "documents": documents})
-
-
-EARLIER_FIELDS = {"asked": "question"}
-EARLIER_ATTRIBUTIONS = {"own": "model_knowledge", "given": "manual"}

@@ -9,8 +9,9 @@ from typing import get_args
 from decisor.replies.attribution import NO_NAME, Attribution, holds, normal, words_of
 from decisor.replies.figures import check_figures, numbers_in, numbers_of, without_citations
 from decisor.replies.plan_graph import PlanGraph
-from decisor.techniques.plan_dag.node_answer import NodeAnswer, show_graph
+from decisor.techniques.plan_dag.node_answer import show_graph
 from decisor.techniques.shared.decision import LEFT_OUT, NO_ANSWER
+from decisor.trace.graph_events import NodeAnswer
 from decisor.types import Decision, Evidence, Question, Stopped
 
 FALLBACK = "fallback"

@@ -16,7 +16,8 @@ from decisor.techniques.plan_dag.experts.planner import plan
 from decisor.techniques.plan_dag.experts.query_writer import write_query
 from decisor.techniques.plan_dag.experts.relevance import choose
 from decisor.techniques.plan_dag.experts.rewriter import rewrite
-from decisor.techniques.plan_dag.node_answer import Chunk, NodeAnswer
+from decisor.techniques.plan_dag.node_answer import Chunk
+from decisor.trace.graph_events import NodeAnswer
 from decisor.types import LM, Question, Record
 
 P = ParamSpec("P")

@@ -20,12 +20,12 @@ from decisor.techniques.replay.recorded_run import read_recorded_run
 from decisor.techniques.replay.rerun_graph import rerun_graph
 from decisor.techniques.replay.rerun_steps import rerun_steps
 from decisor.techniques.replay.trusted_settings import trusted
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Question, Technique
 
 
 async def rerun(
-    events: Sequence[Event],
+    events: Sequence[Entry],
     edits: Sequence[Edit],
     run: Run,
     technique: Technique | None = None,

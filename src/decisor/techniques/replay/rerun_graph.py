@@ -10,13 +10,14 @@ from decisor.errors import SetupError
 from decisor.replies.attribution import normal
 from decisor.replies.plan_graph import Part, PlanGraph, sort_by_depth
 from decisor.run import Run
-from decisor.techniques.plan_dag.node_answer import NodeAnswer, note, show_graph
+from decisor.techniques.plan_dag.node_answer import note, show_graph
 from decisor.techniques.plan_dag.result import reason_of
 from decisor.techniques.reasoning_dag import ReasoningDAG, source_of
 from decisor.techniques.replay.edits import Change, Edit, Rerun
 from decisor.techniques.replay.playback import ReplayingEnvironment
 from decisor.techniques.replay.recorded_run import RecordedRun
 from decisor.techniques.shared.decision import tell
+from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeSpan
 
 
 async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: ReasoningDAG, run: Run) -> Rerun:
@@ -29,8 +30,7 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
     state_of: dict[str, str] = {}
     env = ReplayingEnvironment(run.env, past)
     later = run.using(env=env)
-    later.trace.add("plan", later.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
-                    simple=plan.simple, why="")  # fmt: skip
+    later.trace.add(GraphPlan(show_graph(plan), plan), later.span_id)
 
     async def act(id: str, done: Mapping[str, NodeAnswer]) -> NodeAnswer:
         part, edit = parts[id], edit_of.get(id)
@@ -57,7 +57,7 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
 
 def keep(part: Part, answer: NodeAnswer, run: Run, reused: bool = True) -> NodeAnswer:
     """An answer that is taken as it is, in a span like any other. ``reused``: from the run before."""
-    with run.span("node", node=part.id, ask=part.query, needs=part.parents, source=part.source) as sub:
+    with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
         return note(answer, sub, reused)
 
 

@@ -34,9 +34,9 @@ async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Techn
     again = run.using(lm=ReplayingLM(run.lm, replies, thought), env=env)
     if (judge := getattr(technique, "judge", None)) is not None:
         technique = with_lms(technique, {"judge": ReplayingLM(judge, replies)})
-    at = len(run.trace.events)
+    before = len(run.trace.entries)
     decision = await technique(past.question, again)
-    after = read_recorded_run(run.trace.events[at:])
+    after = read_recorded_run(run.trace.entries[before:])
     rows = []
     for place in range(1, max(len(past.steps), len(after.steps)) + 1):
         old, new = step_text(past.steps, place), step_text(after.steps, place)

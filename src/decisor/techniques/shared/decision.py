@@ -12,6 +12,7 @@ from decisor.replies.figures import check_figures, citations, numbers_in, number
 from decisor.replies.labelled import LABEL, LabelledReply, parse_answer, read_fields
 from decisor.run import Run
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
+from decisor.trace.events import ActionResult, ActionStart, Conclusion
 from decisor.types import (
     Action,
     Decision,
@@ -123,9 +124,9 @@ async def retrieve(move: LabelledReply, trajectory: Trajectory, run: Run) -> Tra
     assert move.call is not None
     action = Action(move.call.tool, move.call.input)
     if action.tool == THINK and THINK not in run.env.tools():
-        at = run.trace.add("action", run.span_id, tool=THINK, input=action.input)
+        start = run.trace.add(ActionStart(THINK, action.input), run.span_id)
         observation = Observation(note="(noted)")
-        run.trace.add("observation", run.span_id, action=at, seconds=0.0, observation=observation)
+        run.trace.add(ActionResult(start, observation), run.span_id)
     else:
         observation = await run.act(action)
     step = Step(action, observation, thought=move.thought, plan_step=move.current)
@@ -159,7 +160,7 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
 
 def tell(decision: Decision, run: Run) -> Decision:
     """Into the trace, and on."""
-    run.trace.add("decision", run.span_id, decision=decision)
+    run.trace.add(Conclusion(decision), run.span_id)
     return decision
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from decisor.techniques.shared.render import show_observation
+from decisor.trace.search_events import Ended
 from decisor.types import Environment, Observation, Step
 
-Ended = Literal["", "answered", "gave_up", "steps"]
 SHOWN_TO_JUDGE = 1_024
 
 

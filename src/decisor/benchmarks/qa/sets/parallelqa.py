@@ -14,7 +14,7 @@ from decisor.benchmarks.qa import parallelqa
 from decisor.benchmarks.qa.score import close_to, score
 from decisor.benchmarks.qa.shelf import Mode, Shelf
 from decisor.judging.auxiliary_lms import OwnLM
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment
 
 
@@ -43,7 +43,7 @@ class ParallelQABench:
     def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
         return self.shelf.lent()
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return score(case, decision, events, close_to)
 
     async def judged(self, score: Score, case: Case, decision: Decision) -> Score:

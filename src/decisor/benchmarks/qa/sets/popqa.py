@@ -14,7 +14,7 @@ from decisor.benchmarks.qa import popqa
 from decisor.benchmarks.qa.score import held, score
 from decisor.benchmarks.qa.shelf import Mode, Shelf
 from decisor.judging.auxiliary_lms import OwnLM
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment
 
 
@@ -44,7 +44,7 @@ class PopQABench:
     def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
         return self.shelf.lent()
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return score(case, decision, events, held)
 
     async def judged(self, score: Score, case: Case, decision: Decision) -> Score:

@@ -15,7 +15,7 @@ from decisor.benchmarks.qa.score import same, score
 from decisor.benchmarks.qa.shelf import Mode, Shelf
 from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.text_match import yes_no
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment
 
 
@@ -44,7 +44,7 @@ class StrategyQABench:
     def environment(self, case: Case) -> AbstractAsyncContextManager[Environment]:
         return self.shelf.lent()
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return score(case, decision, events, same, yes_no(decision.answer))
 
     async def judged(self, score: Score, case: Case, decision: Decision) -> Score:

@@ -9,7 +9,8 @@ from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.labelled import parse_answer, read_fields
 from decisor.run import Run
-from decisor.techniques.plan_dag.node_answer import NodeAnswer, answer_line
+from decisor.techniques.plan_dag.node_answer import answer_line
+from decisor.trace.graph_events import NodeAnswer
 from decisor.types import Message, Question
 
 

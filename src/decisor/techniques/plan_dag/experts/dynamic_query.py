@@ -10,7 +10,8 @@ from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels
-from decisor.techniques.plan_dag.node_answer import NodeAnswer, answer_line
+from decisor.techniques.plan_dag.node_answer import answer_line
+from decisor.trace.graph_events import NodeAnswer
 
 
 async def resolve(run: Run, question: str, parents: Sequence[NodeAnswer]) -> str:

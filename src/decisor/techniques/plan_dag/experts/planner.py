@@ -30,7 +30,7 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
         return graph
 
     with run.span("planner") as sub:
-        return await replace(sub, asks_again=1).ask(prompt, read)
+        return await replace(sub, retries=1).ask(prompt, read)
 
 
 PLAN = Template("""\

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from decisor.outside import clean_text
 from decisor.tools.documents.bm25 import UNSPACED
 from decisor.tools.documents.passage import Passage
 
 WORDS = 100
 END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
-HARMFUL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ def passages(key: str, content: Content, words: int = WORDS) -> tuple[Passage, .
     >>> [p.text for p in passages("k", Content("T", (Block(text),)), words=5)]
     ['One two three. Four five six.', 'Seven eight. Nine.']
     """
-    made: list[Passage] = []
+    cut: list[Passage] = []
     for trail, texts in _sections(content.blocks):
         for text in _cut(texts, words):
-            made.append(Passage(f"{key}#{len(made) + 1}", text, content.title, " > ".join(trail), len(made) + 1))
-    return tuple(made)
+            cut.append(Passage(f"{key}#{len(cut) + 1}", text, content.title, " > ".join(trail), len(cut) + 1))
+    return tuple(cut)
 
 
 def _sections(blocks: Iterable[Block]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
@@ -132,6 +132,4 @@ def tidy(text: str) -> str:
     >>> tidy("a\\r\\nb\\x00\\u202ec"), tidy("plain")
     ('a\\nbc', 'plain')
     """
-    if text.isprintable():  # nothing harmful is, and this is faster
-        return text
-    return HARMFUL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))

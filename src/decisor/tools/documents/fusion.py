@@ -1,15 +1,9 @@
-"""What turns texts into vectors, what may rank again, and how two rankings become one."""
+"""How a ranking by words and one by meaning become one."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
-
-from decisor.types import Record
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from typing import TypeVar
 
 RANK_CONSTANT, WORDS_SHARE = 2, 0.6
 """By cross-validation on three multi-hop sets (performance/retrieval_choice.py; LOG.md); 60 and 0.5 are usual."""
@@ -17,26 +11,7 @@ RANK_CONSTANT, WORDS_SHARE = 2, 0.6
 T = TypeVar("T", bound=Hashable)
 
 
-class Embedder(Protocol):
-    """Texts to vectors. An index remembers the ``name``, and is only searched by the embedder that built it."""
-
-    @property
-    def name(self) -> str: ...
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Shape (len(texts), width), rows of length 1. Called from worker threads. Raises LMError or SetupError."""
-        ...
-
-
-class Reranker(Protocol):
-    """Looks at the best records again, with the query beside each."""
-
-    async def score(self, query: str, records: Sequence[Record]) -> Sequence[float]:
-        """A score for each record, higher is better."""
-        ...
-
-
-def fused(
+def fuse_ranks(
     words: Sequence[T], meaning: Sequence[T], constant: float = RANK_CONSTANT, share: float = WORDS_SHARE
 ) -> list[tuple[T, float]]:
     """Reciprocal rank fusion: the sum of 1 / (constant + rank), ``share`` of it for the ranking by words and the rest
@@ -44,7 +19,7 @@ def fused(
 
     Cormack, Clarke and Buettcher, SIGIR 2009, where both count the same.
 
-    >>> [name for name, score in fused(["a", "b", "c"], ["b", "d"])]
+    >>> [name for name, score in fuse_ranks(["a", "b", "c"], ["b", "d"])]
     ['b', 'a', 'c', 'd']
     """
     scores: dict[T, float] = {}
@@ -54,13 +29,13 @@ def fused(
     return sorted(scores.items(), key=lambda pair: -pair[1])
 
 
-def blended(words: Mapping[T, float], meaning: Mapping[T, float], share: float = 0.5) -> list[tuple[T, float]]:
+def blend_scores(words: Mapping[T, float], meaning: Mapping[T, float], share: float = 0.5) -> list[tuple[T, float]]:
     """``share`` of the score by words and the rest of that by meaning, each as a part of its best; who has no words in
     common gets 0.
 
     A convex combination of scores, as in Bruch, Gai and Ingber, TOIS 2023.
 
-    >>> blended({"a": 8.0, "b": 4.0}, {"a": 0.4, "b": 0.8, "c": 0.2})
+    >>> blend_scores({"a": 8.0, "b": 4.0}, {"a": 0.4, "b": 0.8, "c": 0.2})
     [('a', 0.75), ('b', 0.75), ('c', 0.125)]
     """
     most_words, most_meaning = max(words.values(), default=0.0), max(meaning.values(), default=0.0)

@@ -6,13 +6,14 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.tools.documents.build import Document
-from decisor.tools.documents.chunks import WORDS, Block, Content, fits, passages, tidy
+from decisor.tools.documents.cutting import WORDS, Block, Content, fits, passages, tidy
+from decisor.tools.documents.index_build import Document
 from decisor.tools.documents.passage import Passage, stamp_of
 from decisor.tools.documents.text_formats import Unreadable
+from decisor.types import Value
 
 if TYPE_CHECKING:
     from decisor.tools.databases.sql import SqlTool
@@ -35,22 +36,22 @@ class RowForm:
     id: str = ""
     words: int = WORDS
 
-    def document(self, where: str, row: Mapping[str, Any]) -> Document:
+    def document(self, where: str, row: Mapping[str, Value]) -> Document:
         """``where`` is put before its id, as WHERE:ID, unless it is ''. A row without an id is known by its content.
 
         Raises:
             Unreadable: it has no text.
         """
         text_name, title_name, id_name = (
-            chosen or first_of(row, usual)
-            for chosen, usual in ((self.text, TEXTS), (self.title, TITLES), (self.id, IDS))
+            column or first_of(row, usual)
+            for column, usual in ((self.text, TEXTS), (self.title, TITLES), (self.id, IDS))
         )
         title = tidy(str(row.get(title_name) or ""))
         if text_name:
             text = tidy(str(row.get(text_name) or "")).strip()
         else:
-            told = (f"{name}: {plain(value)}" for name, value in row.items() if value not in (None, "", [], {}))
-            text = tidy("\n".join(told)).strip()
+            lines = (f"{name}: {plain(value)}" for name, value in row.items() if value not in (None, "", [], {}))
+            text = tidy("\n".join(lines)).strip()
         if not text:
             lacks = self.text and self.text not in row
             raise Unreadable(f"it has no {self.text}; it has {names_of(row)}" if lacks else "it has no text")
@@ -73,7 +74,7 @@ class RowForm:
         return f"it has no column {', '.join(lacking)}; it has {names_of(columns)}" if lacking else ""
 
 
-def first_of(row: Mapping[str, Any], usual: Sequence[str]) -> str:
+def first_of(row: Mapping[str, Value], usual: Sequence[str]) -> str:
     """The first of these columns that holds something; '' where none does."""
     for name in usual:
         if row.get(name) not in (None, ""):
@@ -86,8 +87,8 @@ def names_of(names: Iterable[str]) -> str:
     >>> names_of(f"c{number}" for number in range(20))
     'c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 10 more'
     """
-    told = list(names)
-    return ", ".join(told[:10]) + (f" and {len(told) - 10} more" if len(told) > 10 else "")
+    every = list(names)
+    return ", ".join(every[:10]) + (f" and {len(every) - 10} more" if len(every) > 10 else "")
 
 
 def looks_like_data(columns: Sequence[str]) -> bool:
@@ -102,7 +103,7 @@ def looks_like_data(columns: Sequence[str]) -> bool:
     return number or not all(columns) or len(set(columns)) < len(columns)
 
 
-def plain(value: Any) -> str:
+def plain(value: Value) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -153,12 +154,12 @@ def csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) -> Iter
         first = next(lines, "")
         mark = max(",;\t", key=first.count)
         columns = next(csv.reader([first], delimiter=mark), [])
-        if said := form.missing(columns):
-            yield bad(name, said)
+        if why := form.missing(columns):
+            yield bad(name, why)
             return
         if columns and looks_like_data(columns):
-            said = f"taken for names of columns ({names_of(columns)}): if it is data, put a row of names above it"
-            yield bad(f"{name} row 1", said)
+            why = f"taken for names of columns ({names_of(columns)}): if it is data, put a row of names above it"
+            yield bad(f"{name} row 1", why)
         for number, cells in enumerate(csv.reader(lines, delimiter=mark), 2):
             try:
                 yield form.document(where, dict(zip(columns, cells, strict=False)))
@@ -182,20 +183,20 @@ async def table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) ->
         others = f"there is {names_of(there)}" if there else "the database has no tables"
         raise SetupError(f"There is no table {', '.join(missing)}; {others}.")
     mark = "`" if tool.dialect.startswith("MySQL") else '"'
-    found: list[Document] = []
+    documents: list[Document] = []
     for table in [there[name] for name in names] or tool.tables:
         quoted = ".".join(f"{mark}{part.replace(mark, 2 * mark)}{mark}" for part in table.name.split("."))
         rows = await tool.fetch(f"SELECT * FROM {quoted}", MOST_ROWS)
-        if said := form.missing([column.name for column in table.columns]):
-            found.append(bad(table.name, said))
+        if why := form.missing([column.name for column in table.columns]):
+            documents.append(bad(table.name, why))
             continue
         keys = [column.name for column in table.columns if column.key]
-        chosen = RowForm(form.text, form.title, form.id or (keys[0] if len(keys) == 1 else ""), form.words)
+        own = RowForm(form.text, form.title, form.id or (keys[0] if len(keys) == 1 else ""), form.words)
         for number, row in enumerate(rows.rows, 1):
             try:
-                found.append(chosen.document(table.name, dict(zip(rows.columns, row, strict=True))))
+                documents.append(own.document(table.name, dict(zip(rows.columns, row, strict=True))))
             except Unreadable as error:
-                found.append(bad(f"{table.name} row {number}", str(error)))
+                documents.append(bad(f"{table.name} row {number}", str(error)))
         if rows.truncated:
-            found.append(bad(table.name, f"only the first {len(rows.rows):,} rows are read"))
-    return found
+            documents.append(bad(table.name, f"only the first {len(rows.rows):,} rows are read"))
+    return documents

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from decisor.errors import SetupError
 from decisor.tools.documents.bm25 import analyzer, document, engine, schema
-from decisor.tools.documents.embedding import Embedder
+from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.index_files import About, clean, current, locked, read_about, switch, write_about
 from decisor.tools.documents.passage import Passage, stamp_of
 from decisor.tools.documents.text_formats import Unreadable
@@ -57,7 +57,7 @@ class Changes:
     added: int = 0
     updated: int = 0
     deleted: int = 0
-    kept: int = 0
+    unchanged: int = 0
     passages: int = 0
     unread: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
@@ -82,7 +82,7 @@ def build_index(
 def update(
     documents: Iterable[Document],
     path: Path,
-    wanted: About,
+    about: About,
     embedder: Embedder | None = None,
     fresh: bool = False,
     progress: Progress = lambda key, passages: None,
@@ -90,21 +90,21 @@ def update(
 ) -> Changes:
     """Make ``path`` hold just these documents. ``fresh``: whatever is there is built anew, as it is where the language,
     the embedder or the length of passages changed. Unless it ``may_be_empty``, no passages leave it as it was."""
-    wanted = replace(wanted, embedder=embedder.name if embedder else "")
+    about = replace(about, embedder=embedder.name if embedder else "")
     with locked(path):
         old = current(path)
         clean(path, old)
-        before, anew = _before(path / str(old), wanted) if old and not fresh else (None, "")
+        before, anew = _before(path / str(old), about) if old and not fresh else (None, "")
         folder = path / str(old + 1)
         (folder / "words").mkdir(parents=True)
         if before is not None:
             _link(path / str(old) / "words", folder / "words")
             shutil.copyfile(path / str(old) / "documents.db", folder / "documents.db")
-        about = replace(wanted, next_number=before.next_number if before else 0)
+        about = replace(about, next_number=before.next_number if before else 0)
         vectors = None
         if embedder is not None:
-            known = path / str(old) / VECTORS if before else None
-            vectors = VectorBuilder(embedder, path / EMBEDDED, known)
+            older = path / str(old) / VECTORS if before else None
+            vectors = VectorBuilder(embedder, path / EMBEDDED, older)
         try:
             with closing(Builder(folder, about, vectors)) as builder:
                 for one in documents:
@@ -121,7 +121,7 @@ def update(
         return replace(changes, anew=anew)
 
 
-def _before(folder: Path, wanted: About) -> tuple[About | None, str]:
+def _before(folder: Path, about: About) -> tuple[About | None, str]:
     """What can be updated, or why it cannot."""
     try:
         before = read_about(folder)
@@ -129,9 +129,9 @@ def _before(folder: Path, wanted: About) -> tuple[About | None, str]:
     except (SetupError, ValueError, OSError):
         return None, "it was damaged, or made by another version"
     settings = (
-        ("language", before.language, wanted.language),
-        ("embedder", before.embedder, wanted.embedder),
-        ("words of a passage", before.words, wanted.words),
+        ("language", before.language, about.language),
+        ("embedder", before.embedder, about.embedder),
+        ("words of a passage", before.words, about.words),
     )
     apart = [f"{name} {was or 'none'}, now {now or 'none'}" for name, was, now in settings if was != now]
     return (None, f"it had other settings ({'; '.join(apart)})") if apart else (before, "")
@@ -153,12 +153,12 @@ class Builder:
 
     def __init__(self, folder: Path, about: About, vectors: VectorBuilder | None = None) -> None:
         self.folder, self.about, self.number, self.vectors = folder, about, about.next_number, vectors
-        self.added = self.updated = self.kept = self.unread = 0
+        self.added = self.updated = self.unchanged = self.unread = 0
         self.skipped: list[tuple[str, str]] = []
         index = engine().Index(schema(), str(folder / "words"))
         index.register_tokenizer("words", analyzer(about.language))
         self.index: tantivy.Index = index
-        self.writer: Any = index.writer(WRITER_BYTES, THREADS)
+        self.writer: tantivy.IndexWriter = index.writer(WRITER_BYTES, THREADS)
         self.rows = sqlite3.connect(folder / "documents.db", isolation_level=None)
         self.rows.executescript(
             "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF;"
@@ -167,7 +167,7 @@ class Builder:
             "BEGIN"
         )
         self.older = bool(self.rows.execute("SELECT count(*) FROM documents").fetchone()[0])
-        self.seen: dict[str, bytes] = {}
+        self.stamps: dict[str, bytes] = {}
         self.changed: list[tuple[str, bytes, int, int]] = []
 
     def take(self, one: Document) -> None:
@@ -175,26 +175,26 @@ class Builder:
 
         A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
         """
-        if one.key in self.seen:
-            if self.seen[one.key] != one.stamp:
+        if one.key in self.stamps:
+            if self.stamps[one.key] != one.stamp:
                 self.skip(one.key, "another one before it has this name or id")
             return
-        known = None
+        earlier: tuple[bytes, int, int] | None = None
         if self.older:
             query = "SELECT stamp, first, count FROM documents WHERE key = ?"
-            known = self.rows.execute(query, (one.key,)).fetchone()
-        if known is not None and known[0] == one.stamp:
-            self.kept += 1
-            self.seen[one.key] = one.stamp
+            earlier = self.rows.execute(query, (one.key,)).fetchone()
+        if earlier is not None and earlier[0] == one.stamp:
+            self.unchanged += 1
+            self.stamps[one.key] = one.stamp
             return
         try:
             passages = tuple(one.cut())
         except Unreadable as error:
             self.skip(one.key, str(error))
             return
-        self.seen[one.key] = one.stamp
-        if known is not None:
-            self.drop(known[1], known[2])
+        self.stamps[one.key] = one.stamp
+        if earlier is not None:
+            self.drop(earlier[1], earlier[2])
         for at, passage in enumerate(passages):
             self.writer.add_document(document(self.number + at, passage))
             if self.vectors is not None:
@@ -203,8 +203,8 @@ class Builder:
         if len(self.changed) >= MOST_WAITING:
             self.write()
         self.number += len(passages)
-        self.updated += known is not None
-        self.added += known is None
+        self.updated += earlier is not None
+        self.added += earlier is None
 
     def write(self) -> None:
         self.rows.executemany("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", self.changed)
@@ -226,7 +226,7 @@ class Builder:
         self.write()
         if self.older:
             rows = self.rows.execute("SELECT key, first, count FROM documents").fetchall()
-            yield from (row for row in rows if row[0] not in self.seen)
+            yield from (row for row in rows if row[0] not in self.stamps)
 
     def finish(self) -> Changes:
         deleted = 0
@@ -241,7 +241,10 @@ class Builder:
         width = self.vectors.finish(self.folder / VECTORS) if self.vectors is not None else 0
         about = replace(self.about, passages=passages, documents=documents, next_number=self.number, width=width)
         write_about(self.folder, about)
-        return Changes(self.added, self.updated, deleted, self.kept, passages, self.unread, tuple(self.skipped))
+        return Changes(
+            added=self.added, updated=self.updated, deleted=deleted, unchanged=self.unchanged, passages=passages,
+            unread=self.unread, skipped=tuple(self.skipped),
+        )  # fmt: skip
 
     def close(self) -> None:
         self.rows.close()
