@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.benchmarks.qa.hops import examples
+from decisor.benchmarks.qa.gold_hops import examples
 from decisor.benchmarks.qa.rows import rows
 from decisor.learned.examples import Example
 from decisor.learned.features import Scene

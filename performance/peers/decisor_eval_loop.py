@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.evaluation.runner import Suite, Tally, evaluate
 from decisor.evaluation.store.open import open_store
 from decisor.lms.openai_compatible import OpenAICompatible

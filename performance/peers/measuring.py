@@ -5,6 +5,7 @@ python LOOP.py BASE_URL CASES AT_ONCE DATABASE      DATABASE is '-' for none
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import sqlite3
@@ -27,6 +28,8 @@ class Arguments:
 
 
 def parse_arguments() -> Arguments:
+    """And all alike look seldom for cycles: with hundreds of conversations under way nearly all objects are in use."""
+    gc.set_threshold(10_000, 20, 50)
     url, cases, at_once, database = sys.argv[1:5]
     return Arguments(url, int(cases), int(at_once), "" if database == "-" else database)
 

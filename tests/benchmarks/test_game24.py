@@ -54,7 +54,7 @@ async def test_a_refusal_says_why_and_changes_nothing(step: str, complaint: str)
     puzzle = Puzzle.of("4 5 5 10")
     with pytest.raises(ToolError, match=complaint):
         await puzzle.step(Action("combine", step))
-    assert puzzle.shown() == "4 5 5 10"
+    assert puzzle.left_text() == "4 5 5 10"
 
 
 async def test_division_by_zero_and_steps_after_the_end_are_refused() -> None:
@@ -71,7 +71,7 @@ async def test_a_fork_goes_its_own_way() -> None:
     puzzle = Puzzle.of("4 5 6 10")
     fork = puzzle.fork()
     await fork.step(Action("combine", "4 + 5"))
-    assert (puzzle.shown(), fork.shown()) == ("4 5 6 10", "6 10 9")
+    assert (puzzle.left_text(), fork.left_text()) == ("4 5 6 10", "6 10 9")
 
 
 async def test_nothing_but_the_numbers_tells_whether_it_is_right() -> None:

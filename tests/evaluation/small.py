@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import BENCHES, Score
+from decisor.benchmarks.protocol import BENCHES, Case, Score
 from decisor.errors import Error
 from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
 from decisor.evaluation.store.open import open_store

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decisor.benchmarks.qa.generated import world
-from decisor.benchmarks.qa.hops import example
+from decisor.benchmarks.qa.encyclopaedia import world
+from decisor.benchmarks.qa.gold_hops import example
 from decisor.errors import SetupError
 from decisor.learned.examples import Example, states
 from decisor.learned.features import NAMES, Scene, features

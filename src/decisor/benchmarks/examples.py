@@ -43,7 +43,7 @@ class _Seed:
     scenario: Scenario
     size: str
     seed: int
-    question: int  # which of the questions found, from 0
+    question: int  # which of its questions, from 0
 
 
 SEEDS = {"supply": _Seed("building", "60x170", 11, 0), "trade": _Seed("locating", "60x320", 11, 0)}
@@ -60,10 +60,10 @@ def example(name: str, folder: Path | None = None) -> Example:
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
-    how = SEEDS[name]
+    seed = SEEDS[name]
     folder = folder or cache()
-    world = generate.make(how.scenario, generate.parse_size(how.size), how.seed)
-    found = next(islice(generate.find(world, how.seed), how.question, None))
+    world = generate.make(seed.scenario, generate.parse_size(seed.size), seed.seed)
+    question = next(islice(generate.find(world, seed.seed), seed.question, None))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,8 +71,8 @@ def example(name: str, folder: Path | None = None) -> Example:
         _once(graph, lambda path: write_graph(world, path))
     except OSError as error:
         raise SetupError(f"The example cannot be written to {folder}: {error}.") from error
-    subject = generate.subject(world, found)
-    return Example(name, how.scenario, subject, generate.ask(world, found), database, graph)
+    subject = generate.subject(world, question)
+    return Example(name, seed.scenario, subject, generate.ask(world, question), database, graph)
 
 
 def cache() -> Path:

@@ -69,7 +69,7 @@ def query_scorer(
 
 
 def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], dict[str, Record], str]:
-    from decisor.benchmarks.qa.hops import examples
+    from decisor.benchmarks.qa.gold_hops import examples
     from decisor.tools.documents.passage import read_passages
 
     assert corpus and questions
@@ -78,7 +78,7 @@ def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], di
 
 
 def made_up() -> tuple[list[Example], dict[str, Record], str]:
-    from decisor.benchmarks.qa.generated import world
+    from decisor.benchmarks.qa.encyclopaedia import world
 
     encyclopaedia = world()
     passages = dict(encyclopaedia.passages)

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Bench, Score
+from decisor.benchmarks.protocol import Bench, Case, Score
 from decisor.budget import Budget, Limits
 from decisor.errors import LMError, SetupError
 from decisor.evaluation.applying import DoesNotApply

@@ -15,8 +15,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Bench
+from decisor.benchmarks.protocol import Bench, Case
 from decisor.budget import Limits
 from decisor.encoding import json_text
 from decisor.errors import SetupError

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from decisor.benchmarks.paper_figures import RADAGENT
+from decisor.benchmarks.toolbench.paper_figures import TOOL_FAILURES
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.second_opinion import Agreement
 from decisor.render.markup import Html, join, table, tag
@@ -12,7 +14,6 @@ from decisor.report import svg
 from decisor.report.charts import Chart
 from decisor.report.document import Benchmark, Diff, Report
 from decisor.report.palette import Palette
-from decisor.report.published import RADAGENT, TOOL_FAILURES
 from decisor.report.results import metric_cell, results
 from decisor.report.words import agreed, percent, points, probability, short, spoken
 from decisor.statistics.compare import Comparison, Side

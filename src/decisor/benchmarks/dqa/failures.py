@@ -111,8 +111,8 @@ def missed(events: Sequence[Entry], scenario: str) -> tuple[str, ...]:
     """
     if ranked(events):
         return ()
-    told = [f"{COMMENT.sub(' ', got.query)} {' '.join(got.columns)}" for got in retrievals(events) if got.rows]
-    return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in told))
+    texts = [f"{COMMENT.sub(' ', got.query)} {' '.join(got.columns)}" for got in retrievals(events) if got.rows]
+    return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in texts))
 
 
 def retrieved_by(events: Sequence[Entry]) -> Literal["none", "SR", "MR"]:
@@ -148,8 +148,8 @@ def wrong_candidates(got: Sequence[Retrieval], facts: Facts, answer: str) -> boo
     """Whether the answer could not be right at all, or the best candidate was never looked at."""
     if facts.able and answer not in facts.able:
         return True
-    seen = any(facts.gold in one.values or _names(one.query, facts.gold) for one in got if not one.failed)
-    return not seen and not any(PICKED.search(one.query) for one in got if one.rows)
+    was_looked_at = any(facts.gold in one.values or _names(one.query, facts.gold) for one in got if not one.failed)
+    return not was_looked_at and not any(PICKED.search(one.query) for one in got if one.rows)
 
 
 def _names(query: str, candidate: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from decisor.benchmarks.qa.rows import Row, Wrong, rows
+from decisor.benchmarks.qa.rows import Row, row_errors, rows
 from decisor.learned.examples import Example, Hop
 from decisor.learned.features import title_of
 from decisor.learned.words import bag
@@ -28,10 +28,10 @@ def examples(path: Path, passages: Mapping[str, Record]) -> list[Example]:
 
 def read(path: Path, passages: Mapping[str, Record]) -> Iterator[Example]:
     for number, row in enumerate(rows(path), 1):
-        with Wrong(path, number, "questions with gold passages"):
-            made = example(row, passages)
-        if all(hop.gold in passages for hop in made.hops):
-            yield made
+        with row_errors(path, number, "questions with gold passages"):
+            one = example(row, passages)
+        if all(hop.gold in passages for hop in one.hops):
+            yield one
 
 
 def example(row: Row, passages: Mapping[str, Record]) -> Example:
@@ -42,19 +42,19 @@ def example(row: Row, passages: Mapping[str, Record]) -> Example:
         hops = hops_of_triples(row, passages)
     else:
         gold = [str(id) for id in row["gold"]]
-        named = sorted(gold, key=lambda id: -share(title(id, passages), str(row["question"])))
-        hops = [Hop("", title(id, passages), id) for id in named]
+        by_name = sorted(gold, key=lambda id: -share(title(id, passages), str(row["question"])))
+        hops = [Hop("", title(id, passages), id) for id in by_name]
     return Example(str(row["question"]), tuple(hops), tuple(map(str, row.get("sub_questions", ()))))
 
 
 def hops_of_triples(row: Row, passages: Mapping[str, Record]) -> list[Hop]:
     """One hop a triple; a subject that an earlier triple found is asked for by its number."""
-    left, hops, found = [str(id) for id in row["gold"]], list[Hop](), dict[str, int]()
+    left, hops, hop_of = [str(id) for id in row["gold"]], list[Hop](), dict[str, int]()
     for subject, relation, value in row["evidences"]:
         near = max(left or row["gold"], key=lambda id: alike(title(id, passages), subject))
-        who = f"#{found[subject]}" if subject in found else subject
+        who = f"#{hop_of[subject]}" if subject in hop_of else subject
         hops.append(Hop(f"Who or what is the {relation} of {who}?", str(value), near))
-        found[value] = len(hops)
+        hop_of[value] = len(hops)
         if near in left:
             left.remove(near)
     return [*hops, *(Hop("", title(id, passages), id) for id in left)]

@@ -71,7 +71,7 @@ RELATIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
     },
 }
 SHARES = {"person": 8, "town": 4, "county": 1, "country": 1, "film": 3, "book": 2, "band": 1, "company": 2}
-ASKED = {kind: "Who" if kind == "person" else f"What {kind}" for kind in SHARES}
+WHAT = {kind: "Who" if kind == "person" else f"What {kind}" for kind in SHARES}
 
 
 @dataclass(frozen=True)
@@ -139,15 +139,17 @@ def name_of(kind: str, rng: Random) -> str:
 def tell(thing: Thing, by_id: Mapping[str, Thing], rng: Random) -> str:
     """A passage: what it is, its facts in any order, a namesake or neighbour, and small talk."""
     what = f"a {rng.choice(TRADES.split())}" if thing.kind == "person" else f"a {thing.kind}"
-    told = [
+    sentences = [
         form.format(s=thing.name, o=by_id[thing.facts[relation]].name) + "."
         for relation, (_, form, _) in RELATIONS[thing.kind].items()
     ]
     other = rng.choice(list(by_id.values())).name
-    told += [f"It is sometimes confused with {other}." if thing.kind != "person" else f"A letter to {other} survives."]
-    told += rng.sample(FILLER, 3)
-    rng.shuffle(told)
-    return " ".join([f"{thing.name} is {what}.", *told])
+    sentences += [
+        f"It is sometimes confused with {other}." if thing.kind != "person" else f"A letter to {other} survives."
+    ]
+    sentences += rng.sample(FILLER, 3)
+    rng.shuffle(sentences)
+    return " ".join([f"{thing.name} is {what}.", *sentences])
 
 
 def make_question(things: Sequence[Thing], by_id: Mapping[str, Thing], rng: Random) -> Example:
@@ -160,7 +162,7 @@ def make_question(things: Sequence[Thing], by_id: Mapping[str, Thing], rng: Rand
             _, _, form = RELATIONS[here.kind][relation]
             there = by_id[here.facts[relation]]
             subject = here.name if not number else f"#{number}"
-            ask = f"{ASKED[there.kind]} is {form.format(s=subject)}?"
+            ask = f"{WHAT[there.kind]} is {form.format(s=subject)}?"
             hops.append(Hop(ask, there.name, here.id))
             phrase, here = form.format(s=phrase), there
             if here.id in passed:
@@ -168,4 +170,4 @@ def make_question(things: Sequence[Thing], by_id: Mapping[str, Thing], rng: Rand
             passed.add(here.id)
         else:
             asks = tuple(hop.ask for hop in hops) if rng.random() < 0.5 else ()
-            return Example(f"{ASKED[here.kind]} is {phrase}?", tuple(hops), asks)
+            return Example(f"{WHAT[here.kind]} is {phrase}?", tuple(hops), asks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.tools.documents.passage import Passage
 from decisor.types import Question, Value
 
@@ -31,8 +31,8 @@ def qa_case(
     answers = tuple(dict.fromkeys(answer.strip() for answer in gold if answer.strip()))
     if not text.strip() or not answers:
         raise ValueError("the question or its answer is empty")
-    known: dict[str, Value] = {"passages": list(dict.fromkeys(passages)), **(facts or {})}
-    return Case(id, Question(text.strip(), goal=goal), answers, group, known)
+    all_facts: dict[str, Value] = {"passages": list(dict.fromkeys(passages)), **(facts or {})}
+    return Case(id, Question(text.strip(), goal=goal), answers, group, all_facts)
 
 
 def passage(title: str, text: str) -> Passage:
@@ -43,8 +43,8 @@ def passage(title: str, text: str) -> Passage:
 
 def distinct(passages: Iterator[Passage]) -> Iterator[Passage]:
     """Each passage once."""
-    seen: set[str] = set()
+    ids: set[str] = set()
     for one in passages:
-        if one.id not in seen:
-            seen.add(one.id)
+        if one.id not in ids:
+            ids.add(one.id)
             yield one
