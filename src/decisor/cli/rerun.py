@@ -20,7 +20,7 @@ from decisor.trace.events import Entry
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
-    from decisor.techniques.replay.rerun import Rerun
+    from decisor.techniques.replay.edits import Rerun
 
 
 def go_on(
@@ -33,7 +33,7 @@ def go_on(
     Raises:
         SetupError: no node or step is named, or it does not fit.
     """
-    from decisor.techniques.replay.rerun import Edit
+    from decisor.techniques.replay.edits import Edit
 
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
