@@ -9,7 +9,7 @@ from typing import TypeVar
 from decisor.budget import Budget, Limits
 from decisor.errors import BudgetExceeded, LMError, ParseError
 from decisor.judging.auxiliary_lms import THIS_CASE
-from decisor.replies.text import clean
+from decisor.replies.cleaning import clean
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Trace, UnscoredAnswer
