@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 from decisor.aio import each
 from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
