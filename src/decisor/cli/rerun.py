@@ -49,7 +49,7 @@ def go_on(
     return int(exit_of(report.after))
 
 
-def show(report: Rerun, spent: Usage) -> None:
+def show(report: Rerun, usage: Usage) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -67,7 +67,7 @@ def show(report: Rerun, spent: Usage) -> None:
     console.print(table)
     for reason in report.after.reasons[:1]:
         console.print(Text(clean(reason)))
-    calls, actions = spent.calls, spent.actions
+    calls, actions = usage.calls, usage.actions
     console.print(Text(f"{counted(calls, 'LM call')}, {counted(actions, 'action')}", style="dim"))
 
 

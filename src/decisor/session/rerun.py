@@ -51,11 +51,11 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
     from decisor.techniques.replay.rerun import rerun
     from decisor.techniques.replay.trusted_settings import trusted
 
-    past, named = read_recorded_run(entries), options.get("technique", "")
+    past, other = read_recorded_run(entries), str(options.get("technique", ""))
     name, technique = "", None
     settings: dict[str, str] = {}
-    if past.technique or named:
-        name, settings = trusted(past.technique, past.settings, str(named), options.get("settings", {}))
+    if past.technique or other:
+        name, settings = trusted(past.technique, past.settings, other, options.get("settings", {}))
         technique = await technique_of(name, settings, data.lms)
     lm = await data.lms.get(options.get("lm"))
     start = next(events_of(entries, RunStart), None)
@@ -71,6 +71,6 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))
         decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
-        spent = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
-        run.trace.add(RunUsage(spent))
-    return Comparison(report, spent)
+        usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
+        run.trace.add(RunUsage(usage))
+    return Comparison(report, usage)
