@@ -209,7 +209,7 @@ def test_a_run_that_fails_says_what_was_paid_in_its_error_and_in_its_trace(
     assert usage.usage == failure.value.spent
     say_error(failure.value)
     assert "Before that: 2 LM calls, 1,050 tokens, $0.0011." in capsys.readouterr().err
-    say_error(failure.value, as_json=True)
+    say_error(failure.value, ["--json"])
     assert json.loads(capsys.readouterr().out)["usage"]["prompt_tokens"] == 1_000
 
 

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from decisor.aio import each
 from decisor.budget import Budget
-from decisor.errors import BudgetExceeded, LMError, ParseError, SetupError, ToolError
+from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, SetupError, ToolError
+from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Sampling, Usage
@@ -125,7 +126,7 @@ class Run:
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=time.monotonic() - began)
         except LMError as error:
             used = replace(used + error.used, seconds=time.monotonic() - began)
-            self.trace.add(FailedCall(error.kind, str(error), used), self.span_id)
+            self.trace.add(FailedCall(error.kind, redact(str(error)), used), self.span_id)
             raise
         except (TimeoutError, asyncio.CancelledError) as error:
             reason = "seconds" if isinstance(error, TimeoutError) else "cancelled"
@@ -149,7 +150,13 @@ class Run:
         return Usage(1, prompt, reply, price.dollars(prompt, reply) if price else None)
 
     async def act(self, action: Action) -> Observation:
-        """Do it. A refused or failed query is an observation, not an exception."""
+        """Do it. A refused or failed query is an observation, not an exception.
+
+        Raises:
+            BudgetExceeded: a limit is reached.
+            OutageError: what the tool stands on cannot be reached; asking the LM on would be paid for in vain.
+        """
+        outage = False
         self.budget.reserve(ACTION)
         start = self.trace.add(ActionStart(action.tool, action.input), self.span_id)
         began = time.monotonic()
@@ -157,12 +164,14 @@ class Run:
             async with asyncio.timeout(self.budget.seconds_left()):
                 observation = await self.env.step(action)
         except ToolError as error:
-            observation = Observation(note=str(error), error=True)
+            observation, outage = Observation(note=redact(str(error)), error=True), error.outage
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(ACTION, ACTION)
         self.trace.add(ActionResult(start, observation, round(time.monotonic() - began, 6)), self.span_id)
+        if outage:
+            raise OutageError(observation.note)
         return observation
 
     @contextmanager

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
-from decisor.replies.text import unfenced
+from decisor.replies.cleaning import strip_fence
+from decisor.secrets import without_password
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
@@ -58,12 +59,12 @@ class CypherTool:
 
     async def call(self, text: str) -> Observation:
         """One reading statement. Raises ToolError, with close names where one is misspelt."""
-        statement = unfenced(text)
+        statement = strip_fence(text)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
-            raise ToolError(f"{error} {near}".strip(), refused=error.refused) from error
+            raise ToolError(f"{error} {near}".strip(), refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
@@ -88,7 +89,9 @@ def engine_of(url: str) -> str:
     """
     engine = SCHEMES.get(url.partition("://")[0].lower(), "")
     if engine not in GRAPHS:
-        raise SetupError(f"{url.split('@')[-1]} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST.")
+        raise SetupError(
+            f"{without_password(url)} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST."
+        )
     return engine
 
 

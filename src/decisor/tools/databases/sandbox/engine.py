@@ -30,6 +30,9 @@ class ConnectionLost(ToolError):
     """The connection broke off, or what came through it made no sense. The engine has let go of it, and connects anew
     with the next statement."""
 
+    def __init__(self, complaint: str) -> None:
+        super().__init__(complaint, outage=True)
+
 
 class Engine(Protocol):
     """One open, read-only database. Synchronous: it lives in the worker process, which the parent may kill."""
@@ -62,5 +65,8 @@ def connect(name: str, url: str, caps: Caps) -> Engine:
     engine: Engine = module.connect(url, caps)
     return engine
 
+
+PROBES = {"postgres": "SELECT 1", "mysql": "SELECT 1", "bolt": "RETURN 1"}
+"""A statement that every server runs: where it works, the server is there."""
 
 ENGINES = ("sqlite", "duckdb", "postgres", "mysql", "kglite", "arcadedb", "bolt", "scratch")

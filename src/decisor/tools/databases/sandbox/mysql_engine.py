@@ -39,7 +39,7 @@ class MysqlEngine:
             try:
                 self.db = _open(self.url)
             except pymysql.Error as error:
-                raise ToolError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}") from error
+                raise ToolError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}", outage=True) from error
         clean = False
         cursor = SSCursor(self.db)
         try:

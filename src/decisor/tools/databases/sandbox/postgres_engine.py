@@ -41,7 +41,7 @@ class PostgresEngine:
             try:
                 self.db = _open(self.url)
             except psycopg.Error as error:
-                raise ToolError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}") from error
+                raise ToolError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}", outage=True) from error
         text = bind(statement, parameters, "%({})s").rstrip().rstrip(";")
         try:
             with self.db.cursor() as cursor:

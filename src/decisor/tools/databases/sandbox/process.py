@@ -11,6 +11,7 @@ from typing import Any
 
 from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
+from decisor.secrets import redact, redact_known, secrets_in
 from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.urls import SYSTEM, placed
@@ -41,6 +42,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         self.url = placed(self.url)
+        self.passwords = secrets_in(self.url)
 
     async def start(self) -> None:
         """Open the database now. Raises SetupError, in one line, where it cannot be opened."""
@@ -71,6 +73,11 @@ class Worker:
                 await self.child.end(grace=1.0)
             self.child = None
 
+    def failure(self, complaint: str) -> ToolError | SetupError:
+        """Why it did not open, for whom it concerns: a model (or who waits for the server), or the person."""
+        complaint = redact(complaint, self.passwords)
+        return ToolError(complaint, outage=self.engine in SERVERS) if self.opened else SetupError(complaint)
+
     async def _ask(
         self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool
     ) -> dict[str, Any]:
@@ -91,9 +98,11 @@ class Worker:
             case None:
                 return reply
             case "setup":
-                raise SetupError(reply["error"])
+                raise SetupError(redact(reply["error"], self.passwords))
             case kind:
-                raise ToolError(reply["error"], refused=kind == "refused")
+                raise ToolError(
+                    redact_known(reply["error"], self.passwords), refused=kind == "refused", outage=kind == "outage"
+                )
 
     async def _child(self, seconds: float = 0.0) -> Child:
         """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then a model is
@@ -108,18 +117,17 @@ class Worker:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
             child = self.child = await spawn(how())
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
-            told = ToolError if self.opened else SetupError
             try:
                 reply = await child.ask(hello, limit, None)
             except (ToolError, Elsewhere) as error:
                 why = "its worker ended" if CRASHED in str(error) else f"it did not within {limit:g} s"
-                raise told(f"The {self.engine} database did not open: {why}.") from error
+                raise self.failure(f"The {self.engine} database did not open: {why}.") from error
             finally:
                 if not self.opened and child.ended:
                     await child.end()
             if "error" in reply:
                 await child.end()
-                raise told(reply["error"])
+                raise self.failure(reply["error"])
             self.opened = True
             return child
 

@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 
 from decisor.child_process import absolute
 from decisor.errors import SetupError
+from decisor.secrets import without_password
 
 SQLITE = {".db", ".sqlite", ".sqlite3", ".db3"}
 DUCKDB = {".duckdb", ".ddb"}
@@ -52,7 +53,7 @@ def parse_url(url: str) -> tuple[str, str]:
         engine = "sqlite" if suffix in SQLITE else "duckdb" if suffix in DUCKDB else ""
         if not engine:
             raise SetupError(
-                f"{url} names no database. Give sqlite:///PATH, duckdb:///PATH, postgresql://... or mysql://..."
+                f"{without_password(url)} names no database. Give sqlite:///PATH, duckdb:///PATH, postgresql://... or mysql://..."
             )
         return engine, f"{engine}:///{url}"
     scheme = scheme.lower()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from decisor.errors import SetupError, ToolError
-from decisor.tools.databases.sandbox.engine import ConnectionLost, Engine, connect
+from decisor.tools.databases.sandbox.engine import PROBES, Caps, ConnectionLost, Engine, connect
 from decisor.tools.databases.sandbox.wire import caps_of, receive, send, table_to
 
 GRACE_SECONDS = 5.0
@@ -35,13 +35,14 @@ def main() -> None:
     _limit(hello["engine"], caps.memory_mb)
     send(sink, {"ok": True})
     while (request := receive(source)) is not None:
-        send(sink, answer(engine, request))
+        send(sink, answer(engine, request, PROBES.get(hello["engine"], "")))
     with contextlib.suppress(Exception):
         engine.close()
 
 
-def answer(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
-    """A frame for a frame: a table, or an error with its kind (refused, tool, setup)."""
+def answer(engine: Engine, request: dict[str, Any], probe: str = "") -> dict[str, Any]:
+    """A frame for a frame: a table, or an error with its kind (refused, tool, outage, setup). Where a statement loses
+    the connection twice and ``probe`` works, the server is there: it is the statement's own failure."""
     caps = caps_of(request["caps"])
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, caps.seconds + GRACE_SECONDS)
@@ -57,7 +58,8 @@ def answer(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
             found = engine.run(statement, request["parameters"], caps)
         return {"table": table_to(found)}
     except ToolError as error:
-        return {"error": str(error), "kind": "refused" if error.refused else "tool"}
+        outage = error.outage and not (probe and works(engine, probe, caps))
+        return {"error": str(error), "kind": "refused" if error.refused else "outage" if outage else "tool"}
     except RecursionError:
         return {"error": "The statement is nested too deeply.", "kind": "refused"}
     except MemoryError:
@@ -67,6 +69,15 @@ def answer(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def works(engine: Engine, statement: str, caps: Caps) -> bool:
+    """Whether the server runs it."""
+    try:
+        engine.run(statement, {}, caps)
+    except Exception:
+        return False
+    return True
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
