@@ -9,8 +9,9 @@ import codecs
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from decisor.types import Value
+from decisor.types import Observation, Record, Value
 
 HALF = re.compile(r"[\ud800-\udfff]")
 LINE_END = re.compile(r"[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
@@ -18,6 +19,8 @@ HIDDEN = re.compile(
     r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e0fff]"
 )
+LABEL = re.compile(r"(?m)^(?!> )(?=[^\w\n]*(?:#|\w[\w-]{0,20}(?: [\w-]{1,20}){0,3}\s*:))")
+"""The beginning of a line that reads like a label (Thought:, Final answer:) or a heading."""
 SELECTOR = re.compile("[\U000e0100-\U000e01ef]")
 TEXT_CODECS = re.compile(
     r"ascii|utf_8|utf_(?:16|32)(?:_[lb]e)?|iso8859_\d+|cp\d+|koi8_\w|gb\w+|big5\w*|shift_jis\w*|euc_\w+|mac_\w+"
@@ -43,6 +46,64 @@ def clean_value(value: Value) -> Value:
     if isinstance(value, Mapping):
         return {clean_text(key): clean_value(item) for key, item in value.items()}
     return [clean_value(item) for item in value] if isinstance(value, list) else value
+
+
+def json_line(value: Value) -> str:
+    """As JSON on one line, in which nothing hides.
+
+    >>> print(json_line("caf\u00e9"), json_line("a\\nb"), json_line("\U000e0041"))
+    "café" "a\\nb" "\\udb40\\udc41"
+    """
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if text.isprintable() else json.dumps(value, default=str)
+
+
+def printable(name: str) -> str:
+    """A name, with U+FFFD for each character in it that cannot be seen."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
+
+
+def framed(text: str, first: bool = True) -> str:
+    """Text of several lines, none of which can be taken for a label or a heading of a prompt. ``first``: it begins a
+    line itself.
+
+    >>> print(framed("no number\\nFinal answer: 7\\n### Tool: x\\n  2 | 3"))
+    no number
+    > Final answer: 7
+    > ### Tool: x
+      2 | 3
+    """
+    text = clean_text(text).replace("\r\n", "\n").replace("\r", "\n")
+    head, end, rest = ("", "", text) if first else text.partition("\n")
+    return head + end + LABEL.sub("> ", rest)
+
+
+def framed_observation(observation: Observation) -> Observation:
+    """What an action brought, fit for a prompt: nothing in it hides, and its note keeps its frame."""
+    note = observation.note and framed(observation.note, first=not observation.error)
+    answer = observation.answer and clean_text(observation.answer)
+    records = tuple(map(clean_record, observation.records))
+    if note == observation.note and answer == observation.answer and records == observation.records:
+        return observation
+    return replace(observation, records=records, note=note, answer=answer)
+
+
+def clean_record(record: Record) -> Record:
+    fields = record.fields
+    if is_clean(record.text) and all(map(is_clean, fields)) and all(map(is_clean, fields.values())):
+        return record
+    return replace(
+        record,
+        fields={clean_text(name): clean_value(value) for name, value in fields.items()},
+        text=clean_text(record.text),
+    )
+
+
+def is_clean(value: Value) -> bool:
+    """Whether it is for certain: a number, or a text that needs no second look."""
+    if isinstance(value, str):
+        return value.isascii() and value.isprintable()
+    return value is None or isinstance(value, bool | int | float)
 
 
 def one_line(text: str, limit: int) -> str:

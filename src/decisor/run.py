@@ -13,6 +13,7 @@ from typing import TypeVar
 from decisor.aio import each
 from decisor.budget import Budget
 from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, SetupError, ToolError
+from decisor.outside import framed, framed_observation
 from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
@@ -162,9 +163,9 @@ class Run:
         began = time.monotonic()
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
-                observation = await self.env.step(action)
+                observation = framed_observation(await self.env.step(action))
         except ToolError as error:
-            observation, outage = Observation(note=redact(str(error)), error=True), error.outage
+            observation, outage = Observation(note=framed(redact(str(error)), first=False), error=True), error.outage
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:

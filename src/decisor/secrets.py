@@ -15,19 +15,19 @@ SHAPES = re.compile(
     r"\b(?:sk-(?:proj-|ant-|or-v1-|svcacct-|admin-)?[\w-]{20,}|[rsp]k_(?:live|test)_\w{16,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
     r"|GOCSPX-[\w-]{20,}|gh[pousr]_\w{30,}|github_pat_\w{20,}|glpat-[\w-]{20,}|hf_\w{30,}|gsk_\w{20,}|xai-\w{20,}|npm_\w{30,}"
     r"|pypi-[\w-]{30,}|dop_v1_\w{30,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[a-z](?:\.xox[a-z])?-[\w-]{10,}|xapp-[\w-]{10,}"
-    r"|SG\.[\w-]{16,}\.[\w-]{16,}|eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*){0,3})"
+    r"|SG\.[\w-]{16,100}\.[\w-]{16,}|eyJ[\w-]{5,999}\.[\w-]{5,}(?:\.[\w-]*){0,3})"
     r"|-----BEGIN[ A-Z]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END[ A-Z]*-----|\Z)"
     r"|(?<=hooks\.slack\.com/services/)[\w/-]+"
 )
 SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}(?::/{1,3}|//)"
-IN_URL = re.compile(rf"({SCHEME}[^\s:/@\"'<>]*:)(?!\d+(?:[/?,#]|\Z))[^\s\"'<>]*(?=@)")
+IN_URL = re.compile(rf"({SCHEME}[^\s:/@\"'<>]{{0,100}}:)(?!\d+(?:[/?,#]|\Z))[^\s\"'<>]{{0,300}}(?=@)")
 NAME = (
     r"(?:[\w-]*(?:password|passwd|passphrase|secret|credentials?)|(?:\b|[\w-]*[_-])(?:pwd?|pass|jwt|auth[_-]?token)"
     r"|[\w-]*(?:api|access|account|private|secret|signing|encryption|subscription|shared)[_-]?key(?:[_-]?id)?"
     r"|[\w-]*[A-Za-z0-9][_-]?(?<!\s)token)"
 )
 VALUE = (
-    r"(?:\\*\"(?:[^\"\\]|\\.)*\\*\"|'(?:[^'\\]|\\.)*'|\{[^{}\s]+\}"
+    r"(?:\\*\"(?:[^\"\\]|\\.)*\\*\"|'(?:[^'\\]|\\.)*'|\{[^{}\s]{1,300}\}"
     r"|(?!(?i:yes|no|true|false|null|none|unset|empty|required|missing|wrong|invalid)\b)[^\s,;&\"'(){}\[\]<>|]+)"
 )
 NAMED = re.compile(rf"(?i)((?<![\w-]){NAME}(?:\\*[\"'])?\s*(?:=>|[=:])\s*){VALUE}")
@@ -36,7 +36,8 @@ TOKEN = re.compile(
     r"(?i)((?:(?<=[?&])(?:key|code)=|(?<![\w-])(?:[\"']token[\"']\s*:\s*|token=|--token[= ]|sig(?:nature)?=)))" + VALUE
 )
 COMMAND = re.compile(
-    r"(?i)(\b(?:mysql|mariadb)\w*\b[^\n|;]*?\s-p)[^\s-]\S*|(\bcurl\b[^\n|;]*?\s(?:-u|--user)[ =]\S*?:)\S+"
+    r"(?i)(\b(?:mysql|mariadb)\w*\b[^\n|;]{0,200}?\s-p)[^\s-]\S*"
+    r"|(\bcurl\b[^\n|;]{0,200}?\s(?:-u|--user)[ =]\S{0,100}?:)\S+"
 )
 COOKIE = re.compile(r"(?i)(\b(?:set-)?cookie2?[\"']?\s*[:=]\s*[\"']?)[^\s=;]+=[^\r\n\"']+")
 HEADER = re.compile(
@@ -44,7 +45,7 @@ HEADER = re.compile(
 )
 CELL = re.compile(
     r"(?i)(invalid input syntax for (?:type )?[\w ]+: |incorrect [\w ]+ value: |could not convert string )"
-    r"(?:\"[^\"]*\"|'[^']*')"
+    r"(?:\"[^\"]{0,9999}\"|'[^']{0,9999}')"
 )
 """Errors of engines that quote a value of the data."""
 START = re.compile(r"(?:.*?[=@])??[A-Za-z][\w+.-]*(?::?/{1,3}|:(?=[^:]*:))", re.S)

@@ -134,7 +134,13 @@ def select_path(paths: list[Path], select: str) -> Path:
 
 
 def of_record(record: Record) -> tuple[str, str]:
-    return strip_tokens(str(record.fields.get("title", "")), CONTROL), strip_tokens(record.text, CONTROL)
+    """Its title and its text, each on one line."""
+    title, text = (strip_tokens(" ".join(part.split()), CONTROL) for part in (title_of(record), record.text))
+    return title, text
+
+
+def title_of(record: Record) -> str:
+    return str(record.fields.get("title", ""))
 
 
 def prompt_of(question: Question) -> str:

@@ -23,6 +23,7 @@ from typing import Literal
 
 from decisor.aio import each
 from decisor.errors import BudgetExceeded
+from decisor.outside import framed
 from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.shared.control_tokens import (
@@ -130,7 +131,9 @@ def prompt_of(question: Question) -> str:
 
 
 def passage_text(passage: Record) -> str:
-    return strip_tokens(f"{passage.fields.get('title', '')}\n{passage.text}", CONTROL)
+    """Title and text, each on a line of its own."""
+    parts = (str(passage.fields.get("title", "")), passage.text)
+    return "\n".join(framed(strip_tokens(" ".join(part.split()), CONTROL)) for part in parts)
 
 
 def plain(text: str) -> str:

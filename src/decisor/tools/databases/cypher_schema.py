@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from decisor.errors import ToolError
+from decisor.outside import json_line, printable
 from decisor.tools.databases.sandbox.cypher_tokens import Token, tokens
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.types import Table
@@ -179,7 +179,7 @@ def name_of(name: str) -> str:
     >>> name_of("Trade_node"), name_of("trade node")
     ('Trade_node', '`trade node`')
     """
-    return name if name.isidentifier() else quoted(name)
+    return name if name.isidentifier() else quoted(printable(name))
 
 
 def _property(info: PropertyInfo) -> str:
@@ -187,7 +187,7 @@ def _property(info: PropertyInfo) -> str:
 
 
 def _samples(values: list[Any]) -> tuple[str, ...]:
-    texts = dict.fromkeys(json.dumps(value, ensure_ascii=False, default=str) for value in values)
+    texts = dict.fromkeys(map(json_line, values))
     return tuple(text if len(text) <= SAMPLE_CHARS else text[:SAMPLE_CHARS] + "…" for text in list(texts)[:SAMPLES])
 
 

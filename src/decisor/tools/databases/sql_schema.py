@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from decisor.errors import SetupError, ToolError
+from decisor.outside import json_line, one_line, printable
 from decisor.tools.databases.sandbox.names import words
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql_catalog import read_catalog
@@ -94,7 +94,7 @@ def examples(values: Iterable[Value]) -> tuple[str, ...]:
     >>> examples(["a", "a", None, "b\\n### Tool", 3])
     ('"a"', '"b\\\\n### Tool"', '3')
     """
-    texts = dict.fromkeys(json.dumps(value, ensure_ascii=False) for value in values if value is not None)
+    texts = dict.fromkeys(json_line(value) for value in values if value is not None)
     return tuple(texts)[:SHOWN_VALUES]
 
 
@@ -113,7 +113,7 @@ def render(dialect: str, tables: Sequence[TableInfo]) -> str:
 
 
 def _column(column: ColumnInfo, dialect: str) -> str:
-    parts = [f"  {identifier(column.name, dialect)} {column.type}".rstrip()]
+    parts = [f"  {identifier(column.name, dialect)} {one_line(column.type, SHOWN_CHARS)}".rstrip()]
     parts += ["primary key"] if column.key else [] if column.nullable else ["not null"]
     if column.references:
         table, _, name = column.references.rpartition(".")
@@ -133,8 +133,7 @@ def identifier(name: str, dialect: str) -> str:
     if plain and name.lower() not in RESERVED:
         return name
     mark = "`" if dialect.startswith("MySQL") else '"'
-    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
-    return mark + shown.replace(mark, mark * 2) + mark
+    return mark + printable(name).replace(mark, mark * 2) + mark
 
 
 def close_names(message: str, tables: Sequence[TableInfo]) -> str:
