@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from decisor.types import Observation, Record, Value
@@ -21,6 +21,7 @@ HIDDEN = re.compile(
 )
 LABEL = re.compile(r"(?m)^(?!> )(?=[^\w\n]*(?:#|\w[\w-]{0,20}(?: [\w-]{1,20}){0,3}\s*:))")
 """The beginning of a line that reads like a label (Thought:, Final answer:) or a heading."""
+SIMPLE = (str, int, float, type(None))
 SELECTOR = re.compile("[\U000e0100-\U000e01ef]")
 TEXT_CODECS = re.compile(
     r"ascii|utf_8|utf_(?:16|32)(?:_[lb]e)?|iso8859_\d+|cp\d+|koi8_\w|gb\w+|big5\w*|shift_jis\w*|euc_\w+|mac_\w+"
@@ -82,28 +83,26 @@ def framed_observation(observation: Observation) -> Observation:
     """What an action brought, fit for a prompt: nothing in it hides, and its note keeps its frame."""
     note = observation.note and framed(observation.note, first=not observation.error)
     answer = observation.answer and clean_text(observation.answer)
-    records = tuple(map(clean_record, observation.records))
+    records = observation.records if are_clean(observation.records) else tuple(map(clean_record, observation.records))
     if note == observation.note and answer == observation.answer and records == observation.records:
         return observation
     return replace(observation, records=records, note=note, answer=answer)
 
 
-def clean_record(record: Record) -> Record:
-    fields = record.fields
-    if is_clean(record.text) and all(map(is_clean, fields)) and all(map(is_clean, fields.values())):
-        return record
-    return replace(
-        record,
-        fields={clean_text(name): clean_value(value) for name, value in fields.items()},
-        text=clean_text(record.text),
+def are_clean(records: Sequence[Record]) -> bool:
+    """Whether all texts in them are for certain, at one look."""
+    values = [value for record in records for value in (record.text, *record.fields, *record.fields.values())]
+    texts = "".join([value for value in values if isinstance(value, str)])
+    return (
+        texts.isprintable()
+        and (texts.isascii() or not SELECTOR.search(texts))
+        and not any(isinstance(value, Mapping | list) for value in values if not isinstance(value, SIMPLE))
     )
 
 
-def is_clean(value: Value) -> bool:
-    """Whether it is for certain: a number, or a text that needs no second look."""
-    if isinstance(value, str):
-        return value.isascii() and value.isprintable()
-    return value is None or isinstance(value, bool | int | float)
+def clean_record(record: Record) -> Record:
+    fields = {clean_text(name): clean_value(value) for name, value in record.fields.items()}
+    return replace(record, fields=fields, text=clean_text(record.text))
 
 
 def one_line(text: str, limit: int) -> str:

@@ -43,10 +43,6 @@ def error_line(error: Exception, words: Sequence[str] = ()) -> str:
     line = redact(clean(str(error)).replace("\n", " ").strip(), passwords)
     if isinstance(error, LMError):
         line = f"The LM failed: {line} (decisor doctor tests it)"
-    if isinstance(error, Error) and error.spent.calls:
-        from decisor.session.decide import cost_line
-
-        line = f"{line} Before that: {cost_line(error.spent)}."
     return line
 
 
@@ -56,4 +52,13 @@ def say_error(error: Exception, words: Sequence[str] = ()) -> None:
         usage = {"usage": json_value(error.spent)} if isinstance(error, Error) and error.spent.calls else {}
         print(json.dumps({"error": error_line(error, words), "exit": int(exit_of_error(error)), **usage}))
     else:
-        print(f"decisor: {error_line(error, words)}", file=sys.stderr)
+        print(f"decisor: {error_line(error, words)}{cost_of(error)}", file=sys.stderr)
+
+
+def cost_of(error: Exception) -> str:
+    """What the run that it ended had cost, as a sentence."""
+    if not isinstance(error, Error) or not error.spent.calls:
+        return ""
+    from decisor.session.decide import cost_line
+
+    return f" Before that: {cost_line(error.spent)}."

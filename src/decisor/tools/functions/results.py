@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from decisor.encoding import json_value
 from decisor.errors import ToolError
-from decisor.outside import clean_text, clean_value
+from decisor.outside import clean_text, clean_value, framed_observation
 from decisor.types import Observation, Record, Value
 
 
@@ -34,7 +34,7 @@ def observe(value: object, source: str, cut: Cut = Cut()) -> Observation:
     """
     try:
         if isinstance(value, Observation):
-            return clean_observation(value)
+            return framed_observation(value)
         return observe_plain(json_value(value), source, cut)
     except RecursionError as error:
         raise ToolError(f"What {source} returned is nested too deeply.") from error
@@ -51,19 +51,6 @@ def observe_plain(value: Value, source: str, cut: Cut) -> Observation:
     )
     note = "" if records else "(it returned an empty list)"
     return Observation(records, note, truncated=len(first) < len(rows), total=total)
-
-
-def clean_observation(observation: Observation) -> Observation:
-    """One that the function made itself."""
-    records = tuple(
-        replace(
-            record,
-            fields={clean_text(name): clean_value(value) for name, value in record.fields.items()},
-            text=clean_text(record.text),
-        )
-        for record in observation.records
-    )
-    return replace(observation, records=records, note=clean_text(observation.note))
 
 
 def rows_of(value: Value) -> tuple[list[Mapping[str, Value]], int | None]:
