@@ -33,7 +33,7 @@ class ParseError(ModelMistake):
 
 
 class ToolError(ModelMistake):
-    """A query is refused, fails, or names no tool. ``refused``: the fence said no, nothing was run."""
+    """A query is refused, fails, or names no tool. ``refused``: the sandbox said no, nothing was run."""
 
     def __init__(self, complaint: str, refused: bool = False) -> None:
         super().__init__(complaint)

@@ -279,10 +279,11 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     truncated: bool = False
+    note: str = ""
 
 
 class Source(Protocol):
-    """A database that is read in bulk, through the same fence. ``trusted``: the query is our own, so it skips the check
+    """A database that is read in bulk, through the same sandbox. ``trusted``: the query is our own, so it skips the check
     that a model's query meets; one from a file never is."""
 
     @property

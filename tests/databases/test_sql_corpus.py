@@ -88,9 +88,13 @@ async def test_harmless_statements_run_and_mean_what_they_meant(
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres", "mysql"])
 def test_the_guard_by_itself_tells_them_apart(dialect: str) -> None:
     """What the parse tree cannot know (costs, dollars of work) is left to the limits."""
+    from decisor.tools.databases.sandbox.access import Access
+    from decisor.tools.databases.sandbox.engines import engine
     from decisor.tools.databases.sandbox.guard import Guard
 
-    guard = Guard(dialect, frozenset({"api_tokens"}))
+    words = engine(dialect).dialect
+    assert words is not None
+    guard = Guard(words, Access(hidden=frozenset({"api_tokens"})))
     for row in statements("benign", dialect):
         guard.check(row["statement"])
     passed = []

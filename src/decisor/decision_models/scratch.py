@@ -21,7 +21,7 @@ ALL_TOGETHER_SECONDS = 5.0
 
 
 class Jobs(Protocol):
-    """A scratch copy in a process of its own. ``run`` raises ToolError; ``tools.fence.scratch_engine`` has the jobs."""
+    """A scratch copy in a process of its own. ``run`` raises ToolError; ``tools.databases.sandbox.scratch_copy`` has the jobs."""
 
     def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table: ...
 

@@ -1,4 +1,4 @@
-"""The tool ``cypher``: a property graph behind the fence, for a model and for trusted loaders."""
+"""The tool ``cypher``: a property graph behind the sandbox, for a model and for trusted loaders."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from decisor.replies.text import unfenced
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
+from decisor.tools.databases.sandbox.urls import examples, parse_url, without_password
 from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0
-ENGINES = {"kglite": "kglite", "arcadedb": "arcadedb", "bolt": "bolt", "neo4j": "bolt"}
 
 
 @dataclass(eq=False)
@@ -28,17 +28,28 @@ class CypherTool:
     form: Literal["cypher"] = "cypher"
 
     @classmethod
-    async def open(cls, url: str, name: str = "cypher", caps: Caps = Caps(), deny: Sequence[str] = ()) -> CypherTool:
+    async def open(
+        cls,
+        url: str,
+        name: str = "cypher",
+        caps: Caps = Caps(),
+        deny: Sequence[str] = (),
+        only: Sequence[str] = (),
+    ) -> CypherTool:
         """kglite:///PATH, arcadedb:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
 
-        ``deny``: labels and relationship types that may neither be read nor seen.
+        ``deny``: labels and relationship types that may be neither read nor seen. Where ``only`` names some, no other
+        may be.
 
         Raises:
             SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
         """
-        caps = replace(caps, deny=(*caps.deny, *(label.lower() for label in deny)))
-        worker = Worker(engine_of(url), url, caps)
+        engine, address = parse_url(url)
+        caps = replace(caps, deny=(*caps.deny, *(label.lower() for label in deny)), only=tuple(map(str.lower, only)))
+        worker = Worker(engine, address, caps)
         try:
+            if worker.description.form != "cypher":
+                raise SetupError(f"{without_password(url)} names no graph. Give {examples('cypher')}.")
             await worker.start()
             schema = await read_schema(worker)
         except BaseException as error:
@@ -79,17 +90,6 @@ class CypherTool:
 
     async def close(self) -> None:
         await self.worker.close()
-
-
-def engine_of(url: str) -> str:
-    """
-    >>> engine_of("kglite:///graph.kgl"), engine_of("neo4j+s://host")
-    ('kglite', 'bolt')
-    """
-    scheme = url.partition("://")[0].partition("+")[0].lower()
-    if scheme not in ENGINES:
-        raise SetupError(f"{url.split('@')[-1]} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST.")
-    return ENGINES[scheme]
 
 
 def _note(table: Table) -> str:

@@ -181,10 +181,9 @@ async def table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) ->
     if missing := [name for name in names if name not in there]:
         others = f"there is {names_of(there)}" if there else "the database has no tables"
         raise SetupError(f"There is no table {', '.join(missing)}; {others}.")
-    mark = "`" if tool.dialect.startswith("MySQL") else '"'
     found: list[Document] = []
     for table in [there[name] for name in names] or tool.tables:
-        quoted = ".".join(f"{mark}{part.replace(mark, 2 * mark)}{mark}" for part in table.name.split("."))
+        quoted = ".".join(map(tool.quoted, table.name.split(".")))
         rows = await tool.fetch(f"SELECT * FROM {quoted}", MOST_ROWS)
         if said := form.missing([column.name for column in table.columns]):
             found.append(bad(table.name, said))

@@ -31,8 +31,8 @@ def request(op: str, statement: str, parameters: dict[str, Any], caps: Caps, tru
     >>> json.loads(request("run", "SELECT 1", {}, Caps(), False)[HEAD.size:])["op"]
     'run'
     """
-    told = ENCODER.encode({"op": op, "statement": statement, "parameters": parameters, "trusted": trusted})
-    return framed(f'{told[:-1]},"caps":{caps_json(caps)}}}')
+    text = ENCODER.encode({"op": op, "statement": statement, "parameters": parameters, "trusted": trusted})
+    return framed(f'{text[:-1]},"caps":{caps_json(caps)}}}')
 
 
 def receive(pipe: BinaryIO) -> dict[str, Any] | None:
@@ -65,12 +65,12 @@ def caps_of(data: dict[str, Any]) -> Caps:
     >>> caps_of(caps_to(Caps(rows=3, deny=("secret",)))) == Caps(rows=3, deny=("secret",))
     True
     """
-    return Caps(**{**data, "deny": tuple(data["deny"])})
+    return Caps(**{**data, "deny": tuple(data["deny"]), "only": tuple(data["only"])})
 
 
 def table_to(table: Table) -> dict[str, Any]:
-    return {"columns": table.columns, "rows": table.rows, "truncated": table.truncated}
+    return {"columns": table.columns, "rows": table.rows, "truncated": table.truncated, "note": table.note}
 
 
 def table_of(data: dict[str, Any]) -> Table:
-    return Table(tuple(data["columns"]), tuple(map(tuple, data["rows"])), data["truncated"])
+    return Table(tuple(data["columns"]), tuple(map(tuple, data["rows"])), data["truncated"], data["note"])

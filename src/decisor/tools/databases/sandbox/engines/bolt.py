@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
-from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost
+from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
 
@@ -22,7 +22,7 @@ CONNECT_SECONDS = 10.0
 
 
 @dataclass(eq=False)
-class BoltEngine:
+class Bolt:
     """``database``: None is the server's own default."""
 
     url: str
@@ -104,7 +104,7 @@ def driver_of(url: str) -> tuple[Any, str | None]:
     return driver, parts.path.strip("/") or None
 
 
-def connect(url: str, caps: Caps) -> BoltEngine:
+def connect(url: str, caps: Caps) -> Bolt:
     """Raises SetupError where the server does not answer or does not let us in; the password is not in it."""
     driver, database = driver_of(url)
     try:
@@ -113,4 +113,14 @@ def connect(url: str, caps: Caps) -> BoltEngine:
     except Exception as error:
         driver.close()
         raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
-    return BoltEngine(url, driver, database, frozenset(caps.deny))
+    return Bolt(url, driver, database, frozenset(caps.deny))
+
+
+ENGINE = Engine(
+    name="bolt",
+    title="Neo4j",
+    schemes=("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"),
+    form="cypher",
+    connect=connect,
+    server=True,
+)

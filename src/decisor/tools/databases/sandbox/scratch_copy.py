@@ -22,9 +22,9 @@ import apsw
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.guard import refuse
-from decisor.tools.databases.sandbox.names import FUNCTIONS, words
-from decisor.tools.databases.sandbox.sqlite_engine import LIMITS, STEPS_BETWEEN_CHECKS, message
+from decisor.tools.databases.sandbox.engines.sqlite import FUNCTIONS, STEPS_BETWEEN_CHECKS, limits, message
+from decisor.tools.databases.sandbox.names import words
+from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 
@@ -43,7 +43,7 @@ ALLOWED = {
 }  # fmt: skip
 """What a model's statement may do. CREATE INDEX asks for REINDEX too."""
 READABLE_MODULES = {"json_each", "json_tree", "generate_series"}
-CALLABLE = FUNCTIONS["sqlite"] | words(
+CALLABLE = FUNCTIONS | words(
     """-> ->> acos asin atan atan2 avg ceil ceiling coalesce cos cosh count current_date current_time
     current_timestamp exp floor if lag lead length ln log lower pow replace round sin sinh sqrt sum tan tanh trim
     upper"""
@@ -51,7 +51,7 @@ CALLABLE = FUNCTIONS["sqlite"] | words(
 
 
 @dataclass(eq=False)
-class ScratchEngine:
+class ScratchCopy:
     """``own``: the statement being prepared is ours. ``closed``: virtual tables that may not be read."""
 
     db: Any
@@ -61,7 +61,7 @@ class ScratchEngine:
     deadline: float = float("inf")
     luck: random.Random = field(default_factory=random.Random)
     percent: float = 0.0
-    known: dict[str, Any] | None = None
+    values: dict[str, Any] | None = None
     inputs: list[tuple[str, str]] | None = None
 
     def check(self, statement: str) -> str:
@@ -93,7 +93,7 @@ class ScratchEngine:
 
     def _values(self) -> dict[str, Any]:
         """Each candidate's name and value, read once, before anything changes or varies."""
-        if self.known is None:
+        if self.values is None:
             with self._undone():
                 rows = self._run("candidates", self.model["candidates"], {}, MAX_CANDIDATES)
             values = {str(plain(row[0], SHOWN)): row[0] for row in rows}
@@ -103,8 +103,8 @@ class ScratchEngine:
                 raise ToolError(f"the query of candidates gives more than {MAX_CANDIDATES:,} rows.")
             if len(values) < len(rows):
                 raise ToolError("the query of candidates gives a candidate twice; add DISTINCT.")
-            self.known = values
-        return self.known
+            self.values = values
+        return self.values
 
     def _outcomes(self, names: list[str], percent: float | None = None, seed: int = 0) -> list[Value]:
         """Of the first names, at least one; None where the outcome is NULL."""
@@ -192,7 +192,7 @@ class ScratchEngine:
                 self._run("change", "RELEASE choice", {}, own=True)
 
 
-def connect(url: str, caps: Caps) -> ScratchEngine:
+def connect(url: str, caps: Caps) -> ScratchCopy:
     """Raises SetupError where the tables do not fit into SQLite."""
     given = json.loads(url)
     db = apsw.Connection(":memory:")
@@ -210,10 +210,10 @@ def connect(url: str, caps: Caps) -> ScratchEngine:
             raise SetupError(f"{name} cannot be copied: {message(error)}.") from error
     model = {**given, "tables": {name: table["columns"] for name, table in tables.items()}}
     modules = {name.lower() for (name,) in db.execute("PRAGMA module_list")}
-    engine = ScratchEngine(db, model, frozenset(modules - READABLE_MODULES))
+    engine = ScratchCopy(db, model, frozenset(modules - READABLE_MODULES))
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    for limit, value in {**LIMITS, apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES}.items():
+    for limit, value in {**limits(), apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES}.items():
         db.limit(limit, value)
     db.create_scalar_function("varied_by", engine.factor, 0)
     db.authorizer = engine.authorize

@@ -14,7 +14,8 @@ from typing import Any
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
 from decisor.tools.databases.sandbox.cypher_tokens import clean, tokens
-from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.engine import Caps, Engine
+from decisor.tools.databases.sandbox.urls import path_of
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
 
@@ -32,7 +33,7 @@ SPELT = {
 
 
 @dataclass(eq=False)
-class KgliteEngine:
+class Kglite:
     """``own``: the properties of those three names that the data themselves have, by label."""
 
     graph: Any
@@ -96,7 +97,7 @@ def respelled(statement: str) -> str:
     return clean(tuple(replace(token, text=name) for token, name in zip(found, names, strict=True)))
 
 
-def connect(url: str, caps: Caps) -> KgliteEngine:
+def connect(url: str, caps: Caps) -> Kglite:
     """``kglite:///path``: a file or folder that kglite has saved.
 
     Raises:
@@ -104,7 +105,7 @@ def connect(url: str, caps: Caps) -> KgliteEngine:
     """
     import kglite
 
-    path = Path(url.removeprefix("kglite:///"))
+    path = Path(path_of(url))
     if not path.exists():
         raise SetupError(f"There is no graph at {path}. Check the path of --graph (kglite:///PATH).")
     try:
@@ -113,7 +114,7 @@ def connect(url: str, caps: Caps) -> KgliteEngine:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
     graph.read_only(True)
     own = {label: _own(graph, label, kept) for label, kept in _kept(graph).items()}
-    return KgliteEngine(graph, own, frozenset(caps.deny))
+    return Kglite(graph, own, frozenset(caps.deny))
 
 
 def _kept(graph: Any) -> dict[str, set[str]]:
@@ -126,3 +127,14 @@ def _own(graph: Any, label: str, kept: set[str]) -> frozenset[str]:
     nodes = [row["n"] for row in graph.cypher(f"MATCH (n:`{quoted}`) RETURN n LIMIT {LOOKED_AT}")]
     differs = any(found["properties"].get("id") != found["id"] for found in nodes)
     return frozenset((kept & set(ADDED)) | ({"id"} if differs else set()))
+
+
+ENGINE = Engine(
+    name="kglite",
+    title="kglite",
+    schemes=("kglite",),
+    form="cypher",
+    connect=connect,
+    file=True,
+    endings=(".kgl",),
+)
