@@ -274,7 +274,7 @@ class Environment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it."""
+    """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it. ``note``: how to read them."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]

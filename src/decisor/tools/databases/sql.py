@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -113,8 +112,7 @@ def there(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
     """Raises SetupError where one of the names is no table that may be read."""
     for name in names:
         if name.rpartition(".")[2].strip('"`[]').lower() not in {table.name.lower() for table in schema}:
-            near = difflib.get_close_matches(name, [table.name for table in schema], 1)
-            raise SetupError(f"There is no table {name} to read.{f' Did you mean {near[0]}?' if near else ''}")
+            raise SetupError(f"There is no table {name} to read.")
 
 
 def _note(table: Table, total: int | None) -> str:

@@ -1,4 +1,4 @@
-"""The catalog of a database, by plain queries through the sandbox: tables, columns, keys and views of the default schema.
+"""The catalog of a database, by plain queries in its worker: tables, columns, keys and views of the default schema.
 
 One query per kind, whatever the number of tables. Nothing here runs a view. Only SQLite must bind one to tell its
 columns, under the authorizer that bounds every query; a view that cannot be bound there is left out. Functions are

@@ -125,8 +125,8 @@ def identifier(name: str, dialect: Dialect | None) -> str:
     """A name as it must be written in a query.
 
     >>> from decisor.tools.databases.sandbox.engines import mysql, sqlite
-    >>> identifier("total", sqlite.DIALECT), identifier("update log", sqlite.DIALECT), identifier("Order", mysql.DIALECT)
-    ('total', '"update log"', '`Order`')
+    >>> identifier("total", sqlite.DIALECT), identifier("a b", sqlite.DIALECT), identifier("Order", mysql.DIALECT)
+    ('total', '"a b"', '`Order`')
     """
     if dialect is None or (re.fullmatch(dialect.bare, name) and name.lower() not in RESERVED):
         return name

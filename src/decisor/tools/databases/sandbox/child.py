@@ -42,8 +42,8 @@ class Request:
 
 
 class Child(asyncio.SubprocessProtocol):
-    """Made by ``spawn``. ``gone`` is done when the process and its pipes are. ``patient``: it gets a moment before it is
-    killed, to have its server end what it runs there."""
+    """Made by ``spawn``. ``gone`` is done when the process and its pipes are. ``patient``: it gets a moment before it
+    is killed, to have its server end what it runs there."""
 
     def __init__(self, patient: bool) -> None:
         self.patient = patient
@@ -117,6 +117,7 @@ class Child(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._stop(ToolError(CRASHED))
+        self.process.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.gone.done():

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from decisor.tools.databases.sandbox.names import words
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
 NAME = r"""(?P<name>[^\W\d][\w$]*|"[^"]+"|`[^`]+`|'[^']+'|\[[^\]]+\])"""
 INFORMATION_SCHEMA = {
-    "information_schema": frozenset(
-        ["tables", "columns", "views", "schemata", "key_column_usage", "table_constraints", "referential_constraints", "constraint_column_usage", "check_constraints", "statistics"]
+    "information_schema": words(
+        """tables columns views schemata key_column_usage table_constraints referential_constraints
+        constraint_column_usage check_constraints statistics"""
     )
 }
 """Its tables that hold no secrets."""

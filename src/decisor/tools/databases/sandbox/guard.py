@@ -7,7 +7,7 @@ or a name is not run as something else.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqlglot import Expr
 
 WIDE_FORMAT = re.compile(r"%[^a-zA-Z%]*(\*|\d{4})|\{[^}]*(\d{4}|\{)")
+FILTERED = ("tables", "columns")
 NARROW = "some tables may not be read or seen, so what tells of all tables may not be read either."
 
 
@@ -29,7 +30,7 @@ class Guard:
     """Checks the statements of a model against a dialect and what may be read."""
 
     dialect: Dialect
-    access: Access = Access()
+    access: Access = field(default_factory=Access)
 
     def check(self, statement: str) -> str:
         """The statement to run. Raises ToolError(refused=True) with the reason."""
@@ -148,8 +149,27 @@ class Guard:
         if not self._readable(name, schema) or (catalog and not self._readable(schema, catalog)):
             raise refuse(f"the catalog table {node.name} may not be read.")
         if self.access.narrow and catalogs:
-            raise refuse(NARROW)
+            self._only_filtered(node, name, schema)
+            return
         self._relation(node.name, of_the_statement=not schema and name in own)
+
+    def _only_filtered(self, node: Expr, name: str, schema: str) -> None:
+        """Of the catalog, those tables whose rows can be left out by a table's name."""
+        plain = {key for key, value in node.args.items() if value} <= {"this", "db", "alias"}
+        if schema != "information_schema" or name not in FILTERED or not plain:
+            raise refuse(NARROW)
+
+    def _filtered(self, tree: Expr) -> None:
+        """Puts a query without the hidden rows in the place of such a table."""
+        from sqlglot import exp
+
+        for node in list(tree.find_all(exp.Table)):
+            if node.db.lower() == "information_schema":
+                names = self.access.only or self.access.hidden
+                condition: Expr = exp.func("LOWER", exp.column("table_name")).isin(*sorted(names))
+                condition = condition if self.access.only else condition.not_()
+                rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(condition)
+                node.replace(rows.subquery(node.alias or node.name))
 
     def _relation(self, name: str, of_the_statement: bool = False) -> None:
         lower = name.lower()
@@ -175,6 +195,8 @@ class Guard:
         from sqlglot import exp
 
         name = self.dialect.name
+        if self.access.narrow:
+            self._filtered(tree)
         if self.dialect.names_by_text:
             for select in list(tree.find_all(exp.Select)):
                 select.set("expressions", [named_by_text(one, name) for one in select.expressions])

@@ -40,6 +40,7 @@ class Worker:
     opened: bool = False
     hidden: frozenset[str] = frozenset()
     closed: frozenset[str] = frozenset()
+    leaving: list[Child] = field(default_factory=list)
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -77,6 +78,9 @@ class Worker:
             if self.child is not None:
                 await self.child.end(grace=1.0)
             self.child = None
+            for child in self.leaving:
+                await child.end()
+            self.leaving.clear()
 
     async def _ask(
         self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool
@@ -108,8 +112,8 @@ class Worker:
         async with self.starting:
             if self.child is not None and not self.child.ended:
                 return self.child
-            if self.child is not None:
-                await self.child.end()
+            if self.child is not None:  # its server may still be ending what it ran
+                self.leaving = [one for one in (*self.leaving, self.child) if not one.gone.done()]
             limit = START_SECONDS
             if self.description.server:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS

@@ -123,8 +123,9 @@ def size(value: Value) -> int:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caps: Caps) -> Table:
     """Rows as plain values until a cap is reached; what lies beyond is not fetched.
 
-    >>> table(["a"], [(1,), (2,), (3,)], Caps(rows=2))
-    Table(columns=('a',), rows=((1,), (2,)), truncated=True)
+    >>> cut = table(["a"], [(1,), (2,), (3,)], Caps(rows=2))
+    >>> cut.columns, cut.rows, cut.truncated
+    (('a',), ((1,), (2,)), True)
     """
     plain_rows: list[tuple[Value, ...]] = []
     bytes_so_far, names = 0, -1

@@ -56,7 +56,8 @@ QUERIES = Queries(
             LEFT JOIN pg_catalog.pg_attribute AS b ON b.attrelid = k.confrelid AND b.attnum = u.there
             WHERE k.contype IN ('p', 'f') AND c.relnamespace = pg_catalog.current_schema()::regnamespace::oid""",
     # A partition holds rows of its parent, and its parent reads them.
-    definitions=f"""SELECT c.relname, CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) ELSE '' END,
+    definitions=f"""SELECT c.relname,
+        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) ELSE '' END,
         CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END
         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {USERS}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import allowed, read_access
@@ -20,6 +20,7 @@ from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import apsw
+    import apsw.ext
 
 PRAGMAS = "table_info|table_xinfo|foreign_key_list|index_list|index_info|index_xinfo"
 COLUMNS = """SELECT m.name, m.type = 'view', c.name, upper(c.type), c."notnull" = 0
@@ -145,7 +146,8 @@ class Sqlite:
         names = self._run(statement, parameters, replace(caps, rows=0)).columns
         own = [f"c{number}" for number in range(len(names))]
         cells = ", ".join(f"typeof({c}), CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) ELSE {c} END" for c in own)
-        wrapped = f"WITH decisor_rows({', '.join(own)}) AS ({statement.rstrip().rstrip(';')}) SELECT {cells} FROM decisor_rows"
+        rows = f"WITH decisor_rows({', '.join(own)}) AS ({statement.rstrip().rstrip(';')})"
+        wrapped = f"{rows} SELECT {cells} FROM decisor_rows"
         cursor = self.db.cursor()
         try:
             result = table(names, decoded(cursor.execute(wrapped, dict(parameters))), caps)
@@ -166,7 +168,7 @@ class Sqlite:
                 name = (two or "").lower()
                 fine = name not in FUNCTIONS_DENIED and not (name in IN_NO_VIEW and (inner or "").lower() in self.views)
             case apsw.SQLITE_PRAGMA:
-                fine = (one or "").lower() in {*PRAGMAS.split("|"), "table_list"}
+                fine = (one or "").lower() in {*PRAGMAS.split("|"), "table_list", "data_version"}
             case apsw.SQLITE_UPDATE:
                 fine = one == "sqlite_master"
             case _:
@@ -209,7 +211,8 @@ def connect(url: str, caps: Caps) -> Sqlite:
         db.execute("SELECT count(*) FROM sqlite_master").fetchall()
     except apsw.Error as error:
         raise SetupError(f"{path} cannot be read as a SQLite database: {message(error)}.") from error
-    apsw.ext.make_virtual_module(db, "generate_series", apsw.ext.generate_series_sqlite)
+    series = cast("apsw.ext.VirtualModuleCallable", apsw.ext.generate_series_sqlite)
+    apsw.ext.make_virtual_module(db, "generate_series", series)
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     db.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no text
