@@ -121,7 +121,9 @@ class Sqlite:
             raise ToolError(f"Stopped: the query ran for more than {caps.seconds:g} s.") from error
         except apsw.AuthError as error:
             raise ToolError(f"Refused: {error}", refused=True) from error
-        except (apsw.Error, KeyError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
+            raise ToolError("It holds a text that is not UTF-8, and can only be read by a query.") from error
+        except (apsw.Error, KeyError) as error:
             raise ToolError(message(error)) from error
 
     def close(self) -> None:
@@ -143,10 +145,11 @@ class Sqlite:
 
     def _run_in_bytes(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
         """Once more, with texts as bytes: some are not UTF-8, and are read as Latin-1."""
-        names = self._run(statement, parameters, replace(caps, rows=0)).columns
+        query = statement.rstrip().rstrip(";")
+        names = self._run(f"SELECT * FROM ({query}) LIMIT 0", parameters, caps).columns
         own = [f"c{number}" for number in range(len(names))]
         cells = ", ".join(f"typeof({c}), CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) ELSE {c} END" for c in own)
-        rows = f"WITH decisor_rows({', '.join(own)}) AS ({statement.rstrip().rstrip(';')})"
+        rows = f"WITH decisor_rows({', '.join(own)}) AS ({query})"
         wrapped = f"{rows} SELECT {cells} FROM decisor_rows"
         cursor = self.db.cursor()
         try:
