@@ -45,13 +45,18 @@ class CypherTool:
             SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *(label.lower() for label in deny)), only=tuple(map(str.lower, only)))
+        caps = replace(caps, deny=(*caps.deny, *map(str.lower, deny)))
         worker = Worker(engine, address, caps)
         try:
             if worker.description.form != "cypher":
                 raise SetupError(f"{without_password(url)} names no graph. Give {examples('cypher')}.")
             await worker.start()
             schema = await read_schema(worker)
+            if only:
+                await worker.close()
+                worker = Worker(engine, address, replace(caps, deny=(*caps.deny, *all_but(only, schema))))
+                await worker.start()
+                schema = await read_schema(worker)
         except BaseException as error:
             await worker.close()
             if isinstance(error, ToolError):
@@ -90,6 +95,19 @@ class CypherTool:
 
     async def close(self) -> None:
         await self.worker.close()
+
+
+def all_but(names: Sequence[str], schema: GraphSchema) -> tuple[str, ...]:
+    """The other labels and types, in lower case. Raises SetupError where the graph has not what a name says.
+
+    >>> all_but(["City"], GraphSchema({"City": 2, "Secret": 1}))
+    ('secret',)
+    """
+    there = {name.lower() for name in (*schema.labels, *schema.types)}
+    wishes = {name.lower() for name in names}
+    if missing := sorted(wishes - there):
+        raise SetupError(f"The graph has no label or relationship type {', '.join(missing)} to read.")
+    return tuple(sorted(there - wishes))
 
 
 def _note(table: Table) -> str:

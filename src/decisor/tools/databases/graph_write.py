@@ -46,8 +46,8 @@ def write(
         names = ":".join(map(quoted, labels))
         for batch in batches(numbers):
             rows = [dict(nodes[number].properties) for number in batch]
-            made = run(f"UNWIND $rows AS row CREATE (n:{names}) SET n = row RETURN {returned}", rows)
-            keys.update(zip(batch, made, strict=True))
+            ids = run(f"UNWIND $rows AS row CREATE (n:{names}) SET n = row RETURN {returned}", rows)
+            keys.update(zip(batch, ids, strict=True))
         if len({keys[number] for number in numbers}) < len(numbers):
             raise SetupError(f"The property id of {labels[0]} is not unique: kglite needs it to be.")
     links: dict[tuple[str, str, str], list[Edge]] = defaultdict(list)

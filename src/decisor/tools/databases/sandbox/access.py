@@ -88,7 +88,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     failing = [name for name, text in plain.items() if kinds[name] in ("view", "macro") and not passes(query_of(text))]
     closed = reaching(failing, plain)
     macros = {name for name, kind in kinds.items() if kind == "macro"}
-    made = (
+    users = (
         [(str(name).lower(), bool(row)) for name, row in rows(dialect.queries.functions)]
         if dialect.queries.functions
         else []
@@ -98,8 +98,8 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
         only=frozenset(only),
         closed=frozenset(closed - macros),
         functions=frozenset(macros - hidden - (closed if denied else set())),
-        foreign=frozenset(name for name, _ in made),
-        columnlike=frozenset(name for name, row in made if row),
+        foreign=frozenset(name for name, _ in users),
+        columnlike=frozenset(name for name, row in users if row),
     )
 
 

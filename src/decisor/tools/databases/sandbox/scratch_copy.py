@@ -108,17 +108,17 @@ class ScratchCopy:
 
     def _outcomes(self, names: list[str], percent: float | None = None, seed: int = 0) -> list[Value]:
         """Of the first names, at least one; None where the outcome is NULL."""
-        values, found, until = self._values(), [], time.monotonic() + BATCH_SECONDS
+        values, outcomes, until = self._values(), [], time.monotonic() + BATCH_SECONDS
         with self._undone():
             if percent is not None:
                 self._vary(percent, seed)
             for name in names:
                 if name not in values:
                     raise ToolError(f"{name!r} is no candidate.")
-                found.append(self._outcome(name, values[name]))
+                outcomes.append(self._outcome(name, values[name]))
                 if time.monotonic() > until:
                     break
-        return found
+        return outcomes
 
     def _outcome(self, name: str, candidate: Any) -> Value:
         with self._undone():
@@ -147,11 +147,11 @@ class ScratchCopy:
     def _inputs(self) -> list[tuple[str, str]]:
         """Quoted (table, column) pairs: those named in ``vary``, else every column that holds decimal numbers."""
         if self.model["vary"]:
-            pairs = [name.partition(".") for name in self.model["vary"]]
-            return [(quoted(table), quoted(column)) for table, _, column in pairs]
-        columns = ((quoted(name), quoted(column)) for name, made in self.model["tables"].items() for column in made)
+            names = [name.partition(".") for name in self.model["vary"]]
+            return [(quoted(table), quoted(column)) for table, _, column in names]
+        pairs = ((quoted(name), quoted(column)) for name, columns in self.model["tables"].items() for column in columns)
         real = "SELECT 1 FROM {0} WHERE typeof({1}) = 'real' LIMIT 1"
-        return [pair for pair in columns if self._run("vary", real.format(*pair), {}, own=True)]
+        return [pair for pair in pairs if self._run("vary", real.format(*pair), {}, own=True)]
 
     def _run(
         self, part: str, statement: str, parameters: Mapping[str, Any], rows: int = 1000, own: bool = False
@@ -173,9 +173,9 @@ class ScratchCopy:
         try:
             return list(islice(cursor.execute(statement, dict(parameters), can_cache=not own), rows + 1))
         except apsw.InterruptError as error:
-            raise ToolError(f"{part} fails: it takes over {seconds:g} s. {shown(statement)}") from error
+            raise ToolError(f"{part} fails: it takes over {seconds:g} s. {clipped(statement)}") from error
         except (apsw.Error, ToolError, KeyError, ValueError, OverflowError, TypeError) as error:
-            raise ToolError(f"{part} fails: {message(error)}. {shown(statement)}") from error
+            raise ToolError(f"{part} fails: {message(error)}. {clipped(statement)}") from error
         finally:
             cursor.close(True)
             self.own, self.deadline = False, float("inf")
@@ -194,10 +194,10 @@ class ScratchCopy:
 
 def connect(url: str, caps: Caps) -> ScratchCopy:
     """Raises SetupError where the tables do not fit into SQLite."""
-    given = json.loads(url)
+    content = json.loads(url)
     db = apsw.Connection(":memory:")
     db.execute("PRAGMA temp_store=MEMORY")
-    tables = given.pop("tables")
+    tables = content.pop("tables")
     for name, table in tables.items():
         try:
             columns = ", ".join(map(quoted, table["columns"]))
@@ -208,7 +208,7 @@ def connect(url: str, caps: Caps) -> ScratchCopy:
                 db.executemany(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows)
         except (apsw.Error, OverflowError, ValueError) as error:
             raise SetupError(f"{name} cannot be copied: {message(error)}.") from error
-    model = {**given, "tables": {name: table["columns"] for name, table in tables.items()}}
+    model = {**content, "tables": {name: table["columns"] for name, table in tables.items()}}
     modules = {name.lower() for (name,) in db.execute("PRAGMA module_list")}
     engine = ScratchCopy(db, model, frozenset(modules - READABLE_MODULES))
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -234,9 +234,9 @@ def cell(value: Any) -> int | float | str | None:
     """Lists and maps as JSON text, which SQLite's json functions read; integers beyond its own as decimals."""
     if isinstance(value, list | dict):
         return json.dumps(value)
-    kept: int | float | str | None = value
-    return float(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else kept
+    plain_value: int | float | str | None = value
+    return float(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else plain_value
 
 
-def shown(statement: str) -> str:
+def clipped(statement: str) -> str:
     return f"Statement: {' '.join(statement.split())[:SHOWN]}"

@@ -89,12 +89,12 @@ def respelled(statement: str) -> str:
     >>> respelled("MATCH (n) RETURN percentileCont(n.upper, 0.5)")
     'MATCH (n) RETURN percentile_cont(n.upper, 0.5)'
     """
-    found = tokens(statement)
+    words = tokens(statement)
     names = [
         SPELT.get(token.key, token.text) if token.kind == "word" and after.text == "(" else token.text
-        for token, after in zip(found, [*found[1:], *found[-1:]], strict=True)
+        for token, after in zip(words, [*words[1:], *words[-1:]], strict=True)
     ]
-    return clean(tuple(replace(token, text=name) for token, name in zip(found, names, strict=True)))
+    return clean(tuple(replace(token, text=name) for token, name in zip(words, names, strict=True)))
 
 
 def connect(url: str, caps: Caps) -> Kglite:
@@ -113,20 +113,20 @@ def connect(url: str, caps: Caps) -> Kglite:
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
     graph.read_only(True)
-    own = {label: _own(graph, label, kept) for label, kept in _kept(graph).items()}
+    own = {label: _own(graph, label, names) for label, names in _properties(graph).items()}
     return Kglite(graph, own, frozenset(caps.deny))
 
 
-def _kept(graph: Any) -> dict[str, set[str]]:
+def _properties(graph: Any) -> dict[str, set[str]]:
     return {label: set(kind["properties"]) for label, kind in graph.schema()["node_types"].items()}
 
 
-def _own(graph: Any, label: str, kept: set[str]) -> frozenset[str]:
+def _own(graph: Any, label: str, names: set[str]) -> frozenset[str]:
     """An ``id`` is the data's own where it is not the number of the node."""
     quoted = label.replace("`", "``")
     nodes = [row["n"] for row in graph.cypher(f"MATCH (n:`{quoted}`) RETURN n LIMIT {LOOKED_AT}")]
-    differs = any(found["properties"].get("id") != found["id"] for found in nodes)
-    return frozenset((kept & set(ADDED)) | ({"id"} if differs else set()))
+    differs = any(node["properties"].get("id") != node["id"] for node in nodes)
+    return frozenset((names & set(ADDED)) | ({"id"} if differs else set()))
 
 
 ENGINE = Engine(

@@ -194,15 +194,15 @@ def open_connection(url: str, seconds: int = CONNECT_SECONDS) -> pymysql.Connect
     """Raises SetupError where the URL has an option that is not known."""
     import pymysql
 
-    parts, chosen = urlsplit(url), options(url, OPTIONS)
-    chosen.pop("charset", None)
-    place = {} if "unix_socket" in chosen else {"host": parts.hostname or "127.0.0.1"}
-    verify = {name: truth(name, chosen.pop(name)) for name in list(chosen) if name.startswith("ssl_verify_")}
+    parts, settings = urlsplit(url), options(url, OPTIONS)
+    settings.pop("charset", None)
+    place = {} if "unix_socket" in settings else {"host": parts.hostname or "127.0.0.1"}
+    verify = {name: truth(name, settings.pop(name)) for name in list(settings) if name.startswith("ssl_verify_")}
     database = unquote(parts.path.lstrip("/"))
     try:
         db = pymysql.connect(
             **place,
-            **chosen,
+            **settings,
             **verify,
             port=parts.port or 3306,
             user=unquote(parts.username or "root"),
