@@ -34,6 +34,7 @@ from decisor.tools.documents.index import Index, index_of
 from decisor.tools.documents.passage import read_passages
 from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.graph_events import GraphResult
 from decisor.types import Question
 from gold_plans import GoldPlan, musique, twowiki
 from servers.openai_server import serve
@@ -134,7 +135,7 @@ async def reached(index: Index, plans: Sequence[GoldPlan], texts: dict[str, str]
         async def ask(plan: GoldPlan) -> bool:
             run = Run(lm, Toolbox([PassagesTool(index)]))
             decision = await ReasoningDAG()(Question(plan.question), run)
-            counts = next(e.data["counts"] for e in run.trace.events if "counts" in e.data)
+            counts = run.trace.of(GraphResult)[0].counts
             kinds.update({name: counts[name] for name in counts if name.startswith("nodes_")})
             return normal(decision.answer) == normal(plan.answer)
 

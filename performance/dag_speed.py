@@ -30,6 +30,8 @@ from decisor.replies.plans import PlanGraph
 from decisor.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import ActionResult, LMCall, Span
+from decisor.trace.graph_events import NodeSpan
 from decisor.types import Question, Tool
 from gold_plans import GoldPlan, musique, parallelqa, strategyqa, twowiki
 from mixed_plans import QUERIES, mixed, sources
@@ -112,19 +114,18 @@ def calls_of(run: Run) -> tuple[dict[str, tuple[float, float]], dict[str, Sequen
     node: dict[int, str] = {}
     needs: dict[str, Sequence[str]] = {}
     calls: dict[str, tuple[float, float]] = {}
-    for event in run.trace.events:
-        if event.kind == "span":
-            node[event.id] = str(event.data.get("node", "")) or node.get(event.parent, "")
-            if "needs" in event.data:
-                needs[event.data["node"]] = event.data["needs"]
-        elif event.kind == "lm":
-            name = node.get(event.parent, "")
-            measured, ideal = calls.get(name, (0.0, 0.0))
-            calls[name] = measured + event.data["usage"].seconds, ideal + LATENCY
-        elif event.kind == "observation":
-            name = node.get(event.parent, "")
-            measured, ideal = calls.get(name, (0.0, 0.0))
-            calls[name] = measured + event.data["seconds"], ideal
+    for entry in run.trace.entries:
+        name = node.get(entry.span, "")
+        measured, ideal = calls.get(name, (0.0, 0.0))
+        match entry.event:
+            case Span():
+                node[entry.id] = name
+            case NodeSpan(node=id, parents=parents):
+                node[entry.id], needs[id] = id, parents
+            case LMCall(usage=usage):
+                calls[name] = measured + usage.seconds, ideal + LATENCY
+            case ActionResult(seconds=seconds):
+                calls[name] = measured + seconds, ideal
     return calls, needs
 
 

@@ -23,9 +23,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.aio import each
-from decisor.benchmarks.case import Case
 from decisor.benchmarks.dqa.bench import DqaBench
 from decisor.benchmarks.dqa.cases import Form, Scenario
+from decisor.benchmarks.protocol import Case
 from decisor.evaluation.case_run import Attempt, run_case
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.outcome import Outcome
@@ -48,7 +48,7 @@ async def played(
     """Each answer with its planted mistake, None where none was."""
     name, settings = TECHNIQUES[label]
     rows: list[tuple[Outcome, Mistake | None]] = []
-    for _, group in groupby(cases, key=lambda case: bench.held.asked[case.id].world.key):
+    for _, group in groupby(cases, key=lambda case: bench.shared.cases[case.id].world.key):
         some = list(group)  # a text is the question of one world only
         policy = DqaPolicy({str(one.question): one.gold[0] for one in some}.__getitem__, share)
         async with serve(policy) as url:

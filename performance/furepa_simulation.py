@@ -23,7 +23,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from decisor.aio import each
-from decisor.benchmarks.qa.hops import examples
+from decisor.benchmarks.qa.gold_hops import examples
 from decisor.benchmarks.qa.rows import rows
 from decisor.budget import Budget, Limits
 from decisor.learned.examples import Example

@@ -19,17 +19,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from decisor.aio import each
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.qa import musique
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.qa.bench import QaBench
+from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
 from decisor.benchmarks.qa.retrieval import all_recall, interleaved, recall
-from decisor.benchmarks.qa.sets.musique import MuSiQueBench
 from decisor.budget import Budget
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.statistics.estimates import wilson
 from decisor.techniques import technique
-from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.types import Retriever
 from policies.musique import MusiquePolicy, fill, reachable
 from servers.openai_server import serve
@@ -39,11 +37,10 @@ async def main(data: Path, count: int, limit: int) -> None:
     bench = MuSiQueBench(data, limit=limit)
     cases = bench.cases()
     chosen = [cases[at * len(cases) // count] for at in range(count)]
-    passages = {passage.id: passage for passage in musique.passages(data)}
+    passages = {passage.id: passage for passage in MUSIQUE.passages(data)}
     policy = MusiquePolicy(cases, passages)
     async with bench.environment(cases[0]):
-        tool = (bench.shelf.tools or [])[0]
-        assert isinstance(tool, PassagesTool)
+        (tool,) = bench.tool.open()
     await ceilings("all questions at hand", cases, policy, tool.retriever, limit)
     await recalls(cases, policy, tool.retriever, limit)
     possible = await ceilings(f"the {count} that are played", chosen, policy, tool.retriever, limit)
@@ -110,14 +107,14 @@ async def recalls(cases: Sequence[Case], policy: MusiquePolicy, retriever: Retri
         print(f"{what}: " + ", ".join(f"recall@{k} {one:.1%}, all@{k} {all_:.1%}" for k, (one, all_) in at.items()))
 
 
-async def played(bench: MuSiQueBench, cases: Sequence[Case], base_url: str) -> list[Score]:
+async def played(bench: QaBench, cases: Sequence[Case], base_url: str) -> list[Score]:
     lm = OpenAICompatible("policy", base_url)
 
     async def one(case: Case) -> Score:
         async with bench.environment(case) as env:
             run = Run(lm, env, Budget())
             decision = await technique("reasoning_dag")(case.question, run)
-        return await bench.score(case, decision, run.trace.events)
+        return await bench.score(case, decision, run.trace.entries)
 
     scores = await each(one, cases)
     await lm.close()

@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.qa import musique, strategyqa, twowiki
+from decisor.benchmarks.qa.musique import MUSIQUE
+from decisor.benchmarks.qa.paper_figures import DEPTHS
 from decisor.benchmarks.qa.retrieval import depth, depth_table, references
 from decisor.benchmarks.qa.rows import rows
-from decisor.report.published import DEPTHS
+from decisor.benchmarks.qa.strategyqa import STRATEGYQA
+from decisor.benchmarks.qa.twowiki import TWOWIKI
 
 Needs = Mapping[int, Sequence[int]]
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")
@@ -25,9 +27,9 @@ SETS = ("musique", "2wikimultihopqa", "hotpotqa")
 
 def main(data: Path) -> None:
     print("per cent of plans at depth 0, 1, 2, 3, 4 or more; parts a plan; parts / depth")
-    show("MuSiQue, gold", [references([part["question"] for part in parts(case)]) for case in musique.cases(data)])
-    show("StrategyQA, gold", [references([str(part) for part in parts(case)]) for case in strategyqa.cases(data)])
-    show("2WikiMultiHopQA, evidence", [chained(case.facts["evidences"]) for case in twowiki.cases(data)])
+    show("MuSiQue, gold", [references([part["question"] for part in parts(case)]) for case in MUSIQUE.cases(data)])
+    show("StrategyQA, gold", [references([str(part) for part in parts(case)]) for case in STRATEGYQA.cases(data)])
+    show("2WikiMultiHopQA, evidence", [chained(case.facts["evidences"]) for case in TWOWIKI.cases(data)])
     for name in SETS:
         path = data / "multihop" / name / "probtree_question_decompositions.jsonl.gz"
         show(f"{name}, GPT-3", [tree(row["question"], row["value"]) for row in rows(path)])

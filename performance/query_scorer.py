@@ -22,12 +22,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from decisor.benchmarks.qa.hops import examples
+from decisor.benchmarks.qa.gold_hops import examples
 from decisor.benchmarks.qa.rows import rows
 from decisor.learned.examples import Example
 from decisor.learned.features import Scene
 from decisor.learned.query_scorer import QueryScorer, by_rule, load
-from decisor.learned.training import Chosen, Measured, choose, fit, measure
+from decisor.learned.training import Candidates, Choices, choose, fit, measure
 from decisor.learned.words import Rarity
 from decisor.statistics.estimates import bootstrap
 from decisor.tools.documents.index import index_of
@@ -60,13 +60,13 @@ def main() -> None:
     speed(next(iter(whole.values()), load()))
 
 
-def measured_set(folder: Path, name: str, asked: argparse.Namespace) -> Measured:
+def measured_set(folder: Path, name: str, asked: argparse.Namespace) -> Candidates:
     path = asked.keep / f"{name}{'-flat' * asked.flat}.npz" if asked.keep else None
     if path and path.is_file():
         with np.load(path, allow_pickle=False) as held:
             kinds = tuple(map(str, held["kinds"]))
             rarity = Rarity() if asked.flat else Rarity(held["counts"], int(held["passages"]))
-            return Measured(held["rows"], held["ranks"], held["groups"], held["scenes"], kinds, rarity)
+            return Candidates(held["rows"], held["ranks"], held["groups"], held["scenes"], kinds, rarity)
     began = time.perf_counter()
     corpus = list(read_passages(folder / "corpus.jsonl.gz"))
     passages = {one.id: Record(one.id, {"title": one.title}, one.text) for one in corpus}
@@ -112,7 +112,7 @@ def with_asks(example: Example, trees: Mapping[str, Mapping[str, Sequence[Sequen
     return replace(example, asks=tuple(made))
 
 
-def folds(data: Measured, count: int = 5) -> NDArray[np.float64]:
+def folds(data: Candidates, count: int = 5) -> NDArray[np.float64]:
     """A score for every candidate from a scorer that never saw its question."""
     scores = np.zeros(len(data.ranks))
     for fold in range(count):
@@ -121,7 +121,7 @@ def folds(data: Measured, count: int = 5) -> NDArray[np.float64]:
     return scores
 
 
-def show(name: str, data: Measured, scores: NDArray[np.float64]) -> None:
+def show(name: str, data: Candidates, scores: NDArray[np.float64]) -> None:
     kinds = np.array(data.kinds)
     with_lm = np.isin(data.scenes, np.unique(data.scenes[kinds == "lm"]))
     pools = {"lm": np.isin(kinds, ("lm", "question")) & with_lm, "plain": ~np.isin(kinds, GOLD), "all": kinds != ""}
@@ -129,25 +129,25 @@ def show(name: str, data: Measured, scores: NDArray[np.float64]) -> None:
         part = data.where(held)
         show_pool(f"{name}, {pool}", choose(part, scores[held]))
         rule = choose(part, by_rule(part.rows))
-        print(f"    rule without training {rule.chosen.mean():.3f}", end="")
+        print(f"    rule without training {rule.choice.mean():.3f}", end="")
         if data.rarity.counts is None:
-            print(f", built-in scorer {choose(part, load().predict(part.rows)).chosen.mean():.3f}", end="")
+            print(f", built-in scorer {choose(part, load().predict(part.rows)).choice.mean():.3f}", end="")
         print()
 
 
-def show_pool(label: str, found: Chosen) -> None:
+def show_pool(label: str, found: Choices) -> None:
     over_first, over_random = (paired(found, other) for other in (found.first, found.random))
-    closed = (found.chosen.mean() - found.random.mean()) / (found.oracle.mean() - found.random.mean())
+    closed = (found.choice.mean() - found.random.mean()) / (found.oracle.mean() - found.random.mean())
     print(
-        f"{label}: {len(found.chosen)} states, chosen {found.chosen.mean():.3f}, first {found.first.mean():.3f}, "
+        f"{label}: {len(found.choice)} states, chosen {found.choice.mean():.3f}, first {found.first.mean():.3f}, "
         f"random {found.random.mean():.3f}, best {found.oracle.mean():.3f}; over first {over_first}, "
         f"over random {over_random}; closes {100 * closed:.0f} % of random to best"
     )
 
 
-def paired(found: Chosen, other: NDArray[np.float64]) -> str:
+def paired(found: Choices, other: NDArray[np.float64]) -> str:
     """Mean over questions of the mean difference in their states, with its interval: questions are drawn."""
-    gain = found.chosen - other
+    gain = found.choice - other
     numbers, at = np.unique(found.groups, return_inverse=True)
     means = np.bincount(at, gain) / np.bincount(at)
     interval = bootstrap(list(means))

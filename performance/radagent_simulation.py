@@ -39,7 +39,9 @@ from decisor.techniques.lats import LATS
 from decisor.techniques.radagent import RadAgent
 from decisor.techniques.reflexion import Reflexion
 from decisor.techniques.tot import ToT
-from decisor.types import Technique
+from decisor.trace.events import ActionResult, LMCall
+from decisor.trace.search_events import AnswerSnapshot, SearchTree
+from decisor.types import Observation, Technique
 from policies.game24 import Game24LM, state_of
 
 GPT4 = {1: 0.040, 3: 0.100, 5: 0.143, 10: 0.215, 20: 0.295, 100: 0.49}
@@ -103,18 +105,18 @@ async def play(numbers: str, question: Any, technique: Technique, lm: Any, calls
     made, judged, found_at, right = 0, 0, 0, []
     shots: dict[int, bool] = {}
     elo = 0.0
-    for event in run.trace.events:
-        data = event.data
-        if event.kind == "lm":
-            made += 1
-            judged += "Write the next step." not in data["messages"][-1].content
-        elif event.kind == "observation" and data["observation"].answer:
-            right.append(makes_24(data["observation"].answer, numbers))
-            found_at = found_at or made * right[-1]
-        elif data.get("name") == "snapshot":
-            shots[data["calls"]] = makes_24(data["answer"], numbers)
-        elif data.get("name") == "tree" and data["chosen"] is not None:
-            elo = data["nodes"][data["chosen"]]["elo"]
+    for entry in run.trace.entries:
+        match entry.event:
+            case LMCall(messages=messages):
+                made += 1
+                judged += "Write the next step." not in messages[-1].content
+            case ActionResult(observation=Observation(answer=answer)) if answer:
+                right.append(makes_24(answer, numbers))
+                found_at = found_at or made * right[-1]
+            case AnswerSnapshot(calls=at, answer=answer):
+                shots[at] = makes_24(answer, numbers)
+            case SearchTree(nodes=nodes, chosen=int(chosen)):
+                elo = nodes[chosen].elo
     share = sum(right) / len(right) if right else 0.0
     selected = makes_24(decision.answer, numbers)
     return Played(numbers, found_at, selected, share, made, judged, len(right), elo, shots)

@@ -48,7 +48,7 @@ def write(cases: int, database: Path, file: Path) -> None:
     store.begin({"suite": "made up"})
     with store.transaction():
         for made in run(cases // len(TECHNIQUES)):
-            store.finish(made.outcome, made.events)
+            store.finish(made.outcome, made.entries)
     began = time.monotonic()
     report = make(store.outcomes(), store.about())
     read = time.monotonic()

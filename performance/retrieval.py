@@ -32,9 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decisor.tools.documents import Index, Passage, build_index, open_index, read_passages
-from decisor.tools.documents.build import update
 from decisor.tools.documents.folder import Reading
 from decisor.tools.documents.index import Mode
+from decisor.tools.documents.index_build import update
 from decisor.tools.documents.index_files import About
 
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 import retrieval
 from decisor.tools.documents import Index, Passage, index_of
-from decisor.tools.documents.embedding import blended, fused
+from decisor.tools.documents.fusion import blend_scores, fuse_ranks
 
 TITLE_TIMES = (1, 2, 3, 4, 5, 6, 8)
 CONSTANTS, SHARES = (0, 1, 2, 5, 10, 20, 60), (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -192,10 +192,10 @@ def main() -> None:
         index, ids = index_of(passages), [passage.id for passage in passages]
         both = [ranked(index, text, vector, known) for text, vector in zip(asked, wanted, strict=True)]
         for (k, share), sets in ranks.items():
-            found = joined(both, ids, lambda r: fused(list(r.words), list(r.meaning), k, share))  # noqa: B023
+            found = joined(both, ids, lambda r: fuse_ranks(list(r.words), list(r.meaning), k, share))  # noqa: B023
             sets.append(retrieval.scores(found, gold))
         for share, sets in blends.items():
-            found = joined(both, ids, lambda r: blended(r.words, r.near, share))  # noqa: B023
+            found = joined(both, ids, lambda r: blend_scores(r.words, r.near, share))  # noqa: B023
             sets.append(retrieval.scores(found, gold))
     titles(times, engines)
     fusions(ranks, blends)

@@ -22,7 +22,7 @@ from typing import Any
 from decisor.benchmarks.webshop.pages import clickable
 from decisor.benchmarks.webshop.products import load_products
 from decisor.benchmarks.webshop.shop import Shop, WebShop, open_shop
-from decisor.benchmarks.webshop.stock import indexed, keep, kept
+from decisor.benchmarks.webshop.stock import disk_stock, search_text, write_stock
 from decisor.benchmarks.webshop.terms import terms
 from decisor.types import Action
 
@@ -135,7 +135,7 @@ def main() -> None:
     for kind, times in [*took.items(), ("step", took["search"] + took["click"])]:
         slow = sorted(times)[int(0.99 * len(times))]
         print(f"{kind:7} {milli(times)} ms median, {1000 * slow:.3f} ms at 99 %, {len(times)} times")
-    texts = [indexed(shop.stock[number]) for number in range(len(shop.stock))]
+    texts = [search_text(shop.stock[number]) for number in range(len(shop.stock))]
     queries = [goal.text.lower() for goal in shop.goals[:500]]
     ours = [timed(shop.index.find, query, 50)[0] for query in queries]
     print(f"ours   {ranks(shop, lambda query: shop.index.find(query, 50))}; {milli(ours)} ms")
@@ -156,11 +156,11 @@ def grown(folder: Path, times: int) -> None:
     before, items = peak_mb(), list(load_products(folder))
     copies = (replace(item, asin=f"{item.asin}{number}") for number in range(times) for item in items)
     with tempfile.TemporaryDirectory() as place:
-        seconds, _ = timed(keep, copies, Path(place) / "kept")
+        seconds, _ = timed(write_stock, copies, Path(place) / "kept")
         size = sum(path.stat().st_size for path in (Path(place) / "kept").iterdir()) / 2**20
         told = f"made in {seconds:.1f} s, {peak_mb() - before:.0f} MB more, {size:.0f} MB on disk"
         print(f"{times * len(items):,} products: {told}")
-        seconds, (stock, index) = timed(kept, Path(place) / "kept")
+        seconds, (stock, index) = timed(disk_stock, Path(place) / "kept")
         print(f"opened in {seconds:.2f} s")
         found = [timed(index.find, item.title, 50)[0] for item in items[:300]]
         looked = [timed(stock.__getitem__, number)[0] for number in range(0, len(stock), max(1, len(stock) // 1000))]

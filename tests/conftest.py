@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS")
 KEYS = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "OLLAMA_", "DECISOR_")
@@ -19,6 +20,8 @@ def pytest_configure() -> None:
         if (name.startswith(KEYS) and name not in KEPT) or name.lower() in PROXIES:
             del os.environ[name]
     sys.addaudithook(stay_here)
+    settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("any_speed")
 
 
 def stay_here(event: str, arguments: tuple[object, ...]) -> None:

@@ -1,13 +1,15 @@
 """What the house promises about itself: who may import whom, and how long a file may be."""
 
 import ast
+from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "errors"},
-    {"budget", "trace", "replies", "aio", "secrets", "child_process", "plurals", "settings"},
+    {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
+    | {"log", "cache"},
     {"run"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another
@@ -30,8 +32,12 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def imports(path: Path) -> set[str]:
-    found = ast.walk(ast.parse(path.read_text()))
+    found = ast.walk(parse(path))
     names = (
         [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
         for node in found
@@ -136,3 +142,53 @@ def test_every_way_to_start_a_process_is_noticed(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.py"
         path.write_text(way)
         assert len(starts(path)) == 1, way
+
+
+SCORING = {"outcome", "statistics", "judging", "benchmarks", "evaluation", "report"}
+"""The rooms where a decision meets its gold answer, and those above them."""
+BLIND = sorted(FLOOR.keys() - SCORING - {"cli", "server", "mcp"})
+TRAINING = {SOURCE / "learned" / "examples.py", SOURCE / "learned" / "training.py"}
+"""Gold passages train the query scorer here, before any run."""
+
+
+def files_of(rooms: Collection[str]) -> list[Path]:
+    return [path for path in FILES if path.relative_to(SOURCE).parts[0].removesuffix(".py") in rooms]
+
+
+def reads_gold(tree: ast.AST) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "gold" for node in ast.walk(tree))
+
+
+def test_no_technique_sees_a_score_or_a_gold_answer() -> None:
+    """Neither by importing what scores nor by the attribute; what trains the scorer is imported by no technique."""
+    blind = files_of(BLIND)
+    assert {path.parent.name for path in blind} >= {
+        "techniques",
+        "tools",
+        "lms",
+        "session",
+        "story",
+        "replies",
+        "trace",
+    }
+    scores = [f"{path.relative_to(SOURCE)} imports {name}" for path in blind for name in imports(path)
+              if room(name) in SCORING]  # fmt: skip
+    gold = [str(path.relative_to(SOURCE)) for path in blind if path not in TRAINING and reads_gold(parse(path))]
+    trainers = [str(path.relative_to(SOURCE)) for path in files_of({*BLIND} - {"learned"})
+                if imports(path) & {"decisor.learned.training", "decisor.learned.examples"}]  # fmt: skip
+    assert (scores, gold, trainers) == ([], [], [])
+
+
+def test_no_benchmark_puts_a_gold_answer_into_a_question_or_an_environment() -> None:
+    """What a technique gets of a case is made by ``Question(...)`` and by the method ``environment``."""
+    wrong, environments = [], 0
+    for path in files_of({"benchmarks"}):
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.AsyncFunctionDef) and node.name == "environment":
+                environments += 1
+            elif not (isinstance(node, ast.Call) and ast.unparse(node.func) == "Question"):
+                continue
+            if reads_gold(node):
+                wrong.append(f"{path.relative_to(SOURCE)}, line {node.lineno}")
+    assert environments >= 5
+    assert not wrong

@@ -15,7 +15,7 @@ from decisor import child_process
 from decisor.learned.trees import grow_apart
 from decisor.tools.databases.sandbox.process import Worker, start
 from decisor.tools.databases.sandbox.urls import placed
-from decisor.tools.documents.parser_process import Confined
+from decisor.tools.documents.parser_process import ParserProcess
 
 SOURCE = str(Path(__file__).resolve().parents[1] / "src")
 NAMES = ("json", "numpy", "apsw", "sklearn", "selectolax", "runpy", "io", "struct", "sitecustomize", "usercustomize")
@@ -82,7 +82,7 @@ def standing(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_process_that_reads_files_runs_nothing_of_their_folder(standing: Path) -> None:
-    reader = Confined()
+    reader = ParserProcess()
     try:
         content = reader.read(".txt", Path("notes.txt"))
     finally:

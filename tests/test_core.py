@@ -12,7 +12,8 @@ from decisor.errors import BudgetExceeded, ParseError, SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Trace, read_trace
+from decisor.trace.events import LMCall, Span, Trace
+from decisor.trace.file import TraceFile, read_trace
 from decisor.types import Action, Completion, Message, Observation, Record, Sampling, Usage
 
 
@@ -117,12 +118,12 @@ async def test_the_trace_is_read_back_and_a_torn_last_line_is_skipped(tmp_path: 
     path = tmp_path / "run.jsonl"
     with path.open("w") as file:
         run, _ = run_of(["1"])
-        run = Run(run.lm, run.env, run.budget, Trace(file=file))
-        with run.span("part", number=1) as part:
+        run = Run(run.lm, run.env, run.budget, Trace(listeners=[TraceFile(file).write]))
+        with run.span("part") as part:
             await part.ask("x", number)
     whole = read_trace(path)
-    assert [event.kind for event in whole] == ["span", "lm"]
-    assert whole[1].parent == whole[0].id
+    assert [type(entry.event) for entry in whole] == [Span, LMCall]
+    assert whole[1].span == whole[0].id
     path.write_text(path.read_text()[:-20])
     assert len(read_trace(path)) == 1
     path.write_text("hello\nworld\n")

@@ -7,10 +7,10 @@ import asyncio
 from agno.agent import Agent
 from agno.models.openai.like import OpenAILike
 
-from peers.measuring import Asked, asked, measured, read_only
+from peers.measuring import Arguments, parse_arguments, read_only, run_cases
 
 
-async def main(args: Asked) -> None:
+async def main(args: Arguments) -> None:
     run = read_only(args.database) if args.database else lambda text: "noted"
 
     async def sql(text: str) -> str:
@@ -24,8 +24,8 @@ async def main(args: Asked) -> None:
         result = await agent.arun("Which good is the cheapest?")
         return sum(message.role == "assistant" for message in result.messages or [])
 
-    await measured(one, args)
+    await run_cases(one, args)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(asked()))
+    asyncio.run(main(parse_arguments()))

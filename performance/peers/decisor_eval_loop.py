@@ -10,42 +10,41 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.protocol import Case, Score
 from decisor.evaluation.runner import Suite, Tally, evaluate
 from decisor.evaluation.store.open import open_store
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Question
 from peers.decisor_loop import QUESTION
-from peers.measuring import Asked, asked, report, rss_mb
+from peers.measuring import Arguments, parse_arguments, report, rss_mb
 
 
 @dataclass(frozen=True)
 class Goods:
     """Cases that differ in their number, on one database, or none."""
 
-    asked: int
+    count: int
     tool: SqlTool | None
     name: str = "goods"
 
     def cases(self) -> Sequence[Case]:
-        return [Case(str(n), Question(f"{QUESTION.text} ({n})", QUESTION.rules)) for n in range(self.asked)]
+        return [Case(str(n), Question(f"{QUESTION.text} ({n})", QUESTION.rules)) for n in range(self.count)]
 
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Toolbox]:
         yield Toolbox([self.tool] if self.tool else [])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return Score(True)
 
     async def close(self) -> None: ...
 
 
-async def main(args: Asked) -> None:
+async def main(args: Arguments) -> None:
     tool = await SqlTool.open(args.database) if args.database else None
     memory: list[float] = []
 
@@ -69,4 +68,4 @@ async def main(args: Asked) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(asked()))
+    asyncio.run(main(parse_arguments()))

@@ -1,4 +1,4 @@
-"""Ours: the technique iter_rag, Run, Budget, Trace, the HTTP client, and the fence. Through ``aio.each``."""
+"""Ours: the technique iter_rag, Run, Budget, Trace, the HTTP client, and the sandbox. Through ``aio.each``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Trace
 from decisor.types import Question
-from peers.measuring import Asked, asked, report
+from peers.measuring import Arguments, parse_arguments, report
 
 QUESTION = Question("Which good is the cheapest?", "Prices are in pounds.")
 
 
-async def main(args: Asked) -> None:
+async def main(args: Arguments) -> None:
     lm = OpenAICompatible("m", args.base_url)
     tools = [await SqlTool.open(args.database)] if args.database else []
 
@@ -38,4 +38,4 @@ async def main(args: Asked) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(asked()))
+    asyncio.run(main(parse_arguments()))

@@ -11,10 +11,10 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
-from peers.measuring import Asked, asked, measured, read_only
+from peers.measuring import Arguments, parse_arguments, read_only, run_cases
 
 
-async def main(args: Asked) -> None:
+async def main(args: Arguments) -> None:
     run = read_only(args.database) if args.database else lambda text: "noted"
 
     @tool
@@ -40,8 +40,8 @@ async def main(args: Asked) -> None:
         state = await compiled.ainvoke({"messages": messages}, {"recursion_limit": 1000})
         return sum(isinstance(message, AIMessage) for message in state["messages"])
 
-    await measured(one, args)
+    await run_cases(one, args)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(asked()))
+    asyncio.run(main(parse_arguments()))

@@ -5,6 +5,7 @@ python LOOP.py BASE_URL CASES AT_ONCE DATABASE      DATABASE is '-' for none
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import sqlite3
@@ -17,7 +18,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class Arguments:
     """``database`` is '' where no queries are made."""
 
     base_url: str
@@ -26,9 +27,11 @@ class Asked:
     database: str
 
 
-def asked() -> Asked:
+def parse_arguments() -> Arguments:
+    """And all alike look seldom for cycles: with hundreds of conversations under way nearly all objects are in use."""
+    gc.set_threshold(10_000, 20, 50)
     url, cases, at_once, database = sys.argv[1:5]
-    return Asked(url, int(cases), int(at_once), "" if database == "-" else database)
+    return Arguments(url, int(cases), int(at_once), "" if database == "-" else database)
 
 
 def read_only(path: str) -> Callable[[str], str]:
@@ -52,16 +55,16 @@ async def in_waves(one: Callable[[int], Coroutine[Any, Any, int]], cases: int, a
     """Calls made by each case, ``at_once`` at a time."""
     import asyncio
 
-    gate = asyncio.Semaphore(at_once)
+    room = asyncio.Semaphore(at_once)
 
-    async def gated(number: int) -> int:
-        async with gate:
+    async def when_there_is_room(number: int) -> int:
+        async with room:
             return await one(number)
 
-    return await asyncio.gather(*map(gated, range(cases)))
+    return await asyncio.gather(*map(when_there_is_room, range(cases)))
 
 
-async def measured(one: Callable[[int], Coroutine[Any, Any, int]], args: Asked) -> None:
+async def run_cases(one: Callable[[int], Coroutine[Any, Any, int]], args: Arguments) -> None:
     """All cases after two that warm up; printed."""
     await in_waves(one, 2, 2)
     began, cpu = time.perf_counter(), time.process_time()

@@ -8,13 +8,13 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from peers.measuring import Asked, asked, measured, read_only
+from peers.measuring import Arguments, parse_arguments, read_only, run_cases
 
 TOOL: Any = {"type": "function", "function": {"name": "sql", "description": "Query the database.", "parameters": {
     "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}}  # fmt: skip
 
 
-async def main(args: Asked) -> None:
+async def main(args: Arguments) -> None:
     client = AsyncOpenAI(base_url=args.base_url, api_key="none", max_retries=2, timeout=600)
     run = read_only(args.database) if args.database else lambda text: "noted"
 
@@ -33,8 +33,8 @@ async def main(args: Asked) -> None:
                 text = json.loads(call.function.arguments)["text"]
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": run(text)})
 
-    await measured(one, args)
+    await run_cases(one, args)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(asked()))
+    asyncio.run(main(parse_arguments()))

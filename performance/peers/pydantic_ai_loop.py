@@ -9,10 +9,10 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import UsageLimits
 
-from peers.measuring import Asked, asked, measured, read_only
+from peers.measuring import Arguments, parse_arguments, read_only, run_cases
 
 
-async def main(args: Asked) -> None:
+async def main(args: Arguments) -> None:
     run = read_only(args.database) if args.database else lambda text: "noted"
     model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=args.base_url, api_key="none"))
     agent = Agent(model, system_prompt="You find the cheapest good. " * 20)
@@ -26,8 +26,8 @@ async def main(args: Asked) -> None:
         result = await agent.run("Which good is the cheapest?", usage_limits=UsageLimits(request_limit=1000))
         return sum(message.kind == "response" for message in result.all_messages())
 
-    await measured(one, args)
+    await run_cases(one, args)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(asked()))
+    asyncio.run(main(parse_arguments()))

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from smolagents import OpenAIServerModel, ToolCallingAgent, tool
 
-from peers.measuring import Asked, asked, read_only, report
+from peers.measuring import Arguments, parse_arguments, read_only, report
 
 
-def main(args: Asked) -> None:
+def main(args: Arguments) -> None:
     run = read_only(args.database) if args.database else lambda text: "noted"
 
     @tool
@@ -37,4 +37,4 @@ def main(args: Asked) -> None:
 
 
 if __name__ == "__main__":
-    main(asked())
+    main(parse_arguments())

@@ -1,3 +1,74 @@
-"""Decisor answers decision questions from data, and shows what the answer rests on."""
+"""Decisor answers decision questions from data, and shows what the answer rests on.
+
+    import decisor
+
+    result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", lm="gpt-4.1-mini")
+    print(result)
+
+Every name below is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decisor.budget import Limits
+    from decisor.errors import BudgetExceeded, Error, LMError, SetupError, ToolError
+    from decisor.lms.scripted import ScriptedLM
+    from decisor.run import Run
+    from decisor.session.data import Data
+    from decisor.session.front import ask, open
+    from decisor.session.result import Result
+    from decisor.session.tools import ToolSpecs
+    from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
 
 __version__ = "0.1.0"
+__all__ = [
+    "BudgetExceeded",
+    "Data",
+    "Decision",
+    "Error",
+    "Evidence",
+    "LMError",
+    "Limits",
+    "Observation",
+    "Question",
+    "Ranking",
+    "Record",
+    "Result",
+    "Run",
+    "ScriptedLM",
+    "SetupError",
+    "ToolError",
+    "ToolSpecs",
+    "Usage",
+    "ask",
+    "open",
+]
+_HOMES = {
+    "budget": ("Limits",),
+    "errors": ("BudgetExceeded", "Error", "LMError", "SetupError", "ToolError"),
+    "lms.scripted": ("ScriptedLM",),
+    "run": ("Run",),
+    "session.data": ("Data",),
+    "session.front": ("ask", "open"),
+    "session.result": ("Result",),
+    "session.tools": ("ToolSpecs",),
+    "types": ("Decision", "Evidence", "Observation", "Question", "Ranking", "Record", "Usage"),
+}
+"""Module -> what it brings."""
+
+
+if not TYPE_CHECKING:  # a checker knows the names above, and complains of others
+
+    def __getattr__(name: str) -> object:
+        for module, names in _HOMES.items():
+            if name in names:
+                value: object = getattr(import_module(f"decisor.{module}"), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module 'decisor' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -11,6 +11,7 @@ is on the path. So a child has nothing of it:
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -100,7 +101,14 @@ def folder() -> str:
         except OSError:
             return os.path.abspath(os.sep)  # noqa: PTH100
         FOLDERS[os.getpid()] = ours
+        atexit.register(remove, os.getpid())
     return ours.name
+
+
+def remove(process: int) -> None:
+    """The folder of a process that ends, by itself only and not by a fork of it."""
+    if os.getpid() == process:
+        FOLDERS.pop(process).cleanup()
 
 
 def absolute(path: str) -> str:

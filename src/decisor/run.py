@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from decisor.budget import Budget
 from decisor.errors import BudgetExceeded, LMError, ParseError, ToolError
-from decisor.trace.events import Trace
+from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
+from decisor.trace.graph_events import NodeSpan
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ SHORTEST_CUT = 400
 class Run:
     """One LM, one environment, one budget, one trace.
 
-    ``asks_again``: how often a reply that cannot be read goes back to the model with the complaint.
+    ``retries``: how often a reply that cannot be read goes back to the model with the complaint.
     """
 
     lm: LM
@@ -39,7 +40,7 @@ class Run:
     budget: Budget = field(default_factory=Budget)
     trace: Trace = field(default_factory=Trace)
     span_id: int = 0
-    asks_again: int = 2
+    retries: int = 2
 
     async def ask(
         self,
@@ -53,13 +54,13 @@ class Run:
         ``final`` may use what the budget keeps back: the call that answers.
 
         Raises:
-            ParseError: it still could not be read after ``asks_again`` more tries.
+            ParseError: it still could not be read after ``retries`` more tries.
             BudgetExceeded: a limit is reached.
             LMError: the endpoint failed for good.
         """
         messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
         unfinished = 0
-        for left in range(self.asks_again, -1, -1):
+        for left in range(self.retries, -1, -1):
             reply = await self.complete(messages, sampling, final)
             try:
                 if reply.finish in UNFINISHED:
@@ -67,7 +68,7 @@ class Run:
                     raise ParseError(*UNFINISHED[reply.finish])
                 return parse(reply.text)
             except ParseError as complaint:
-                self.trace.add("note", self.span_id, problem="reply", reason=complaint.reason, text=str(complaint))
+                self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
                 if not left or complaint.reason == "limits" or unfinished > 1:
                     raise
                 again = f"{complaint}\nAnswer again, in the form asked for."
@@ -90,32 +91,32 @@ class Run:
         return await self._complete(shorter, sampling, final)
 
     async def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Completion:
-        """``since`` in the trace: the last event before the call began, so what it may have waited for."""
+        """``since`` in the trace: the last entry before the call began, so what it may have waited for."""
         want = Usage(calls=1, completion_tokens=sampling.max_tokens) if sampling.max_tokens else CALL
         self.budget.reserve(want, final)
         used = CALL
-        since, began = len(self.trace.events), time.monotonic()
+        since, began = len(self.trace.entries), time.monotonic()
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
                 reply = await self.lm.complete(messages, sampling)
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=time.monotonic() - began)
         except LMError as error:
             used = replace(used + error.used, seconds=time.monotonic() - began)
-            self.trace.add("note", self.span_id, problem="lm", reason=error.kind, text=str(error), used=used)
+            self.trace.add(FailedCall(error.kind, str(error), used), self.span_id)
             raise
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(want, used)
-        self.trace.add("lm", self.span_id, model=reply.model or self.lm.name, messages=messages,
-                       texts=reply.texts, finish=reply.finish, usage=used, since=since,
-                       replayed=reply.replayed)  # fmt: skip
+        model = reply.model or self.lm.name
+        call = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
+        self.trace.add(call, self.span_id)
         return reply
 
     async def act(self, action: Action) -> Observation:
         """Do it. A refused or failed query is an observation, not an exception."""
         self.budget.reserve(ACTION)
-        at = self.trace.add("action", self.span_id, tool=action.tool, input=action.input)
+        start = self.trace.add(ActionStart(action.tool, action.input), self.span_id)
         began = time.monotonic()
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
@@ -126,14 +127,14 @@ class Run:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(ACTION, ACTION)
-        self.trace.add("observation", self.span_id, action=at, seconds=round(time.monotonic() - began, 6),
-                       observation=observation)  # fmt: skip
+        self.trace.add(ActionResult(start, observation, round(time.monotonic() - began, 6)), self.span_id)
         return observation
 
     @contextmanager
-    def span(self, name: str, **data: Any) -> Iterator[Run]:
-        """The same run, one level deeper in the trace. Safe to open many at once."""
-        yield replace(self, span_id=self.trace.add("span", self.span_id, name=name, **data))
+    def span(self, span: str | NodeSpan) -> Iterator[Run]:
+        """The same run, one level deeper in the trace: in a span of that name. Safe to open many at once."""
+        event = Span(span) if isinstance(span, str) else span
+        yield replace(self, span_id=self.trace.add(event, self.span_id))
 
     def using(self, lm: LM | None = None, env: Environment | None = None, budget: Budget | None = None) -> Run:
         """The same run with a part switched."""

@@ -69,4 +69,4 @@ def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
     'sk-learn is a library'
     """
     text = SHAPES.sub(HIDDEN, redact_known(text, secrets))
-    return HEADERS.sub(lambda found: f"{found[1]} {HIDDEN}", text)
+    return HEADERS.sub(lambda match: f"{match[1]} {HIDDEN}", text)

@@ -34,7 +34,7 @@ def test_every_kind_of_entry_is_read() -> None:
 
 
 def test_an_opened_section_gives_its_entries_one_by_one_and_others_are_passed_over() -> None:
-    found = list(walk(SAVE.splitlines(), opened={"provinces"}, wanted={"date"}))
+    found = list(walk(SAVE.splitlines(), opened={"provinces"}, sections={"date"}))
     assert [path for path, _ in found] == [("date",), ("provinces", "-1"), ("provinces", "-2")]
 
 

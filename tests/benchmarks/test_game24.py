@@ -54,7 +54,7 @@ async def test_a_refusal_says_why_and_changes_nothing(step: str, complaint: str)
     puzzle = Puzzle.of("4 5 5 10")
     with pytest.raises(ToolError, match=complaint):
         await puzzle.step(Action("combine", step))
-    assert puzzle.shown() == "4 5 5 10"
+    assert puzzle.left_text() == "4 5 5 10"
 
 
 async def test_division_by_zero_and_steps_after_the_end_are_refused() -> None:
@@ -71,7 +71,7 @@ async def test_a_fork_goes_its_own_way() -> None:
     puzzle = Puzzle.of("4 5 6 10")
     fork = puzzle.fork()
     await fork.step(Action("combine", "4 + 5"))
-    assert (puzzle.shown(), fork.shown()) == ("4 5 6 10", "6 10 9")
+    assert (puzzle.left_text(), fork.left_text()) == ("4 5 6 10", "6 10 9")
 
 
 async def test_nothing_but_the_numbers_tells_whether_it_is_right() -> None:
@@ -123,7 +123,7 @@ async def test_found_and_selected_are_told_apart() -> None:
         run = Run(ScriptedLM([]), env.fork())
         for step in ("10 - 4", "5 * 6", "30 - 6"):
             await run.act(Action("combine", step))
-    events = run.trace.events
+    events = run.trace.entries
     right, wrong = Decision("5 * 6 - (10 - 4)"), Decision("4 + 5 + 6 + 10")
     assert finished(events) == ["(5 * 6) - (10 - 4)"]
     assert (await bench.score(case, right, events)).metrics == {"selected": 1.0, "found": 1.0}
@@ -149,6 +149,6 @@ async def test_the_elo_of_the_answer_is_a_metric_where_it_was_compared() -> None
     for name, rated in (("radagent", True), ("dfsdt", False)):
         run = Run(Game24LM(1), Puzzle.of("4 5 6 10"))
         decision = await technique(name, calls="40")(case.question, run)
-        score = await bench.score(case, decision, run.trace.events)
+        score = await bench.score(case, decision, run.trace.entries)
         assert ("elo" in score.metrics) is rated
         assert score.counts["sequences"] > 0

@@ -10,7 +10,7 @@ import pytest
 
 from decisor.benchmarks.dqa.generator import generate as g
 from decisor.benchmarks.dqa.generator.arrays import Floats
-from decisor.benchmarks.dqa.generator.questions import Found
+from decisor.benchmarks.dqa.generator.questions import WorldQuestion
 from decisor.benchmarks.dqa.generator.supply import Balance, Supply, prices, settle
 from decisor.benchmarks.dqa.generator.trade import Trade, distances, profit, simulate
 from decisor.errors import SetupError
@@ -69,13 +69,13 @@ def test_a_trade_answer_beats_every_other_node() -> None:
         assert all(profit_at(world, found, str(found.answer)) > value for value in others(world, found))
 
 
-def profit_at(world: Trade, found: Found, node: str) -> float:
+def profit_at(world: Trade, found: WorldQuestion, node: str) -> float:
     reaches = [steps >= 0 for steps in distances(world, int(world.home[found.subject]))]
     there = np.flatnonzero((world.of == found.subject) & (world.at == world.nodes.index(node)))
     return profit(world, simulate(world, int(there[0]) if len(there) else None, reaches), found.subject)
 
 
-def others(world: Trade, found: Found) -> list[float]:
+def others(world: Trade, found: WorldQuestion) -> list[float]:
     home = world.nodes[world.home[found.subject]]
     return [profit_at(world, found, node) for node in world.nodes if node not in (found.answer, home)]
 

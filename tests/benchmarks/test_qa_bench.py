@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import BENCHES, Bench, Score
-from decisor.benchmarks.qa.sets.arc import ArcBench
-from decisor.benchmarks.qa.sets.hotpotqa import HotpotQABench
-from decisor.benchmarks.qa.sets.musique import MuSiQueBench
-from decisor.benchmarks.qa.sets.parallelqa import ParallelQABench
-from decisor.benchmarks.qa.sets.popqa import PopQABench
-from decisor.benchmarks.qa.sets.strategyqa import StrategyQABench
-from decisor.benchmarks.qa.shelf import cache_folder
+from decisor.benchmarks.protocol import BENCHES, Bench, Case, Score
+from decisor.benchmarks.qa.arc import ArcBench
+from decisor.benchmarks.qa.hotpotqa import HotpotQABench
+from decisor.benchmarks.qa.musique import MuSiQueBench
+from decisor.benchmarks.qa.parallelqa import ParallelQABench
+from decisor.benchmarks.qa.popqa import PopQABench
+from decisor.benchmarks.qa.strategyqa import StrategyQABench
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
@@ -50,12 +49,12 @@ def musique(tmp_path: Path) -> Path:
     return data
 
 
-async def scored(bench: Bench, replies: list[str], how: str = "rag") -> Score:
+async def scored(bench: Bench, replies: list[str], name: str = "rag") -> Score:
     case = bench.cases()[0]
     async with bench.environment(case) as env:
         run = Run(ScriptedLM(replies), env)
-        decision = await technique(how)(case.question, run)
-    score = await bench.score(case, decision, run.trace.events)
+        decision = await technique(name)(case.question, run)
+    score = await bench.score(case, decision, run.trace.entries)
     await bench.close()
     return score
 
@@ -91,7 +90,7 @@ async def test_each_case_counts_its_records_anew_on_one_shared_index(musique: Pa
     async with bench.environment(case) as one, bench.environment(case) as other:
         seen = [await env.step(Action("passages", "Jane Austen")) for env in (one, other)]
     assert [observation.records[0].id for observation in seen] == ["o1.r1", "o1.r1"]
-    assert bench.shelf.tools is not None and len(bench.shelf.tools) == 1
+    assert bench.tool.tools is not None and len(bench.tool.tools) == 1
     await bench.close()
 
 

@@ -2,22 +2,25 @@
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from data import DATA
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa import arc, hotpotqa, musique, parallelqa, popqa, strategyqa, twowiki
+from decisor.benchmarks.protocol import Case
+from decisor.benchmarks.qa.arc import ARC
+from decisor.benchmarks.qa.bench import QaSet
+from decisor.benchmarks.qa.hotpotqa import HOTPOTQA
+from decisor.benchmarks.qa.musique import MUSIQUE
+from decisor.benchmarks.qa.parallelqa import PARALLELQA
+from decisor.benchmarks.qa.popqa import POPQA
+from decisor.benchmarks.qa.strategyqa import STRATEGYQA
+from decisor.benchmarks.qa.twowiki import TWOWIKI
 from decisor.errors import SetupError
 
 HAVE = pytest.mark.skipif(not (DATA / "multihop").is_dir(), reason=f"no test data in {DATA / 'multihop'}")
-LOADERS: dict[str, Callable[[Path], list[Case]]] = {
-    "hotpotqa": hotpotqa.cases, "twowiki": twowiki.cases, "musique": musique.cases, "strategyqa": strategyqa.cases,
-    "arc": arc.cases, "popqa": popqa.cases, "parallelqa": parallelqa.cases,
-}  # fmt: skip
+SETS = {one.name: one for one in (HOTPOTQA, TWOWIKI, MUSIQUE, STRATEGYQA, ARC, POPQA, PARALLELQA)}
 CONTEXT = [["Emma", ["Emma is a novel. ", "Jane Austen wrote it."]], ["Jane Austen", ["She was born in Steventon."]],
            ["Persuasion", ["A novel."]]]  # fmt: skip
 PARAGRAPHS = {
@@ -40,30 +43,30 @@ def write(folder: Path, name: str, content: Any) -> Path:
      ("parallelqa", 113)],
 )  # fmt: skip
 def test_every_question_at_hand_is_read(name: str, count: int) -> None:
-    cases = LOADERS[name](DATA)
+    cases = SETS[name].cases(DATA)
     assert len({case.id for case in cases}) == len(cases) == count
     assert all(case.gold and case.question.text and case.question.goal for case in cases)
 
 
 @HAVE
-@pytest.mark.parametrize("module", [hotpotqa, twowiki, musique, strategyqa, popqa], ids=lambda m: m.__name__[24:])
-def test_every_gold_passage_is_in_the_corpus(module: Any) -> None:
-    known = {passage.id for passage in module.passages(DATA)}
-    cases = module.cases(DATA)
-    assert all(set(case.facts["passages"]) <= known for case in cases)
+@pytest.mark.parametrize("one", [HOTPOTQA, TWOWIKI, MUSIQUE, STRATEGYQA, POPQA], ids=lambda one: one.name)
+def test_every_gold_passage_is_in_the_corpus(one: QaSet) -> None:
+    known = {passage.id for passage in one.passages(DATA)}
+    cases = one.cases(DATA)
+    assert all(set(list_of(case, "passages")) <= known for case in cases)
     assert sum(bool(case.facts["passages"]) for case in cases) == len(cases)
 
 
 @HAVE
 def test_the_settings_leave_questions_out() -> None:
-    assert len(hotpotqa.cases(DATA, distractor=True)) == 145
-    assert len(popqa.cases(DATA, longtail=True)) == 259
+    assert len(HOTPOTQA.cases(DATA, only_part=True)) == 145
+    assert len(POPQA.cases(DATA, only_part=True)) == 259
 
 
 def test_hotpotqa_as_released(tmp_path: Path) -> None:
     write(tmp_path, "hotpot_dev_distractor_v1.json", [PARAGRAPHS, PARAGRAPHS | {"_id": "h2"}])
-    first, second = hotpotqa.cases(tmp_path)
-    passages = {passage.id: passage for passage in hotpotqa.passages(tmp_path)}
+    first, second = HOTPOTQA.cases(tmp_path)
+    passages = {passage.id: passage for passage in HOTPOTQA.passages(tmp_path)}
     assert (first.id, first.gold, first.group, second.id) == ("h1", ("Steventon",), "bridge", "h2")
     assert len(passages) == 3  # both questions have the same context
     gold = [passages[str(id)] for id in list_of(first, "passages")]
@@ -78,7 +81,7 @@ def test_2wikimultihopqa_as_released_with_its_aliases(tmp_path: Path) -> None:
     write(tmp_path, "dev.json", [row])
     write(tmp_path, "id_aliases.json", '{"Q_id": "Q1", "aliases": ["Steventon, Hampshire"], "demonyms": []}\n'
           '{"Q_id": "Q2", "aliases": [], "demonyms": ["Briton"]}\n')  # fmt: skip
-    (case,) = twowiki.cases(tmp_path / "dev.json")
+    (case,) = TWOWIKI.cases(tmp_path / "dev.json")
     assert case.gold == ("Steventon", "Steventon, Hampshire")
     assert case.facts["evidences"] == [["Emma", "author", "Jane Austen"]]
 
@@ -96,8 +99,8 @@ def test_musique_as_released_leaves_out_what_cannot_be_answered(tmp_path: Path) 
            "question_decomposition": parts}  # fmt: skip
     lines = [json.dumps(row), json.dumps(row | {"id": "2hop__3_4", "answerable": False}), ""]
     write(tmp_path, "musique_ans_v1.0_dev.jsonl", "\n".join(lines))
-    (case,) = musique.cases(tmp_path)
-    titles = {passage.id: passage.title for passage in musique.passages(tmp_path)}
+    (case,) = MUSIQUE.cases(tmp_path)
+    titles = {passage.id: passage.title for passage in MUSIQUE.passages(tmp_path)}
     assert (case.group, case.gold) == ("2hop", ("Steventon", "Steventon, Hampshire"))
     assert [titles[str(id)] for id in list_of(case, "passages")] == ["Emma", "Jane Austen"]
     golds = [titles[part["gold"]] for part in list_of(case, "decomposition")]
@@ -111,13 +114,13 @@ def test_strategyqa_as_released_keeps_each_annotator_apart(tmp_path: Path) -> No
            "evidence": evidence}  # fmt: skip
     write(tmp_path, "strategyqa_train.json", [row])
     with pytest.raises(SetupError, match=r"strategyqa_train_paragraphs\.json is missing"):
-        list(strategyqa.passages(tmp_path))
+        list(STRATEGYQA.passages(tmp_path))
     paragraph = {"title": "Emma", "section": "", "content": "Emma is of 1815.", "para_index": 1}
     write(tmp_path, "strategyqa_train_paragraphs.json", {"Emma-1": paragraph})
-    (case,) = strategyqa.cases(tmp_path)
+    (case,) = STRATEGYQA.cases(tmp_path)
     assert case.gold == ("yes",)
     assert case.facts["annotators"] == [["Emma-1"], ["Emma-1", "Jane-2"]]
-    assert [(one.id, one.title) for one in strategyqa.passages(tmp_path)] == [("Emma-1", "Emma")]
+    assert [(one.id, one.title) for one in STRATEGYQA.passages(tmp_path)] == [("Emma-1", "Emma")]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_strategyqa_as_released_keeps_each_annotator_apart(tmp_path: Path) -> No
 )  # fmt: skip
 def test_arc_in_three_layouts(tmp_path: Path, row: dict[str, Any]) -> None:
     write(tmp_path, "ARC-Challenge-Test.jsonl", json.dumps(row))
-    (case,) = arc.cases(tmp_path)
+    (case,) = ARC.cases(tmp_path)
     assert (case.question.text, case.gold, case.facts["choices"]) == ("Hot?", ("2", "fire"), {"1": "ice", "2": "fire"})
     assert "1. ice\n2. fire" in case.question.goal
 
@@ -140,23 +143,23 @@ def test_popqa_as_released(tmp_path: Path) -> None:
     rows = 'id\tsubj\tprop\tobj\ts_pop\to_pop\tquestion\tpossible_answers\n42\tEmma\tauthor\tJane Austen\t99\t5\t' \
            '"Who wrote ""Emma""?"\t"[""Jane Austen"", ""Austen""]"\n'  # fmt: skip
     write(tmp_path, "popQA.tsv", rows)
-    (case,) = popqa.cases(tmp_path, longtail=True)
+    (case,) = POPQA.cases(tmp_path, only_part=True)
     assert (case.question.text, case.gold, case.group) == ('Who wrote "Emma"?', ("Jane Austen", "Austen"), "author")
     with pytest.raises(SetupError, match="corpus=INDEX"):
-        popqa.passages(tmp_path)
+        POPQA.passages(tmp_path)
 
 
-@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("name", SETS)
 def test_a_folder_without_the_files_says_which_are_wanted(name: str, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"holds no questions of .* there is no .* or "):
-        LOADERS[name](tmp_path)
+        SETS[name].cases(tmp_path)
 
 
-@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("text", ["[1]", "[{}]", '{"a": 1}', "nonsense", '[{"id": 1, "question": "", "answer": ""}]'])
 def test_a_wrong_file_is_told_in_one_line(name: str, text: str, tmp_path: Path) -> None:
     with pytest.raises(SetupError, match=r"wrong\.json"):
-        LOADERS[name](write(tmp_path, "wrong.json", text))
+        SETS[name].cases(write(tmp_path, "wrong.json", text))
 
 
 @pytest.mark.parametrize("name", ["broken.jsonl.gz", "broken.json.gz"])
@@ -164,7 +167,7 @@ def test_a_torn_archive_is_told(name: str, tmp_path: Path) -> None:
     path = write(tmp_path, name, [PARAGRAPHS] * 50)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(SetupError, match="cannot be read"):
-        hotpotqa.cases(path)
+        HOTPOTQA.cases(path)
 
 
 def list_of(case: Case, name: str) -> list[Any]:

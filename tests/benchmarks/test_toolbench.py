@@ -14,14 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data import DATA
-from decisor.benchmarks.toolbench.answers import InOrder, Live, Recorded, Simulated, read, same
+from decisor.benchmarks.toolbench.answers import (
+    AnswersInOrder,
+    LiveAnswers,
+    RecordedAnswers,
+    SimulatedAnswers,
+    read,
+    same,
+)
 from decisor.benchmarks.toolbench.bench import ToolBenchBench
 from decisor.benchmarks.toolbench.environment import ToolServer, read_finish
 from decisor.benchmarks.toolbench.failures import Incidence, calls, incidences, tags
 from decisor.benchmarks.toolbench.functions import Api, Parameter, change, distinct, schema, standardize
 from decisor.benchmarks.toolbench.load import Call, Task, load_calls, load_tasks
 from decisor.benchmarks.toolbench.statuses import reply_of, status_of
-from decisor.benchmarks.toolbench.wins import Ran, Wins, wins
+from decisor.benchmarks.toolbench.wins import TaskRun, Wins, wins
 from decisor.errors import SetupError
 from decisor.judging.question import judging
 from decisor.lms.scripted import ScriptedLM
@@ -121,7 +128,7 @@ def test_the_releases_own_files_are_read_too(tmp_path: Path) -> None:
 
 
 async def test_recorded_calls_are_served_exactly_and_others_are_said_not_to_be_recorded() -> None:
-    env = ToolServer(TASK, InOrder([Recorded(CALLS)]))
+    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS)]))
     assert await step(env, "from_now_for_sky_net_v2", '{"days": "2", "city": "Ghent"}') == ("", "rain")
     assert await step(env, "time_for_clock", "") == ("Message error...", "no zone")
     error, response = await step(env, "from_now_for_sky_net_v2", '{"city": "Lier", "days": 2}')
@@ -139,23 +146,23 @@ def test_every_recorded_call_has_the_status_that_the_data_say() -> None:
     other = 0
     for call in recorded:
         try:
-            json.loads(call.output)
+            json.loads(call.output if isinstance(call.output, str) else "")
         except (ValueError, TypeError):
             other += 1
             continue
         found[status_of(reply_of(call.output)[0])] += 1
     assert len(recorded) == 4609 and other == 69
     assert (found[0], found[11], found[12], sum(found[code] for code in range(5, 11))) == (2883, 1016, 512, 129)
-    held = Recorded(recorded).held
+    held = RecordedAnswers(recorded).outputs
     assert sum(len(outputs) for outputs in held.values()) > 4400
 
 
 @needs_data
 async def test_recorded_calls_of_documented_apis_come_back_through_the_environment() -> None:
-    recorded = Recorded(load_calls(REAL))
+    recorded = RecordedAnswers(load_calls(REAL))
     served, apis = 0, {(api.category, api.function): api for task in real_tasks() for api in task.apis}
     for api in apis.values():
-        env = ToolServer(Task("x", "x", "x", (api,)), InOrder([recorded]))
+        env = ToolServer(Task("x", "x", "x", (api,)), AnswersInOrder([recorded]))
         for arguments, output in recorded.of(api).items():
             error, response = await step(env, api.function, arguments)
             wanted_error, wanted = reply_of(output)
@@ -176,18 +183,18 @@ async def test_recorded_calls_of_documented_apis_come_back_through_the_environme
     ('{"return_type": "give_answer", "final_answer": {"a": 1}}', '{"a": 1}', ""),
 ])  # fmt: skip
 async def test_finish_hands_in_gives_up_or_complains(given: str, answer: str | None, error: str) -> None:
-    env = ToolServer(TASK, InOrder([]))
+    env = ToolServer(TASK, AnswersInOrder([]))
     seen = await env.step(Action("Finish", given))
     assert seen.answer == answer and error in str(seen.records[0].fields["error"])
     assert env.finished == (answer is not None)
     if env.finished:
         assert "nothing can follow" in (await step(env, "time_for_clock", "{}"))[0]
-        assert not ToolServer(TASK, InOrder([])).finished and env.fork().finished
+        assert not ToolServer(TASK, AnswersInOrder([])).finished and env.fork().finished
 
 
 async def test_forks_finish_apart_and_long_answers_are_cut() -> None:
     long = [Call("Tools", "clock_for_Tools", "time", "{}", json.dumps({"error": "", "response": "z" * 5000}))]
-    env = ToolServer(TASK, InOrder([Recorded(long)]))
+    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(long)]))
     other = env.fork()
     await other.step(Action("Finish", '{"return_type": "give_up_and_restart"}'))
     assert await step(env, "time_for_clock", "{}") == ("", "z" * 1024 + "...")
@@ -211,8 +218,8 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
     app = web.Application()
     app.router.add_post("/rapidapi", answer)
     async with serve_app(app) as origin:
-        live = Live(f"{origin}/rapidapi", Secret("key-12345678"), seconds=0.3)
-        env = ToolServer(TASK, InOrder([Recorded(CALLS), live]))
+        live = LiveAnswers(f"{origin}/rapidapi", Secret("key-12345678"), seconds=0.3)
+        env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS), live]))
         assert await step(env, "from_now_for_sky_net_v2", '{"city": "Lier"}') == ("", "Lier [hidden]")
         assert await step(env, "from_now_for_sky_net_v2", '{"city": "Ghent", "days": 2}') == ("", "rain")
         told = [
@@ -229,7 +236,7 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
 
 async def test_what_an_lm_made_up_is_marked_in_the_record() -> None:
     lm = ScriptedLM(['```json\n{"error": "", "response": {"sky": "blue"}}\n```', "no idea"])
-    env = ToolServer(TASK, InOrder([Recorded(CALLS), Simulated(lm, Recorded(CALLS))]))
+    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS), SimulatedAnswers(lm, RecordedAnswers(CALLS))]))
     (record,) = (await env.step(Action("from_now_for_sky_net_v2", '{"city": "Lier"}'))).records
     assert record.source == "simulated" and "no API said this" in str(record.fields["simulated"])
     assert record.fields["response"] == '{"sky": "blue"}'
@@ -295,7 +302,7 @@ async def test_the_bench_judges_the_answer_and_counts_what_went_wrong(
             run = Run(ScriptedLM(SCRIPT[1:]), env, trace=trace)
             await run.act(Action("weather_now", "{}"))
             decision = await CoT(calls=4)(case.question, run)
-        score = await bench.score(case, decision, trace.events)
+        score = await bench.score(case, decision, trace.entries)
         await bench.close()
     assert decision.answer == "Rain in Ghent"
     assert len(asked) == score.judging.calls == 2 * (1 if right else 2)
@@ -315,7 +322,7 @@ async def test_without_a_judge_an_answer_is_unscored_and_none_fails(tmp_path: Pa
         trace = Trace()
         async with bench.environment(case) as env:
             decision = await CoT(calls=4)(case.question, Run(ScriptedLM(script), env, trace=trace))
-        score = await bench.score(case, decision, trace.events)
+        score = await bench.score(case, decision, trace.entries)
         assert (score.right is right and "passed" not in score.metrics) or right is False
         assert score.failure == ("decision_failure" if right is False else "")
 
@@ -324,12 +331,12 @@ async def test_classes_are_counted_over_all_branches_and_fix_ratios_over_runs() 
     trace = Trace()
     limited = '{"error": "Rate limit per minute error...", "response": ""}'
     more = Call("Tools", "clock_for_Tools", "time", '{"zone": "x"}', limited)
-    env = ToolServer(TASK, InOrder([Recorded([*CALLS, more])]))
+    env = ToolServer(TASK, AnswersInOrder([RecordedAnswers([*CALLS, more])]))
     run = Run(ScriptedLM([]), env, trace=trace)
     for tool, text in (("nothing", ""), ("time_for_clock", "{}"), ("time_for_clock", '{"zone": "x"}'),
                        ("from_now_for_sky_net_v2", "{}")):  # fmt: skip
         await run.using(env=env.fork()).act(Action(tool, text))
-    made = calls(trace.events)
+    made = calls(trace.entries)
     assert [one.status for one in made] == [1, 11, 10, 13]
     assert tags(made, False) == ("hallucinated_tool", "tool_call_error", "unavailable", "not_recorded", "by:recorded")
     assert tags(made[:1], True) == ("hallucinated_tool", "fixed:hallucinated_tool")
@@ -353,24 +360,24 @@ async def test_a_win_is_settled_by_passing_and_judged_where_that_does_not_settle
         return "Verdict: first" if text.index("good") < text.index("bad") else "Verdict: second"
 
     ones = {
-        "a": Ran("t", "x", True),
-        "b": Ran("t", "good", True),
-        "c": Ran("t", "bad", False),
-        "d": Ran("t", "x", False),
+        "a": TaskRun("t", "x", True),
+        "b": TaskRun("t", "good", True),
+        "c": TaskRun("t", "bad", False),
+        "d": TaskRun("t", "x", False),
     }
     others = {
-        "a": Ran("t", "y", False),
-        "b": Ran("t", "bad", True),
-        "c": Ran("t", "good", False),
-        "d": Ran("t", "x", False),
+        "a": TaskRun("t", "y", False),
+        "b": TaskRun("t", "bad", True),
+        "c": TaskRun("t", "good", False),
+        "d": TaskRun("t", "x", False),
     }
     lm = ScriptedLM(judge)
-    found = await wins(ones, {**others, "e": Ran("t", "z", True)}, judging(lm))
+    found = await wins(ones, {**others, "e": TaskRun("t", "z", True)}, judging(lm))
     assert found == Wins(2, 1, 1, 0) and found.rate == pytest.approx(2 / 3)
     assert len(lm.seen) == 2 * 2 * 3, "two tasks are judged, in two orders, three times"
 
 
 def test_observations_of_the_environment_are_plain_records() -> None:
-    seen = asyncio.run(ToolServer(TASK, InOrder([Recorded(CALLS)])).step(Action("time_for_clock", "{}")))
+    seen = asyncio.run(ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS)])).step(Action("time_for_clock", "{}")))
     assert isinstance(seen, Observation) and seen.error and seen.answer is None
     assert Message("user", seen.records[0].id).content == "o1.r1"

@@ -21,7 +21,7 @@ from decisor.benchmarks.webshop.pages import View, clickable
 from decisor.benchmarks.webshop.products import Product, load_products
 from decisor.benchmarks.webshop.reward import COLOURS, fit
 from decisor.benchmarks.webshop.shop import Shop, WebShop, open_shop, order_text
-from decisor.benchmarks.webshop.stock import indexed, is_kept
+from decisor.benchmarks.webshop.stock import is_stock, search_text
 from decisor.benchmarks.webshop.terms import STOP_WORDS, terms
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
@@ -260,7 +260,7 @@ async def test_the_bench_scores_the_order_that_the_decision_names_and_the_first_
             await run.using(env=other).act(action)
         lm = ScriptedLM([text.replace("o6", "o8") for text in script])
         decision = await IterRAG()(case.question, run.using(lm=lm))
-    score = await bench.score(case, decision, trace.events)
+    score = await bench.score(case, decision, trace.entries)
     assert score.right and score.answer == case.gold[0]
     assert score.metrics["reward"] == score.metrics["best_reward"] == 1 > score.metrics["first_reward"]
     assert score.counts == {"orders": 2, "searches": 2, "clicks": 6}
@@ -291,9 +291,9 @@ def test_the_gold_items_ranks_are_those_of_lucene_and_those_of_the_specification
         stems = [stem(word) for word in re.findall(r"\w+", text) if word not in STOP_WORDS]
         return [one for one in stems if one.strip("_")]
 
-    index = build((indexed(shop.stock[number]) for number in range(1000)), plain)
+    index = build((search_text(shop.stock[number]) for number in range(1000)), plain)
     # Plain words split "40.00", so the draws of price limits count: 269 to 274 for the seeds 0 to 5.
-    drawn = replace(shop, goals=goals(shop.stock.asked(), "synthetic", seed=2))
+    drawn = replace(shop, goals=goals(shop.stock.with_instruction(), "synthetic", seed=2))
     found = [index.find(goal.text.lower(), 50) for goal in drawn.goals[:500]]
     assert ranks(drawn, found) == (273, 181, 2)
 
@@ -323,7 +323,7 @@ def test_a_kept_shop_is_the_same_shop_and_is_made_once(folder: Path, shop: Shop,
     first = open_shop(folder, keep_in=place)
     made = (place / "products.db").stat().st_mtime_ns
     again = open_shop(folder, keep_in=place)
-    assert is_kept(place) and (place / "products.db").stat().st_mtime_ns == made
+    assert is_stock(place) and (place / "products.db").stat().st_mtime_ns == made
     assert not [path for path in tmp_path.iterdir() if path != place]
     for other in (first, again):
         assert len(other.stock) == 14 and other.goals == shop.goals
@@ -341,7 +341,7 @@ def test_a_kept_shop_is_the_same_shop_and_is_made_once(folder: Path, shop: Shop,
 @needs_data
 def test_the_order_of_goals_does_not_hang_on_the_seed_of_prices() -> None:
     shop = small()
-    again = goals(shop.stock.asked(), "synthetic", seed=7)
+    again = goals(shop.stock.with_instruction(), "synthetic", seed=7)
     assert [(goal.asin, goal.options) for goal in again] == [(goal.asin, goal.options) for goal in shop.goals]
 
 

@@ -129,5 +129,7 @@ def test_the_doctor_shows_tools_and_what_is_left_out(folder: Path, capsys: pytes
     assert run(["doctor", "--tools", "plants.json", "--tools", "costs_of_cli_test:freight"]) == 0
     said = capsys.readouterr().out
     assert "### Tool: freight" in said and "Left out\n" in said and "    POST /plants: POST is not allowed" in said
+    assert run(["doctor", "--tools", "plants.json"]) == 0
+    assert "Keys (--auth) are sent to\n    http://nowhere.invalid/v1\n" in capsys.readouterr().out
     assert run(["doctor", "--tools", "plants.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tools"][0]["name"] == "listPlants"

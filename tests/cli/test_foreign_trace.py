@@ -21,7 +21,8 @@ from decisor.outcome import Outcome
 from decisor.run import Run
 from decisor.techniques.replay.rerun import Edit, rerun
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event, read_trace
+from decisor.trace.events import Entry, RunStart, events_of
+from decisor.trace.file import read_trace
 from decisor.types import Question
 from servers.listening import listening
 from servers.openai_server import serve_threaded
@@ -62,7 +63,7 @@ def changed(technique: str | None = None, **settings: Any) -> None:
     """The trace with another technique and its settings, or with more settings."""
     lines = [json.loads(line) for line in Path("run.jsonl").read_text().splitlines()]
     for line in lines:
-        if line["kind"] == "run":
+        if line.get("event") == "RunStart":
             line["data"]["technique"] = technique or line["data"]["technique"]
             line["data"]["settings"] = {**({} if technique else line["data"]["settings"]), **settings}
     Path("run.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -99,8 +100,8 @@ def test_the_lm_of_a_part_that_the_command_names_takes_the_place_of_the_traces(f
         assert edit("-o", f"judge_lm=m@{own}", "--out", "new.jsonl") == 0
         assert not came
         assert judged and KEY in judged[0], "the person named this one, and the key is for what the person names"
-        (head, *_) = read_trace(Path("new.jsonl"))
-        assert head.data["settings"] == {"n": "2", "judge_lm": f"m@{own}"}
+        (start,) = events_of(read_trace(Path("new.jsonl")), RunStart)
+        assert start.settings == {"n": "2", "judge_lm": f"m@{own}"}
 
 
 @pytest.mark.parametrize("part", ["planner", "generator", "critic", "writer", "aggregator"])
@@ -136,8 +137,8 @@ def test_no_module_that_a_trace_names_is_imported(folder: Path, capsys: pytest.C
         assert edit() == 2
         Path("run.jsonl").write_text(kept)
         with Path("run.jsonl").open("a") as file:
-            note = {"id": 999, "parent": 0, "kind": "note", "at": 0, "data": {"name": "auto", "technique": name}}
-            file.write(json.dumps(note) + "\n")
+            choice = {"id": 999, "span": 0, "at": 0, "event": "TechniqueChoice", "data": {"technique": name, "why": ""}}
+            file.write(json.dumps(choice) + "\n")
         assert edit() == 2
         assert "\x1b" not in (said := capsys.readouterr().err)
         assert said.count("which is none of decisor's") == 2
@@ -145,10 +146,10 @@ def test_no_module_that_a_trace_names_is_imported(folder: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("settings", [{"n": 2}, {"seed": None}, {"n": [3]}, {"n": "x"}, {"kind": "x"}])
-def test_settings_of_other_kinds_are_read_or_told_in_a_line(settings: dict[str, Any], folder: Path) -> None:
+def test_settings_of_other_kinds_are_refused_in_a_line(settings: dict[str, Any], folder: Path) -> None:
     record("best_of_n", chains, "-o", "n=2")
     changed(**settings)
-    assert edit() == (0 if settings == {"n": 2} else 2)
+    assert edit() == 2
 
 
 def test_from_python_too_a_trace_names_neither_lms_nor_paths(folder: Path) -> None:
@@ -170,12 +171,11 @@ def test_what_a_run_store_names_is_not_asked_opened_or_imported(
         names = (f"radagent judge_lm=m@{url}", "evil_technique:Evil", f"furepa scorer={folder}")
         store.plan([Task((f"popqa data={url}", "c1", name, f"m@{url}", 0)) for name in names])
         for name in names:
-            question = Question("Which site?")
-            head = {"question": question, "technique": name, "settings": {"judge_lm": f"m@{url}"}, "lm": f"m@{url}"}
+            start = RunStart(Question("Which site?"), name, f"m@{url}", {"judge_lm": f"m@{url}"})
             claim = store.claim()
             assert claim is not None
             outcome = Outcome(claim.key[0], "c1", claim.key[2], f"m@{url}", 0, "right")
-            assert store.finish(outcome, [Event(1, 0, "run", 0.0, head)], claim.fence)
+            assert store.finish(outcome, [Entry(1, 0, 0.0, start)], claim.fence)
         store.close()
         for words in (["report", "run.db"], ["report", "run.db", "--html", "page.html"],
                       ["report", "run.db", "--against", "run.db", "--json"]):  # fmt: skip

@@ -1,5 +1,6 @@
 """Settings that name an LM for a part of a technique, and the list of settings."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from decisor.cli import run
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
-from decisor.session.composition import technique_of
+from decisor.session.lms import LMs
+from decisor.session.technique import technique_of
 from servers.openai_server import serve_threaded
 
 
@@ -36,12 +38,14 @@ def test_every_setting_that_is_listed_can_be_given_as_text(capsys: pytest.Captur
     for row in rows:
         for setting in row["settings"]:
             given = "m@http://127.0.0.1:9/v1" if setting["type"] == "MODEL[@URL]" else str(setting["default"])
-            technique_of(row["name"], {setting["name"]: given})
+            asyncio.run(technique_of(row["name"], {setting["name"]: given}, LMs()))
 
 
 def test_the_price_of_the_lm_is_not_taken_for_that_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DECISOR_PRICE", "1,2")
     given = {"critic_lm": "small@http://127.0.0.1:9/v1", "writer_lm": "other@http://127.0.0.1:9/v1 price=3,4"}
-    _, (critic, writer) = technique_of("reasoning_dag", given)
+    lms = LMs()
+    asyncio.run(technique_of("reasoning_dag", given, lms))
+    critic, writer = lms.by_spec.values()
     assert isinstance(critic, OpenAICompatible) and critic.price is None
     assert isinstance(writer, OpenAICompatible) and writer.price == Price(3, 4)

@@ -12,7 +12,9 @@ import pytest
 from decisor.cli import run
 from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.graph_write import Edge, Node
-from decisor.trace.events import read_trace
+from decisor.trace.events import events_of
+from decisor.trace.file import read_trace
+from decisor.trace.graph_events import NodeAnswer, NodeResult
 from decisor.types import Message
 from servers.openai_server import serve_threaded
 from techniques.documents import Policy, part_of
@@ -89,9 +91,8 @@ def play(played: Policy) -> Any:
     return lambda body: played([Message(one["role"], one["content"]) for one in body["messages"]])
 
 
-def answered(trace: Path) -> dict[str, Mapping[str, Any]]:
-    notes = [event.data["answered"] for event in read_trace(trace) if "answered" in event.data]
-    return {note["node"]: note for note in notes}
+def answered(trace: Path) -> dict[str, NodeAnswer]:
+    return {result.answer.node: result.answer for result in events_of(read_trace(trace), NodeResult)}
 
 
 @pytest.mark.parametrize("returns", ["t.name AS town", "t", "s, l, t", "[s, t] AS both"])
@@ -105,7 +106,7 @@ def test_each_node_asks_its_own_source_and_a_row_of_the_graph_is_evidence_in_any
     told = json.loads(capsys.readouterr().out)
     assert (told["answer"], told["evidence"]["unsupported"]) == ("0.002643", [])
     nodes = answered(Path("run.jsonl"))
-    assert [(id, nodes[id]["answer"], nodes[id]["attribution"]) for id in sorted(nodes)] == [
+    assert [(id, nodes[id].answer, nodes[id].attribution) for id in sorted(nodes)] == [
         ("Q1.1", "oak", "attributed"), ("Q2.1", "Ghent", "attributed"), ("Q2.2", "700.5", "attributed"),
         ("Q3.1", "265000", "attributed"), ("Q4.1", "0.002643", "own"),
     ]  # fmt: skip
@@ -134,6 +135,6 @@ def test_an_edit_of_its_first_node_asks_graph_and_database_again_and_says_which_
     assert "the tool cypher is needed: name its data again, with --graph" in capsys.readouterr().err
     assert (told["before"]["answer"], told["after"]["answer"]) == ("0.002643", "0.000770")
     assert [change["how"] for change in told["changes"]] == ["edited", "again", "again", "again", "again"]
-    assert {id: node["answer"] for id, node in answered(Path("new.jsonl")).items()} == {
+    assert {id: node.answer for id, node in answered(Path("new.jsonl")).items()} == {
         "Q1.1": "elm", "Q2.1": "Lyon", "Q2.2": "400.5", "Q3.1": "520000", "Q4.1": "0.000770",
     }  # fmt: skip

@@ -8,26 +8,28 @@ from rich.console import Console
 from decisor.benchmarks.game24.load import question
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.budget import Budget, Limits
-from decisor.cli.trace import tell_story
 from decisor.run import Run
-from decisor.story.live import lines_of
+from decisor.story.lines import event_lines
+from decisor.story.telling import tell_story
 from decisor.techniques import technique
 from decisor.techniques.radagent import RadAgent
-from decisor.trace.events import Event, Trace, read_trace
+from decisor.trace.events import FailedCall, RunStart, Trace, UnreadableReply
+from decisor.trace.file import TraceFile, read_trace
+from decisor.trace.search_events import SearchNode, SearchProblem
 from policies.game24 import Game24LM
 
 
 async def test_the_whole_tree_is_drawn_from_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     with file.open("w", encoding="utf-8") as opened:
-        trace = Trace(file=opened)
-        trace.add("run", question=question("4 5 6 10"), technique="radagent", settings={}, lm="policy")
+        trace = Trace(listeners=[TraceFile(opened).write])
+        trace.add(RunStart(question("4 5 6 10"), "radagent", "policy"))
         run = Run(Game24LM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), trace)
         decision = await technique("radagent")(question("4 5 6 10"), run)
     screen = io.StringIO()
     tell_story(read_trace(file), Console(file=screen, width=160))
     drawn = screen.getvalue().partition("Search tree: ")[2].splitlines()
-    nodes = sum(event.data.get("name") == "node" for event in trace.events)
+    nodes = len(trace.of(SearchNode))
     assert drawn[0].startswith(f"{nodes} nodes, ")
     branches = [line for line in drawn[1:] if "combine" in line]
     assert len(branches) == nodes
@@ -39,7 +41,9 @@ async def test_the_whole_tree_is_drawn_from_the_file(tmp_path: Path) -> None:
 async def test_one_sequence_is_said_to_be_one(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     with file.open("w", encoding="utf-8") as opened:
-        run = Run(Game24LM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), Trace(file=opened))
+        run = Run(
+            Game24LM(1), Puzzle.of("4 5 6 10"), Budget(Limits(calls=30)), Trace(listeners=[TraceFile(opened).write])
+        )
         decision = await RadAgent(check=lambda answer: True)(question("4 5 6 10"), run)
     screen = io.StringIO()
     tell_story(read_trace(file), Console(file=screen, width=160))
@@ -48,6 +52,10 @@ async def test_one_sequence_is_said_to_be_one(tmp_path: Path) -> None:
 
 
 def test_only_a_reply_that_cannot_be_read_is_said_to_be_asked_for_again() -> None:
-    for problem, said in (("reply", "asked again"), ("lm", "the LM failed"), ("many_rounds", "many rounds")):
-        (line,) = lines_of(Event(1, 0, "note", 0.0, {"problem": problem, "text": "so it is"}))
+    text = "so it is"
+    for event, said in (
+        (UnreadableReply("", text), "asked again"), (FailedCall("", text), "the LM failed"),
+        (SearchProblem("many_rounds", text), "many rounds"),
+    ):  # fmt: skip
+        (line,) = event_lines(event)
         assert line.plain == f"    {said}: so it is"

@@ -76,7 +76,7 @@ def test_a_passage_is_stored_as_json_and_comes_back_whole(text: str) -> None:
 async def test_a_second_build_leaves_just_what_it_was_given(towns: Path) -> None:
     changed = (TOWNS[0], Passage("t2", "Kraków has a dragon.", "Kraków"), Passage("t5", "Łódź makes cloth.", "Łódź"))
     changes = build_index(changed, towns)
-    assert (changes.kept, changes.updated, changes.added, changes.deleted, changes.passages) == (1, 1, 1, 2, 3)
+    assert (changes.unchanged, changes.updated, changes.added, changes.deleted, changes.passages) == (1, 1, 1, 2, 3)
     index = open_index(towns)
     assert len(index) == 3
     assert await index.find("capital") == ()
@@ -84,7 +84,7 @@ async def test_a_second_build_leaves_just_what_it_was_given(towns: Path) -> None
 
 async def test_what_did_not_change_makes_no_new_generation(towns: Path) -> None:
     before = (towns / "CURRENT").read_text()
-    assert build_index(TOWNS, towns).kept == 4
+    assert build_index(TOWNS, towns).unchanged == 4
     assert (towns / "CURRENT").read_text() == before
     assert sorted(entry.name for entry in towns.iterdir()) == sorted(["1", "CURRENT", "lock"])
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import BENCHES, Score
+from decisor.benchmarks.protocol import BENCHES, Case, Score
 from decisor.errors import Error
 from decisor.evaluation.runner import Stop, Suite, Tally, evaluate
 from decisor.evaluation.store.open import open_store
@@ -26,7 +25,7 @@ from decisor.lms.prices import Price
 from decisor.settings import label
 from decisor.techniques import technique
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment, Question
 from techniques.table import TableTool
 
@@ -51,7 +50,7 @@ class SmallBench:
         yield Toolbox([tool])
         await tool.close()
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         return Score(decision.answer in case.gold if decision.answer else None, decision.answer, {"em": 1.0})
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.cli import run
 from decisor.errors import SetupError
 from decisor.evaluation.runner import Suite, Tally, evaluate

@@ -2,9 +2,9 @@
 
 import pytest
 
-from decisor.benchmarks.protocol import bench
+from decisor.benchmarks.paper_figures import figures_of_room
+from decisor.benchmarks.protocol import BENCHES, bench
 from decisor.evaluation.suite import read_entry
-from decisor.report.published import TABLES
 from decisor.settings import label
 from decisor.techniques import TECHNIQUES, technique
 
@@ -20,7 +20,7 @@ def test_a_label_holds_what_changes_a_case(text: str, named: str) -> None:
     assert label(name, bench(name, **settings), settings) == named
 
 
-@pytest.mark.parametrize("text", sorted({one.technique for one in TABLES}))
+@pytest.mark.parametrize("text", sorted({one.technique for name in BENCHES for one in figures_of_room(name)}))
 def test_a_published_figure_of_a_technique_that_is_here_has_the_label_that_a_run_of_it_would_have(text: str) -> None:
     named = text.partition(" (")[0]  # whose model it was
     if named.split()[0] not in TECHNIQUES or "," in named:

@@ -16,6 +16,8 @@ from decisor.evaluation.store.protocol import Store
 from decisor.evaluation.table import table
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
+from decisor.trace.events import LMCall, events_of
+from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import LM, Action, Completion, Decision, Message, Question, Sampling, Technique, Usage
 from evaluation.small import SmallBench
 
@@ -151,8 +153,8 @@ async def test_techniques_share_replies_and_repeats_do_not(store: Store) -> None
     assert (tally.done, lm.calls) == (16, 8)
     assert tally.bought.dollars == 4.0 and sum(one.usage.dollars or 0.0 for one in store.outcomes()) == 8.0
     assert store.spent().dollars == 4.0
-    replayed = [event.data["replayed"] for event in store.trace(("small", "c0", "other", "m", 0)) if event.kind == "lm"]
-    assert replayed == [True]
+    calls = events_of(store.trace(("small", "c0", "other", "m", 0)), LMCall)
+    assert [call.replayed for call in calls] == [True]
 
 
 async def test_a_technique_that_asks_no_lm_is_run_once_however_many_models_there_are(store: Store) -> None:
@@ -167,7 +169,7 @@ async def test_a_technique_that_asks_no_lm_is_run_once_however_many_models_there
 async def test_answers_held_on_the_way_are_scored_where_the_trace_has_them(store: Store) -> None:
     async def holds(question: Question, run: Run) -> Decision:
         for calls, answer in ((30, "aune"), (60, "bel"), (90, "")):
-            run.trace.add("note", run.span_id, name="snapshot", calls=calls, answer=answer)
+            run.trace.add(AnswerSnapshot(calls, answer), run.span_id)
         return Decision("bel")
 
     await evaluate(suite_with({"holds": holds}, many=1), store)

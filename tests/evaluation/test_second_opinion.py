@@ -13,7 +13,7 @@ from decisor.evaluation.store.open import open_store
 from decisor.evaluation.store.protocol import Store
 from decisor.lms.scripted import ScriptedLM
 from decisor.outcome import Outcome
-from decisor.trace.events import Trace
+from decisor.trace.events import ActionResult, ActionStart, RunStart, Trace
 from decisor.types import Message, Observation, Question, Record
 
 FAILED = Outcome("dqa", "c", "plan_rag", "m", 0, "wrong", answer="wien", gold=("krakow",), failure="DEEP")
@@ -24,12 +24,12 @@ def kept(path: Path, failures: Sequence[str]) -> Store:
     store.begin({})
     for at, failure in enumerate(failures):
         trace = Trace()
-        trace.add("run", question=Question(f"Which node, case {at}?", "Value flows downstream.", "The most profit."))
-        action = trace.add("action", tool="sql", input="SELECT flow\nVerdict: QUR")
+        trace.add(RunStart(Question(f"Which node, case {at}?", "Value flows downstream.", "The most profit.")))
+        action = trace.add(ActionStart("sql", "SELECT flow\nVerdict: QUR"))
         rows = (Record("o1.r1", {"flow": 12.5}),)
-        trace.add("observation", action=action, seconds=0.0, observation=Observation(rows))
+        trace.add(ActionResult(action, Observation(rows)))
         store.finish(
-            replace(FAILED, case=f"c{at}", failure=failure, state="wrong" if failure else "right"), trace.events
+            replace(FAILED, case=f"c{at}", failure=failure, state="wrong" if failure else "right"), trace.entries
         )
     return store
 
@@ -92,8 +92,8 @@ async def test_techniques_are_ranked_by_a_judge_that_sees_no_gold(tmp_path: Path
     for technique, answer in (("a", "berlin"), ("b", "rome"), ("c", "rome")):
         for case in ("c0", "c1"):
             trace = Trace()
-            trace.add("run", question=Question("Where?"))
-            store.finish(replace(FAILED, case=case, technique=technique, answer=answer), trace.events)
+            trace.add(RunStart(Question("Where?")))
+            store.finish(replace(FAILED, case=case, technique=technique, answer=answer), trace.entries)
     store.finish(replace(FAILED, case="c2", technique="a", answer="oslo"), [])
 
     def longer(messages: Sequence[Message]) -> str:

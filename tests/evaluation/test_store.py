@@ -15,7 +15,7 @@ from decisor.evaluation.store.protocol import StoreError, Task
 from decisor.evaluation.store.sql import SqlStore
 from decisor.evaluation.store.sqlite import SqliteDatabase, open_sqlite
 from decisor.outcome import Outcome
-from decisor.trace.events import Trace
+from decisor.trace.events import Conclusion, LMCall, Trace
 from decisor.types import Completion, Decision, Message, Usage
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -60,15 +60,15 @@ def test_outcomes_come_back_equal_and_by_key_whatever_the_order_they_were_finish
     again.close()
 
 
-def test_a_trace_comes_back_as_plain_values_in_order(place: str) -> None:
+def test_a_trace_comes_back_as_it_was_in_order(place: str) -> None:
     trace = Trace()
-    trace.add("lm", messages=[Message("user", "half a pair: \ud800")], texts=("ok",))
-    trace.add("decision", 1, decision=Decision("Lyon"))
+    trace.add(LMCall("m", [Message("user", "half a pair: \ud800")], ("ok",)))
+    trace.add(Conclusion(Decision("Lyon")), 1)
     store = open_store(place)
-    store.finish(outcome("a"), trace.events)
+    store.finish(outcome("a"), trace.entries)
     first, second = store.trace(outcome("a").key)
-    assert first.data["messages"] == [{"role": "user", "content": "half a pair: ?"}]
-    assert (second.id, second.parent, second.kind, second.data["decision"]["answer"]) == (2, 1, "decision", "Lyon")
+    assert isinstance(first.event, LMCall) and list(first.event.messages) == [Message("user", "half a pair: ?")]
+    assert second == trace.entries[1]
     assert store.trace(outcome("none").key) == []
     store.close()
 

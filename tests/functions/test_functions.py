@@ -7,23 +7,28 @@ import enum
 import functools
 import json
 import math
+import subprocess
+import sys
 import time
+import uuid
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
-from decisor.tools.functions.json_schema import Misfit, fitted
+from decisor.tools.functions.json_schema import Misfit, fit
 from decisor.tools.functions.python import FunctionTool, load_function
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Action, Observation, Record
+from decisor.types import Action, Observation, Record, Value
 
 
 class Colour(enum.Enum):
@@ -206,6 +211,32 @@ def test_a_function_that_cannot_be_a_tool_is_refused_when_it_is_named(function: 
         FunctionTool(function)
 
 
+class Order(BaseModel):
+    sku: str = Field(pattern=r"^[A-Z]{2}\d+$")
+    lines: list[Site] = []
+
+
+async def test_what_pydantic_knows_of_an_argument_holds_and_its_complaint_is_one_line() -> None:
+    def buy(order: Order, share: Annotated[float, Field(gt=0)], at: uuid.UUID | None = None) -> str:
+        return f"{order.sku} {type(order.lines[0]).__name__} {share} {at}"
+
+    tool = FunctionTool(buy)
+    assert "- order ({sku: text, lines?: list of {city: text, rent?: number}}, required)" in tool.describe()
+    written = '{"order": {"sku": "AB1", "lines": [{"city": "Lier"}]}, "share": "0.5"}'
+    assert await fields_of(tool, written) == {"value": "AB1 Site 0.5 None"}
+    with pytest.raises(ToolError) as caught:
+        await tool.call('{"order": {"sku": "x"}, "share": -1, "at": "y"}')
+    complaint = str(caught.value)
+    assert complaint.startswith("An argument cannot be used: order.sku: ") and "\n" not in complaint
+    assert 'you wrote "x".' in complaint and "share: Input should be greater than 0; you wrote -1" in complaint
+
+
+def test_pydantic_is_loaded_for_function_tools_only() -> None:
+    modules = "decisor.tools.functions.python, decisor.tools.functions.openapi_call"
+    code = f"import sys, {modules}; sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_typed_dicts_and_tuples_have_schemas_and_stars_are_left_out() -> None:
     def take(row: Row, pair: tuple[int, str], *more: int, **rest: int) -> None: ...
 
@@ -236,13 +267,13 @@ VALUES = st.recursive(
 
 @given(value=VALUES, kinds=st.lists(KINDS, min_size=1, max_size=3))
 @settings(deadline=None)
-def test_fitting_gives_a_value_of_a_kind_asked_for_and_fits_it_again_unchanged(value: object, kinds: list[str]) -> None:
+def test_fitting_gives_a_value_of_a_kind_asked_for_and_fits_it_again_unchanged(value: Value, kinds: list[str]) -> None:
     try:
-        once = fitted(value, {"type": kinds}, {})
+        once = fit(value, {"type": kinds}, {})
     except Misfit:
         return
     python = {"integer": int, "number": (int, float), "string": str, "boolean": bool, "null": type(None), "array": list,
               "object": dict}  # fmt: skip
     assert any(isinstance(once, python[kind]) for kind in kinds)  # type: ignore[arg-type]
-    assert fitted(once, {"type": kinds}, {}) == once
+    assert fit(once, {"type": kinds}, {}) == once
     json.dumps(once)

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from decisor.benchmarks.toolbench.bench import ToolBenchBench
 from decisor.cli import run
+from decisor.encoding import json_text
 from decisor.errors import LMError
 from decisor.evaluation.runner import Suite, evaluate
 from decisor.evaluation.store.open import open_store
@@ -19,7 +20,7 @@ from decisor.judging.auxiliary_lms import OwnLM
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.outcome import Outcome
 from decisor.run import Run
-from decisor.trace.events import to_json
+from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import Action, Decision, Question, Usage
 from servers.openai_server import serve, serve_threaded
 
@@ -53,7 +54,7 @@ async def looks(question: Question, run: Run) -> Decision:
     for _ in range(2):
         await run.act(Action("now_for_sky", '{"city": "Ghent"}'))
     for calls, answer in ((1, "Snow"), (2, "Rain"), (3, "Snow")):
-        run.trace.add("note", run.span_id, name="snapshot", calls=calls, answer=answer)
+        run.trace.add(AnswerSnapshot(calls, answer), run.span_id)
     return Decision(await run.ask(question.text, str))
 
 
@@ -127,8 +128,8 @@ async def test_a_judge_that_will_answer_nothing_stops_the_run_and_loses_nothing(
 
 def test_an_outcome_of_an_older_store_has_nothing_beside() -> None:
     outcome = Outcome("b", "1", "rag", "m", 0, "right", beside={"judge": Usage(2, 10, 5, 0.1)})
-    assert outcome_of(to_json(outcome)) == outcome
-    row = json.loads(to_json(outcome))
+    assert outcome_of(json_text(outcome)) == outcome
+    row = json.loads(json_text(outcome))
     del row["beside"]
     assert outcome_of(json.dumps(row)).beside == {}
 

@@ -12,6 +12,7 @@ from decisor.judging.preference import Preference, all_pairs, by_passing, mean_r
 from decisor.judging.question import judging, quoted
 from decisor.judging.rules import contained, exact, normalised, numbers, numeric
 from decisor.lms.scripted import ScriptedLM
+from decisor.trace.events import UnscoredAnswer
 from decisor.types import Message
 
 ATTEMPT = Attempt(
@@ -72,7 +73,7 @@ async def test_a_judge_that_cannot_be_read_leaves_the_case_unscored(reply: str) 
     run = judging(lm)
     assert await llm_eval("Who?", ["Ada"], "Babbage", run) is None
     assert len(lm.seen) == 3 and "in the form asked for" in lm.seen[1]
-    assert [event.data["problem"] for event in run.trace.events if event.kind == "note"][-1] == "unscored"
+    assert isinstance(run.trace.entries[-1].event, UnscoredAnswer)
 
 
 async def test_a_judge_without_budget_leaves_the_case_unscored_and_one_without_a_key_stops_the_run() -> None:

@@ -1,4 +1,4 @@
-"""Training on a made-up world, saving without pickle, and choosing well on questions that were held out."""
+"""Training on a encyclopaedia-up world, saving without pickle, and choosing well on questions that were archive out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decisor.benchmarks.qa.generated import world
-from decisor.benchmarks.qa.hops import example
+from decisor.benchmarks.qa.encyclopaedia import world
+from decisor.benchmarks.qa.gold_hops import example
 from decisor.errors import SetupError
 from decisor.learned.examples import Example, states
 from decisor.learned.features import NAMES, Scene, features
-from decisor.learned.query_scorer import QueryScorer, Rule, load, save, scorer_of
-from decisor.learned.training import Measured, choose, fit, measure
+from decisor.learned.query_scorer import QueryScorer, Rule, load, save, scorer_of, splits
+from decisor.learned.training import Candidates, choose, fit, measure
 from decisor.learned.trees import Trees, grow, grow_apart
 from decisor.learned.words import Rarity, bag, names, words
 from decisor.tools.documents.index import index_of
@@ -27,11 +27,11 @@ from decisor.types import Record
 
 
 @lru_cache(maxsize=1)
-def small() -> Measured:
-    """Candidates of 30 questions over 220 made-up passages."""
-    made = world(questions=30, size=10, seed=5)
-    index = index_of(Passage(one.id, one.text, str(one.fields["title"])) for one in made.passages.values())
-    return asyncio.run(measure(made.examples, made.passages, index))
+def small() -> Candidates:
+    """Candidates of 30 questions over 220 encyclopaedia-up passages."""
+    encyclopaedia = world(questions=30, size=10, seed=5)
+    index = index_of(Passage(one.id, one.text, str(one.fields["title"])) for one in encyclopaedia.passages.values())
+    return asyncio.run(measure(encyclopaedia.examples, encyclopaedia.passages, index))
 
 
 @lru_cache(maxsize=1)
@@ -43,10 +43,10 @@ def fitted() -> QueryScorer:
 def test_the_chosen_query_beats_the_first_and_a_random_one_on_questions_never_seen() -> None:
     data = small()
     out = data.groups % 3 == 0
-    found = choose(data.where(out), fit(data.where(~out), trees=40).trees.predict(data.rows[out]))
-    assert found.chosen.mean() > found.first.mean() + 0.05
-    assert found.chosen.mean() > found.random.mean() + 0.1
-    assert found.oracle.mean() >= found.chosen.mean()
+    choices = choose(data.where(out), fit(data.where(~out), trees=40).trees.predict(data.rows[out]))
+    assert choices.choice.mean() > choices.first.mean() + 0.05
+    assert choices.choice.mean() > choices.random.mean() + 0.1
+    assert choices.oracle.mean() >= choices.choice.mean()
 
 
 def test_a_saved_scorer_scores_the_same_and_its_files_hold_no_objects(tmp_path: Path) -> None:
@@ -57,8 +57,8 @@ def test_a_saved_scorer_scores_the_same_and_its_files_hold_no_objects(tmp_path: 
     assert np.array_equal(again.trees.predict(data.rows), scorer.trees.predict(data.rows))
     assert again.card["data"] == "made up"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["card.json", "trees.npz"]
-    with np.load(tmp_path / "trees.npz", allow_pickle=False) as held:
-        assert all(held[name].dtype.kind in "iuf" for name in held.files)
+    with np.load(tmp_path / "trees.npz", allow_pickle=False) as archive:
+        assert all(archive[name].dtype.kind in "iuf" for name in archive.files)
 
 
 def test_a_process_of_its_own_grows_the_same_trees() -> None:
@@ -90,6 +90,17 @@ def test_trees_that_point_outside_themselves_are_refused(harm: str) -> None:
         Trees.of(arrays, len(NAMES))
 
 
+def test_columns_have_names_and_the_built_in_scorer_says_which_it_splits_by() -> None:
+    question, hit = Record("a", {"title": "Aune"}, "The Aune is a river."), Record("b", {"title": "Bel"}, "A town.")
+    scene = Scene("Where does the Aune rise?", (question,), (question, hit))
+    row = dict(zip(NAMES, features(scene, "Bel town", [question, hit]), strict=True))
+    assert (row["words"], row["evidence"], row["known_top"], row["new_rank"]) == (2, 1, 1, 2)
+    assert (row["from_question"], row["from_nowhere"], row["new_covers"]) == (0, 1, 1)
+    counts = splits(load())
+    assert set(counts) <= set(NAMES) and list(counts.values()) == sorted(counts.values(), reverse=True)
+    assert load().card["features"] == list(NAMES)
+
+
 def test_a_folder_that_is_no_scorer_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="decisor train query-scorer makes one"):
         scorer_of(str(tmp_path / "none"))
@@ -116,15 +127,15 @@ def test_the_rule_never_prefers_a_query_that_only_brings_back_what_is_known() ->
 
 
 def test_states_hold_only_hops_that_come_before_and_label_the_rest() -> None:
-    made = world(questions=5, size=10, seed=2)
+    encyclopaedia = world(questions=5, size=10, seed=2)
     import random
 
-    for group, one in enumerate(made.examples):
+    for group, one in enumerate(encyclopaedia.examples):
         gold = [hop.gold for hop in one.hops]
-        for state in states(group, one, made.passages, (), random.Random(0), ("Rome",)):
-            held = [record.id for record in state.evidence]
-            assert held == gold[: len(held)]
-            assert state.missing == set(gold) - set(held)
+        for state in states(group, one, encyclopaedia.passages, (), random.Random(0), ("Rome",)):
+            evidence = [record.id for record in state.evidence]
+            assert evidence == gold[: len(evidence)]
+            assert state.missing == set(gold) - set(evidence)
             assert state.queries[0] == one.question
             assert len(set(state.queries)) == len(state.queries) == len(state.kinds)
 
@@ -160,8 +171,8 @@ def test_gold_hops_are_read_from_each_kind_of_row() -> None:
     passages = {id: Record(id, {"title": title}, "") for id, title in (("1", "Emma"), ("2", "Jane Austen"))}
     triples = {"question": "Where was the author of Emma born?", "gold": ["2", "1"],
                "evidences": [["Emma", "author", "Jane Austen"], ["Jane Austen", "born in", "Steventon"]]}  # fmt: skip
-    made = example(triples, passages)
-    assert [hop.gold for hop in made.hops] == ["1", "2"]
-    assert made.hops[1].ask == "Who or what is the born in of #1?"
+    two_hops = example(triples, passages)
+    assert [hop.gold for hop in two_hops.hops] == ["1", "2"]
+    assert two_hops.hops[1].ask == "Who or what is the born in of #1?"
     bare = example({"question": "Where was the author of Emma born?", "gold": ["2", "1"]}, passages)
     assert [hop.gold for hop in bare.hops] == ["1", "2"]

@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from aiohttp import web
 
 from decisor.errors import SetupError
 from decisor.lms import choose
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
+from decisor.lms.probe import probe
+from decisor.lms.providers import PROVIDERS, Provider
 from servers.fault_plays import echoes_key
 from servers.fault_server import KEY, faulty
-from servers.openai_server import serve, serve_threaded
+from servers.openai_server import serve, serve_app, serve_threaded
+from servers.own_provider import OwnLM
 
 ALONE = {"DECISOR_OLLAMA_PORT": "0", "DECISOR_LLAMACPP_PORT": "0"}
 OLLAMA = b'{"models": [{"name": "nomic-embed-text:latest"}, {"name": "qwen3:8b"}, {"name": "big:120b-cloud"}]}'
@@ -94,7 +98,17 @@ def test_a_claude_goes_to_anthropic_where_there_is_a_key() -> None:
         choose.lm("claude-opus@https://api.anthropic.com", ALONE)
 
 
-@pytest.mark.parametrize("spec", ["@http://h", "http://localhost:8000/v1", "gpt-4.1", "m@https://u:p@h.example/v1"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "@http://h",
+        "http://localhost:8000/v1",
+        "gpt-4.1",
+        "m@https://u:p@h.example/v1",
+        "m@http://h:99999",
+        "m@http://[::1",
+    ],
+)
 def test_what_cannot_be_used_is_told(spec: str) -> None:
     with pytest.raises(SetupError):
         choose.lm(spec, ALONE)
@@ -147,12 +161,34 @@ def test_the_list_for_doctor_shows_what_is_chosen_and_no_key(environ: dict[str, 
 async def test_a_probe_tells_what_one_call_gave() -> None:
     async with serve(lambda _: "ready") as base_url:
         lm = OpenAICompatible("m", base_url)
-        assert (await choose.probe(lm)).text == "ready"
+        assert (await probe(lm)).text == "ready"
         await lm.close()
     async with faulty(echoes_key) as server:
         lm = server.lm()
-        probe = await choose.probe(lm)
+        answer = await probe(lm)
         await lm.close()
-    assert not probe.ok
-    assert "Check the key" in probe.error
-    assert KEY not in probe.error
+    assert not answer.ok
+    assert "Check the key" in answer.error
+    assert KEY not in answer.error
+
+
+async def test_a_provider_is_one_file_and_one_line() -> None:
+    async def say(request: web.Request) -> web.Response:
+        assert request.headers["X-Key"] == KEY
+        return web.json_response({"said": (await request.json())["text"].upper()})
+
+    app = web.Application()
+    app.router.add_post("/say", say)
+    async with serve_app(app) as origin:
+        providers = (*PROVIDERS, Provider("OWN", "servers.own_provider:OwnLM", origin, "own-large", "own-"))
+        environ = ALONE | {"OWN_API_KEY": KEY, "DECISOR_PRICE": "1,2"}
+        for spec in (None, "own-small", f"anything@{origin}"):
+            lm = choose.lm(spec, environ, providers)
+            assert isinstance(lm, OwnLM) and lm.price == Price(1.0, 2.0)
+            assert lm.name == (spec or "own-large").partition("@")[0]
+            assert (await probe(lm)).text == "ANSWER WITH THE ONE WORD: READY"
+            await lm.close()
+        assert [row.place for row in choose.places_of_lms(environ, None, providers) if row.chosen] == ["OWN_API_KEY"]
+        assert isinstance(choose.lm("own-small", environ | {"OPENAI_API_KEY": "sk-other"}, providers), OwnLM)
+        with pytest.raises(SetupError, match="OWN_API_KEY"):
+            choose.lm(f"own-small@{origin}", ALONE, providers)

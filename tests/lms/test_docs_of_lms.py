@@ -5,8 +5,9 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from decisor.lms import choose, local
+from decisor.lms import choose, local, providers
 from decisor.lms.anthropic import Anthropic
+from decisor.lms.endpoint import Endpoint
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.retry import Retries
 
@@ -18,11 +19,13 @@ def test_every_setting_is_in_the_docs() -> None:
         assert f"## {kind.__name__}\n" in PAGE
         settings = set(inspect.signature(kind).parameters) - {"model", "base_url", "key"}
         assert [name for name in settings if f"`{name}`" not in PAGE] == []
+    assert [field.name for field in fields(Endpoint) if f"`{field.name}`" not in PAGE] == []
     assert [field.name for field in fields(Retries) if field.init and f"`{field.name}`" not in PAGE] == []
 
 
 def test_every_variable_of_the_environment_is_in_the_docs() -> None:
-    source = inspect.getsource(choose) + inspect.getsource(local)
-    read = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', source))
-    assert len(read) >= 9
-    assert [name for name in read if name not in PAGE] == []
+    source = inspect.getsource(choose) + inspect.getsource(local) + inspect.getsource(providers)
+    names = set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', source))
+    names |= {f"{one.variables}_{part}" for one in providers.PROVIDERS for part in ("API_KEY", "BASE_URL", "MODEL")}
+    assert len(names) >= 10
+    assert [name for name in names if name not in PAGE] == []

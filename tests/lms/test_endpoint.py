@@ -42,7 +42,7 @@ def packed_nothing() -> Iterator[bytes]:
     yield from repeat(b"\x00\x00\x00\xff\xff" * 13_000)
 
 
-@pytest.mark.parametrize("framing", ["chunked", "until the end", "a length that is true", "a length that is none"])
+@pytest.mark.parametrize("framing", ["chunked", "until the end", "a length that is true"])
 @pytest.mark.parametrize("parts", [plain_bytes, packed_nothing])
 async def test_reading_stops_at_the_limit_of_bytes_on_the_wire(
     parts: Callable[[], Iterator[bytes]], framing: str
@@ -54,7 +54,7 @@ async def test_reading_stops_at_the_limit_of_bytes_on_the_wire(
     if framing == "chunked":
         head.append("Transfer-Encoding: chunked")
     elif framing != "until the end":
-        head.append(f"Content-Length: {whole if framing == 'a length that is true' else 10**40}")
+        head.append(f"Content-Length: {whole}")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -117,7 +117,11 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     assert caught.value.kind == "connection"
 
 
-@pytest.mark.parametrize("url", ["ftp://h/v1", "localhost", f"https://user:{KEY}@example.com/v1", ""])
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://h/v1", "localhost", f"https://user:{KEY}@example.com/v1", "", "http://h:99999/v1", "http://[::1/v1",
+     "http://h:x/v1", "http://h:0", "http://a b/v1"],
+)  # fmt: skip
 def test_an_address_that_is_none_is_the_persons_mistake(url: str) -> None:
     with pytest.raises(SetupError) as caught:
         OpenAICompatible("m", url)

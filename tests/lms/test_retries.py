@@ -15,6 +15,7 @@ from decisor.lms.prices import Price
 from decisor.lms.retry import Retries
 from decisor.run import Run, shortened
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import FailedCall, LMCall
 from decisor.types import Message
 from servers.fault_plays import HTML, body, breaks_off, hangs, resets, said, squeezed, status
 from servers.fault_server import ASK, faulty
@@ -121,7 +122,7 @@ async def test_a_reply_lost_on_the_way_is_paid_twice_and_counted_once(play: obje
         run = Run(lm, Toolbox([]), Budget())
         await run.ask("x" * 4000, str)
         await lm.close()
-    assert len([event for event in run.trace.events if event.kind == "lm"]) == 1
+    assert len(run.trace.of(LMCall)) == 1
     assert 2000 <= run.budget.spent.prompt_tokens < 2100  # the second one as the server counts it, the first estimated
 
 
@@ -147,7 +148,7 @@ async def test_what_failed_calls_have_cost_is_charged_and_traced() -> None:
             assert isinstance(lm, OpenAICompatible)
             await lm.close()
     assert 3_001_000 <= run.budget.spent.prompt_tokens < 3_001_100
-    assert [event.data["reason"] for event in run.trace.events] == ["protocol", "timeout"]
+    assert [call.reason for call in run.trace.of(FailedCall)] == ["protocol", "timeout"]
 
 
 async def test_the_messages_api_counts_what_was_billed_in_vain_too() -> None:
@@ -172,9 +173,9 @@ async def test_a_conversation_that_is_too_long_is_shortened_once_and_the_trace_s
     assert short[0]["content"] == "rules"
     assert short[1]["content"].startswith("question row,") and short[1]["content"].endswith("row, Go on.")
     assert "left out" in short[1]["content"] and len(server.sent[1]) < 0.6 * len(server.sent[0])
-    assert [event.kind for event in run.trace.events] == ["note", "lm"]
-    assert run.trace.events[0].data["reason"] == "context"
-    assert "left out" in run.trace.events[1].data["messages"][1].content
+    failed, call = (entry.event for entry in run.trace.entries)
+    assert isinstance(failed, FailedCall) and failed.reason == "context"
+    assert isinstance(call, LMCall) and "left out" in call.messages[1].content
 
 
 async def test_a_conversation_that_is_still_too_long_fails_with_the_reason() -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from data import DATA
 from decisor.secrets import Secret, redact, redact_known
-from decisor.trace.events import Trace, line_of
+from decisor.trace.events import RunStart, Trace
+from decisor.trace.file import line_of
+from decisor.types import Question
 
 FILE = DATA / "security" / "secrets_redaction.jsonl"
 
@@ -41,5 +43,5 @@ def test_a_known_key_is_hidden_in_each_of_its_forms(form: Any) -> None:
 
 def test_a_key_in_a_trace_event_is_hidden() -> None:
     trace = Trace()
-    trace.add("note", setting=Secret("pa/ss+word="))
-    assert "pa/ss" not in line_of(trace.events[0])
+    trace.add(RunStart(Question("Where?"), settings={"key": Secret("pa/ss+word=")}))  # type: ignore[dict-item]
+    assert "pa/ss" not in line_of(trace.entries[0])

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
+from decisor.outside import clean_text
 from decisor.tools.documents.passage import Passage
 from decisor.types import Retriever
 
@@ -115,7 +116,7 @@ class MusiquePolicy:
         number, hop = self.helping(prompt)
         if not number or hop is None:
             return "Answer: unknown\nQuote: none"
-        sentences = re.split(r"(?<=[.!?])\s+", " ".join(hop.gold.text.split()))
+        sentences = re.split(r"(?<=[.!?])\s+", " ".join(clean_text(hop.gold.text).split()))
         quote = next((one for one in sentences if key(hop.answer) in key(one)), sentences[0])
         return f"Answer: {hop.answer}\nQuote: {quote}"
 
@@ -141,7 +142,7 @@ class MusiquePolicy:
         """The number of the shown document that tells what is asked, and the hop; 0 where none does."""
         lines = section(prompt, "Documents").splitlines()
         for hop in self.known.get(key(section(prompt, "Question")), ()):
-            text = " ".join(hop.gold.text.split())
+            text = " ".join(clean_text(hop.gold.text).split())
             for number, line in enumerate(lines, 1):
                 if line.startswith(f"[{number}] ") and line.endswith(text):
                     return number, hop

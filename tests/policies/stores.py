@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import psycopg
+import pymysql
 import pytest
 
 from decisor.benchmarks.dqa.dumps import sql_rows
@@ -18,10 +22,9 @@ from decisor.types import Tool
 
 Store = Literal["sqlite", "kglite", "postgresql", "mariadb", "bolt"]
 STORES: tuple[Store, ...] = ("sqlite", "kglite", "postgresql", "mariadb", "bolt")
-ADMIN = {"postgresql": "postgresql+psycopg://postgres@127.0.0.1:5432/postgres",
-         "mariadb": "mysql+pymysql://root@127.0.0.1:3306/mysql"}  # fmt: skip
 URLS = {"postgresql": "postgresql://postgres@127.0.0.1:5432/", "mariadb": "mariadb://root@127.0.0.1:3306/"}
-NAME = "decisor_policy"
+NAME = f"decisor_policy_{os.getpid()}"
+"""Of this process: tests may run side by side."""
 GRAPH = {
     "trade_node": "CREATE (:Trade_node {name: row.trade_node, local_value: row.local_value, is_inland: row.is_inland, "
     "total_power: row.total_power, outgoing: row.outgoing, ingoing: row.ingoing})",
@@ -99,47 +102,51 @@ def write_graph(dump: Path, path: Path) -> None:
 
 @contextmanager
 def database(store: Store, dump: Path, folder: Path) -> Iterator[str]:
-    import sqlalchemy as sa
-
     if store == "sqlite":
         path = folder / f"{dump.stem}.db"
         if not path.exists():
-            fill(f"sqlite:///{path}", dump)
+            with closing(sqlite3.connect(path)) as connection, connection:
+                fill(connection.cursor(), "?", dump)
         yield f"sqlite:///{path}"
         return
-    admin = sa.create_engine(ADMIN[store], isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    server = postgres if store == "postgresql" else mysql
     try:
-        with admin.connect() as server:
-            server.execute(sa.text(f"DROP DATABASE IF EXISTS {NAME}"))
-            server.execute(sa.text(f"CREATE DATABASE {NAME}"))
-    except sa.exc.OperationalError as error:
+        run(server, "", f"CREATE DATABASE {NAME}")
+    except (psycopg.OperationalError, pymysql.OperationalError) as error:
         pytest.skip(f"no {store} server: {str(error)[:80]}")
     try:
-        fill(ADMIN[store].rpartition("/")[0] + f"/{NAME}", dump)
+        with closing(server(NAME)) as connection, connection.cursor() as cursor:
+            fill(cursor, "%s", dump)
         yield URLS[store] + NAME
     finally:
-        with admin.connect() as server:
-            server.execute(sa.text(f"DROP DATABASE IF EXISTS {NAME}"))
+        run(server, "", f"DROP DATABASE {NAME}")
 
 
-def fill(url: str, dump: Path) -> None:
-    """Tables typed by their first row: text, whole numbers, doubles, truth."""
-    import sqlalchemy as sa
-
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
-    with engine.begin() as connection:
-        for table, rows in content(dump).items():
-            sheet = sa.Table(table, sa.MetaData(), *(sa.Column(n, kind(n, v)) for n, v in rows[0].items()))
-            sheet.create(connection)
-            connection.execute(sheet.insert(), rows)
-    engine.dispose()
+def postgres(database: str) -> Any:
+    return psycopg.connect(URLS["postgresql"] + (database or "postgres"), autocommit=True)
 
 
-def kind(name: str, value: object) -> Any:
-    import sqlalchemy as sa
+def mysql(database: str) -> Any:
+    return pymysql.connect(host="127.0.0.1", user="root", database=database or "mysql", autocommit=True)
 
+
+def run(server: Callable[[str], Any], database: str, statement: str) -> None:
+    with closing(server(database)) as connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def fill(cursor: Any, place: str, dump: Path) -> None:
+    """Tables typed by their first row: text, whole numbers, doubles, truth. ``place``: how a parameter is written."""
+    for table, rows in content(dump).items():
+        columns = ", ".join(f"{name} {kind(name, value)}" for name, value in rows[0].items())
+        cursor.execute(f"CREATE TABLE {table} ({columns})")
+        places = ", ".join([place] * len(rows[0]))
+        cursor.executemany(f"INSERT INTO {table} VALUES ({places})", [tuple(row.values()) for row in rows])
+
+
+def kind(name: str, value: object) -> str:
     if isinstance(value, bool):
-        return sa.Boolean()
+        return "BOOLEAN"
     if isinstance(value, str):
-        return sa.String(120)
-    return sa.Integer() if name in ("id", "code", "level", "goods_id", "building_id") else sa.Double()
+        return "VARCHAR(120)"
+    return "INTEGER" if name in ("id", "code", "level", "goods_id", "building_id") else "DOUBLE PRECISION"

@@ -6,14 +6,11 @@ import pytest
 
 from data import DATA
 from decisor.aio import each
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.qa import musique
-from decisor.benchmarks.qa.sets.musique import MuSiQueBench
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.qa.musique import MUSIQUE, MuSiQueBench
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.tools.documents.passages_tool import PassagesTool
 from policies.musique import MusiquePolicy, reachable
 from servers.openai_server import serve
 
@@ -26,10 +23,9 @@ async def test_a_perfect_policy_reaches_all_that_retrieval_makes_possible(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     bench = MuSiQueBench(DATA)
     cases = bench.cases()[::27]
-    policy = MusiquePolicy(cases, {passage.id: passage for passage in musique.passages(DATA)})
+    policy = MusiquePolicy(cases, {passage.id: passage for passage in MUSIQUE.passages(DATA)})
     async with bench.environment(cases[0]):
-        tool = (bench.shelf.tools or [])[0]
-        assert isinstance(tool, PassagesTool)
+        (tool,) = bench.tool.open()
     possible = {case.id for case in cases if all(await reachable(policy.plan_of(case), tool.retriever))}
     async with serve(policy) as base_url:
         lm = OpenAICompatible("policy", base_url)
@@ -38,7 +34,7 @@ async def test_a_perfect_policy_reaches_all_that_retrieval_makes_possible(
             async with bench.environment(case) as env:
                 run = Run(lm, env)
                 decision = await technique("reasoning_dag")(case.question, run)
-            return await bench.score(case, decision, run.trace.events)
+            return await bench.score(case, decision, run.trace.entries)
 
         scores = dict(zip([case.id for case in cases], await each(play, cases), strict=True))
         await lm.close()

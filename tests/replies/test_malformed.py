@@ -76,7 +76,7 @@ def parser(row: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['id']}-{row['expected']}-{row['reason']}")
 async def test_a_reply_is_handled_as_labelled(row: dict[str, Any]) -> None:
-    run = Run(Says(text_of(row), row["finish_reason"]), Toolbox([]), asks_again=0)
+    run = Run(Says(text_of(row), row["finish_reason"]), Toolbox([]), retries=0)
     if row["expected"] in ("ask_again", "refuse"):
         with pytest.raises(ParseError) as raised:
             await run.ask("?", parser(row))
@@ -89,7 +89,7 @@ async def test_a_reply_is_handled_as_labelled(row: dict[str, Any]) -> None:
 
 
 async def test_a_reply_over_the_limits_is_not_asked_for_again() -> None:
-    run = Run(Says("[" * 100_000, "stop"), Toolbox([]), asks_again=2)
+    run = Run(Says("[" * 100_000, "stop"), Toolbox([]), retries=2)
     with pytest.raises(ParseError):
         await run.ask("?", lambda reply: parse_action(reply, TOOLS))
     assert run.budget.spent.calls == 1

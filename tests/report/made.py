@@ -2,10 +2,10 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from decisor.outcome import Outcome, State
-from decisor.trace.events import Event, Trace, plain
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, Plan, PlanChange, RunStart, Trace
 from decisor.types import (
     Decision,
     Evidence,
@@ -27,7 +27,7 @@ PRICE = 0.000_002
 @dataclass(frozen=True)
 class Made:
     outcome: Outcome
-    events: tuple[Event, ...]
+    entries: tuple[Entry, ...]
 
 
 def run(
@@ -70,25 +70,25 @@ def one(at: int, technique: str, strength: float, own: random.Random, shared: ra
         round(1.5 * calls + own.random(), 3), round(1.4 * calls, 3),
         {n: right and n >= calls - 1 for n in range(2, calls + 1, 2)},
     )  # fmt: skip
-    return Made(outcome, tuple(events_of(outcome, gold, queries, replans, own)))
+    return Made(outcome, tuple(entries_of(outcome, gold, queries, replans, own)))
 
 
-def events_of(outcome: Outcome, gold: str, queries: int, replans: int, own: random.Random) -> list[Event]:
+def entries_of(outcome: Outcome, gold: str, queries: int, replans: int, own: random.Random) -> list[Entry]:
     """The trace of a run as a technique writes it."""
     trace = Trace(began=0.0)
     question = Question(f"Which trading node should country {own.choice('ABCDEF')}AU strengthen to gain the most?",
                         "A node's value flows on in shares of the power there.", "The largest profit.")  # fmt: skip
-    trace.add("run", question=question, technique=outcome.technique, settings={}, lm=outcome.model)
+    trace.add(RunStart(question, outcome.technique, outcome.model))
     plan = ("Find the nodes where the country has power", "Read the flow into each", "Compare the profit of each")
     if outcome.technique.startswith("plan"):
-        trace.add("plan", plan=plan)
+        trace.add(Plan(plan))
     shown = []
     for number in range(1, queries + 1):
         said = f"Thought: the flow of node {number} is needed next.\nAction: sql\nAction input: SELECT ..."
-        trace.add("lm", model=outcome.model, messages=[Message("user", str(question))], texts=(said,), finish="stop",
-                  usage=Usage(1, 900, 120, 0.002, 1.4))  # fmt: skip
-        at = trace.add("action", tool="sql", input=f"SELECT source, SUM(flow) AS total\nFROM flow WHERE day = {number} "
-                       "GROUP BY source ORDER BY total DESC LIMIT 6")  # fmt: skip
+        prompt = [Message("user", str(question))]
+        trace.add(LMCall(outcome.model, prompt, (said,), usage=Usage(1, 900, 120, 0.002, 1.4)))
+        at = trace.add(ActionStart("sql", f"SELECT source, SUM(flow) AS total\nFROM flow WHERE day = {number} "
+                                   "GROUP BY source ORDER BY total DESC LIMIT 6"))  # fmt: skip
         records = tuple(
             Record(f"o{number}.r{row}", {"source": name, "total": round(own.uniform(5, 90), 3), "local": row % 2 == 0})
             for row, name in enumerate(own.sample(NODES, 6), 1)
@@ -96,11 +96,9 @@ def events_of(outcome: Outcome, gold: str, queries: int, replans: int, own: rand
         failed = number == 2 and own.random() < 0.2
         shown += [] if failed else [record.id for record in records]
         observation = Observation(note="no such column: total_power", error=True) if failed else Observation(records)
-        trace.add("observation", action=at, seconds=0.0123, observation=observation)
+        trace.add(ActionResult(at, observation, 0.0123))
         if number <= replans:
-            trace.add(
-                "replan", after_step=number, why="The flow alone does not decide it.", plan=(*plan, "Check the power")
-            )
+            trace.add(PlanChange(number, "The flow alone does not decide it.", (*plan, "Check the power")))
     ranking = Ranking(
         "profit", "max", tuple(Option(name, round(90 - 7.31 * at, 4)) for at, name in enumerate(NODES)), (gold,)
     )
@@ -108,5 +106,5 @@ def events_of(outcome: Outcome, gold: str, queries: int, replans: int, own: rand
     decision = Decision(outcome.answer, evidence, ranking if own.random() < 0.4 else None, plan,
                         reasons=("It has the largest flow of all nodes where the country has power.",))  # fmt: skip
     if outcome.state != "crashed":
-        trace.add("decision", decision=decision)
-    return [Event(event.id, event.parent, event.kind, float(event.id), plain(event.data)) for event in trace.events]
+        trace.add(Conclusion(decision))
+    return [replace(entry, at=float(entry.id)) for entry in trace.entries]

@@ -24,7 +24,9 @@ from decisor.report.document import as_json, make
 from decisor.report.page import write_page
 from decisor.report.text import as_csv, markdown
 from decisor.story.html import LEVELS, story
-from decisor.trace.events import Event, Trace, plain
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, Trace, UnreadableReply
+from decisor.trace.file import file_text, read_text
+from decisor.trace.graph_events import NodeSpan
 from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
 from report.browser import FOUND, browser
 from report.made import Made, run
@@ -40,18 +42,18 @@ MORE = ("</script><script>alert(1)</script>", "<!--<script>", "]]><svg/onload=al
 
 
 def page(made: list[Made], before: list[Made] | None = None) -> str:
-    events = {one.outcome.key: one.events for one in made}
+    entries = {one.outcome.key: one.entries for one in made}
     earlier = None if before is None else [one.outcome for one in before]
     report = make([one.outcome for one in made], {"suite": "s"}, earlier)
     states = None if earlier is None else {one.key: one.state for one in earlier}
     out = StringIO()
-    write_page(report, lambda one: events[one.key], out, states)
+    write_page(report, lambda one: entries[one.key], out, states)
     return out.getvalue()
 
 
-def stored(trace: Trace) -> list[Event]:
+def stored(trace: Trace) -> list[Entry]:
     """As a store gives them back."""
-    return [Event(one.id, one.parent, one.kind, one.at, plain(one.data)) for one in trace.events]
+    return read_text(file_text(trace.entries))
 
 
 def payloads() -> list[str]:
@@ -101,10 +103,10 @@ def test_the_tables_hold_our_figures_and_the_published_ones_with_their_source() 
 
 def test_a_story_keeps_what_the_decision_cites_however_far_it_is_cut() -> None:
     trace = Trace()
-    at = trace.add("action", tool="sql", input="SELECT * FROM flow")
+    at = trace.add(ActionStart("sql", "SELECT * FROM flow"))
     records = tuple(Record(f"o1.r{n}", {"name": f"node {n}", "flow": n}) for n in range(1, 500))
-    trace.add("observation", action=at, seconds=0.1, observation=Observation(records, total=9000))
-    trace.add("decision", decision=Decision("node 321", Evidence(("o1.r321",))))
+    trace.add(ActionResult(at, Observation(records, total=9000), 0.1))
+    trace.add(Conclusion(Decision("node 321", Evidence(("o1.r321",)))))
     full, short = json.loads(story(stored(trace), 100_000)), json.loads(story(stored(trace), 10))
     kept = [row[0] for row in short["items"][0]["tables"][0]["rows"]]
     assert kept == ["o1.r1", "o1.r2", "o1.r321"] and short["items"][0]["total"] == 9000
@@ -113,18 +115,18 @@ def test_a_story_keeps_what_the_decision_cites_however_far_it_is_cut() -> None:
 
 def test_a_story_nests_spans_and_says_what_it_left_out() -> None:
     trace = Trace()
-    span = trace.add("span", name="part 1.1", depth=1)
+    span = trace.add(NodeSpan("Q1.1", "Who?", source="sql"))
     for number in range(600):
-        trace.add("note", span, problem="reply", text=f"complaint {number}")
+        trace.add(UnreadableReply("syntax", f"complaint {number}"), span)
     (item,) = json.loads(story(stored(trace), 10**9))["items"]
-    assert item["name"] == "part 1.1" and item["about"] == "depth 1"
+    assert item["name"] == "node" and item["about"] == "node Q1.1, ask Who?, source sql"
     assert [one["items"] for one in item["items"] if one["kind"] == "cut"] == [200]
     assert item["items"][-1]["text"] == "complaint 599"
 
 
 def test_a_run_that_ended_in_an_action_says_so() -> None:
     trace = Trace()
-    trace.add("action", tool="sql", input="SELECT 1")
+    trace.add(ActionStart("sql", "SELECT 1"))
     assert "ended here" in json.loads(story(stored(trace)))["items"][0]["note"]
 
 
@@ -162,7 +164,7 @@ def test_the_command_writes_every_form(tmp_path: Path, capsys: pytest.CaptureFix
         store = open_store(path)
         store.begin({"suite": "s"})
         for one in run(6, seed):
-            store.finish(one.outcome, one.events)
+            store.finish(one.outcome, one.entries)
         store.close()
     for arguments in ([], ["--json"], ["--csv"], ["--markdown"], ["--against", str(paths[1])]):
         with pytest.raises(SystemExit) as left:
@@ -190,7 +192,7 @@ def test_a_second_opinion_is_asked_of_a_real_endpoint_and_kept(
     store = open_store(tmp_path / "a.db")
     store.begin({})
     for one in run(8):
-        store.finish(one.outcome, one.events)
+        store.finish(one.outcome, one.entries)
     store.close()
 
     def reply(request: object) -> str:
@@ -233,13 +235,10 @@ def poisoned(value: Any, payload: str) -> Any:
 
 
 def poison(made: Made, payload: str, number: int) -> Made:
-    """A case all of whose texts are the payload; its events keep the names that are ours."""
+    """A case all of whose texts are the payload."""
     outcome = poisoned(made.outcome, payload)
-    events = tuple(
-        Event(one.id, one.parent, one.kind, one.at, {key: poisoned(item, payload) for key, item in one.data.items()})
-        for one in made.events
-    )
-    return Made(replace(outcome, repeat=number), events)
+    entries = tuple(replace(one, event=poisoned(one.event, payload)) for one in made.entries)
+    return Made(replace(outcome, repeat=number), entries)
 
 
 class Canary(BaseHTTPRequestHandler):
@@ -339,5 +338,5 @@ def test_the_list_filters_sorts_and_opens_stories(tmp_path: Path) -> None:
 def test_an_empty_ranking_or_a_case_without_a_trace_is_no_obstacle() -> None:
     outcome = Outcome("b", "c", "t", "", 0, "crashed")
     trace = Trace()
-    trace.add("decision", decision=Decision("x", ranking=Ranking("m", "max", ())))
+    trace.add(Conclusion(Decision("x", ranking=Ranking("m", "max", ()))))
     assert "not scored" in page([Made(outcome, ()), Made(replace(outcome, case="d"), tuple(stored(trace)))])

@@ -25,7 +25,7 @@ OUTSIDE = """return [...document.querySelectorAll('main .results *')].filter(e =
 def deep(made: Made) -> Made:
     """As a plan over documents, with a judge."""
     depth = random.Random(made.outcome.case).choice((0, 1, 2, 2, 3, 4))
-    return Made(replace(made.outcome, counts={**made.outcome.counts, "depth": depth}, beside=JUDGED), made.events)
+    return Made(replace(made.outcome, counts={**made.outcome.counts, "depth": depth}, beside=JUDGED), made.entries)
 
 
 def rated(made: Made, repeat: int) -> Made:
@@ -33,7 +33,7 @@ def rated(made: Made, repeat: int) -> Made:
     at = int(made.outcome.case.split("-")[1])
     state = "right" if at > 20 else "wrong"
     metrics = {**made.outcome.metrics, "elo": float(at)}
-    return Made(replace(made.outcome, repeat=repeat, metrics=metrics, state=state), made.events)  # type: ignore[arg-type]
+    return Made(replace(made.outcome, repeat=repeat, metrics=metrics, state=state), made.entries)  # type: ignore[arg-type]
 
 
 def every() -> list[Made]:
@@ -44,7 +44,7 @@ def every() -> list[Made]:
 @pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
 def test_on_a_phone_every_plot_is_there_and_no_label_is_cut_off(tmp_path: Path) -> None:
     made = every()
-    events = {one.outcome.key: one.events for one in made}
+    events = {one.outcome.key: one.entries for one in made}
     out = StringIO()
     write_page(make([one.outcome for one in made]), lambda one: events[one.key], out)
     file = tmp_path / "page.html"

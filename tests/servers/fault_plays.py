@@ -60,9 +60,9 @@ def breaks_off(start: bytes, headers: dict[str, str], abort: bool = False) -> Pl
         response = web.StreamResponse(headers=headers)
         await response.prepare(request)
         await response.write(start)
-        assert request.transport is not None
         await asyncio.sleep(0.01)
-        request.transport.abort() if abort else request.transport.close()
+        if request.transport is not None:  # else the client was faster
+            request.transport.abort() if abort else request.transport.close()
         return response
 
     return answer
@@ -75,7 +75,8 @@ def raw(data: bytes) -> Play:
         assert request.transport is not None
         request.transport.write(data)
         await asyncio.sleep(0.02)
-        request.transport.close()
+        if request.transport is not None:
+            request.transport.close()
         return web.Response()
 
     return answer
@@ -152,13 +153,13 @@ async def one_bomb(request: web.Request) -> web.StreamResponse:
     return web.Response(body=bomb(), headers=GZIP)
 
 
-def squeezed(encoding: str, spoil: bool = False) -> Play:
-    """A good reply, compressed though that was not asked for; ``spoil``: and damaged."""
+def squeezed(encoding: str, spoil: bool = False, bare: bool = False) -> Play:
+    """A good reply, compressed though that was not asked for; ``spoil``: and damaged; ``bare``: without zlib's head."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         whole = json.dumps(completion(await request.json(), "Lyon", "m")).encode()
         data = gzip.compress(whole) if encoding == "gzip" else zlib.compress(whole)
-        data = data[:20] + b"\x00\xff" * 10 if spoil else data
+        data = data[:20] + b"\x00\xff" * 10 if spoil else data[2:-4] if bare else data
         return web.Response(body=data, headers={**GZIP, "Content-Encoding": encoding})
 
     return answer
@@ -177,5 +178,5 @@ async def good_late(request: web.Request) -> web.StreamResponse:
 
 async def echoes_key(request: web.Request) -> web.StreamResponse:
     """As some providers do: the key is in the error."""
-    told = f"Incorrect API key provided: {request.headers['Authorization']}"
-    return web.json_response({"error": {"message": told, "code": "invalid_api_key"}}, status=401)
+    message = f"Incorrect API key provided: {request.headers['Authorization']}"
+    return web.json_response({"error": {"message": message, "code": "invalid_api_key"}}, status=401)

@@ -61,6 +61,7 @@ def choices(*items: Any) -> Play:
 
 QUOTA = "You exceeded your current quota"
 CHUNK = '{"choices": [{"delta": {"content": "Ly"}}]}'
+HEAD = b"HTTP/1.1 200 OK\r\n"
 START = b'{"choices": [{"message": {"content": "Ly'
 
 FAULTS: dict[str, Fault] = {
@@ -72,6 +73,10 @@ FAULTS: dict[str, Fault] = {
     "429_date_clock_behind": again(wait_until(1, ahead=-86_400), "rate", 0.9),
     "429_after_unreadable": again(status(429, headers={"Retry-After": "soon"}), "rate"),
     "429_after_negative": again(status(429, headers={"Retry-After": "-5"}), "rate"),
+    "429_after_zero": again(status(429, headers={"Retry-After": "0"}), "rate"),
+    "429_after_tiny": again(status(429, headers={"Retry-After-Ms": "0.001"}), "rate"),
+    "429_date_past": again(wait_until(-60, ahead=0), "rate"),
+    "503_after_zero": again(status(503, headers={"Retry-After": "0"}), "server"),
     "429_after_nan": again(status(429, headers={"Retry-After": "nan"}), "rate"),
     "503_after": again(status(503, headers={"Retry-After": "0.5"}), "server", 0.5),
     "408": again(status(408), "server"),
@@ -89,6 +94,11 @@ FAULTS: dict[str, Fault] = {
     "no_http": again(raw(b"SSH-2.0-OpenSSH_9.6\r\n"), "connection"),
     "bad_chunk_size": again(raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n{}\r\n"), "connection"),
     "huge_header": again(raw(b"HTTP/1.1 200 OK\r\nX-Big: " + b"x" * 2_000_000 + b"\r\n\r\n"), "connection"),
+    "two_equal_lengths": again(raw(HEAD + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}"), "connection"),
+    "two_lengths_that_differ": again(raw(HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"), "connection"),
+    "no_number_as_length": again(raw(HEAD + b"Content-Length: two\r\n\r\n{}"), "connection"),
+    "another_protocol": again(raw(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")),
+    "304": again(body(b"", 304)),
     "bad_gzip": again(squeezed("gzip", spoil=True)),
     "unknown_encoding": again(body(b"\x0b\x02\x80", headers={"Content-Encoding": "br"})),
     "bad_utf8": again(body(b'{"choices": "\xff\xfe"}')),
@@ -118,6 +128,8 @@ FAULTS: dict[str, Fault] = {
         breaks_off(f"data: {CHUNK}\n\n".encode(), {"Transfer-Encoding": "chunked"}), "connection"
     ),
     "401": Fault(status(401), "final", "auth"),
+    "401_unknown_encoding": Fault(body(b"\x0b\x02", 401, headers={"Content-Encoding": "br"}), "final", "auth"),
+    "401_page": Fault(body(HTML, 401, "text/html"), "final", "auth"),
     "401_echoes_key": Fault(echoes_key, "final", "auth"),
     "403": Fault(status(403), "final", "auth"),
     "402": Fault(status(402), "final", "quota"),
@@ -150,6 +162,7 @@ FAULTS: dict[str, Fault] = {
     "length_stop_null": Fault(said(None, "length"), "unfinished", "truncated"),
     "gzip_unasked": Fault(squeezed("gzip"), "good"),
     "deflate_unasked": Fault(squeezed("deflate"), "good"),
+    "deflate_without_a_head": Fault(squeezed("deflate", bare=True), "good"),
     "slow_pieces_as_text": Fault(good_late, "good"),
     "content_in_parts": Fault(said([{"type": "text", "text": "Ly"}, {"type": "text", "text": "on"}]), "good"),
     "no_finish_reason": Fault(said("Lyon", None), "good"),

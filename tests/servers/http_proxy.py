@@ -12,18 +12,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+OPENS = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
 
 @dataclass
 class Passed:
-    """``lines``: the first line of each request."""
+    """``lines``: the first line of each request; ``heads``: the whole heads."""
 
     port: int = 0
     lines: list[str] = field(default_factory=list)
+    heads: list[bytes] = field(default_factory=list)
 
 
 @asynccontextmanager
-async def http_proxy(to: tuple[str, int], user: str = "", refuses: int = 0) -> AsyncIterator[Passed]:
-    """``refuses``: the status that every request gets instead."""
+async def http_proxy(
+    to: tuple[str, int], user: str = "", refuses: int = 0, page: bytes = b"", opens: bytes = OPENS
+) -> AsyncIterator[Passed]:
+    """``refuses``: the status that every request gets instead, with this page; ``opens``: the answer to CONNECT."""
     seen = Passed()
     writers: set[asyncio.StreamWriter] = set()
 
@@ -37,14 +42,15 @@ async def http_proxy(to: tuple[str, int], user: str = "", refuses: int = 0) -> A
         writers.add(writer)
         head = await reader.readuntil(b"\r\n\r\n")
         seen.lines.append(head.split(b"\r\n")[0].decode())
-        wanted = b"Proxy-Authorization: Basic " + b64encode(user.encode())
-        if refuses or (user and wanted not in head):
-            writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % (refuses or 407))
+        seen.heads.append(head)
+        authorization = b"Proxy-Authorization: Basic " + b64encode(user.encode())
+        if refuses or (user and authorization not in head):
+            writer.write(b"HTTP/1.1 %d No\r\nContent-Length: %d\r\n\r\n%b" % (refuses or 407, len(page), page))
             return
         there, out = await asyncio.open_connection(*to)
         writers.add(out)
         if head.startswith(b"CONNECT"):
-            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            writer.write(opens)
         else:
             out.write(head)
         await asyncio.gather(copy(reader, out), copy(there, writer))

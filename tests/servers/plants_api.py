@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -137,3 +138,52 @@ def always(text: str, media: str) -> Any:
         return web.Response(text=text, content_type=media)
 
     return answer
+
+
+@dataclass(frozen=True)
+class HostileReply:
+    """``content_type``: as sent; '' leaves it to the server. ``expected``: what a model must still be shown."""
+
+    body: bytes
+    content_type: str
+    expected: str
+    status: int = 200
+
+
+HOSTILE = {
+    "none": HostileReply(b"404 page not found", "text/plain", "404 page not found", 404),
+    "page": HostileReply(b"<h1>Gone</h1>\n\nFinal answer: 7", "text/html", r"<h1>Gone</h1>\n\nFinal answer: 7", 404),
+    "plain": HostileReply("Köln".encode(), "text/plain", "Köln"),
+    "untyped": HostileReply(b"as it is", "", "as it is"),
+    "hex": HostileReply("Köln".encode(), "text/plain; charset=hex", "Köln"),
+    "rot13": HostileReply(b"abc", "text/plain; charset=rot13", "abc"),
+    "idna": HostileReply(b"abc", "text/plain; charset=idna", "abc"),
+    "escape": HostileReply(b"abc \\d800", "text/plain; charset=unicode_escape", "abc"),
+    "unknown": HostileReply(b"abc", "text/plain; charset=no-such-charset", "abc"),
+    "odd": HostileReply(b"abc", 'text/plain; charset="', "abc"),
+    "latin": HostileReply("Köln".encode("latin-1"), "text/plain; charset=iso-8859-1", "Köln"),
+    "half": HostileReply(b'{"a": "x\\ud800y", "\\udfff": 1}', "application/json", "x\ufffdy"),
+    "tags": HostileReply('["a\U000e0041b\u202ec\\u001b[0m\\u0000d"]'.encode(), "application/json", "abc[0md"),
+    "lines": HostileReply("a\u2028b\x85c".encode(), "text/plain", "a\nb\nc"),
+    "deep": HostileReply(b"[" * 5000 + b"]" * 5000, "application/json", "[[[[["),
+    "deepish": HostileReply(b"[" * 900 + b"]" * 900, "application/json", "[[[[["),
+    "digits": HostileReply(b"[" + b"9" * 5000 + b"]", "application/json", "[9999"),
+    "constants": HostileReply(b"[NaN, Infinity, 1e999]", "application/json", "nan"),
+    "error": HostileReply("no\u202e\x1b\ud83d".encode("utf-8", "surrogatepass"), "text/plain", "status 500", 500),
+}
+
+
+def hostile_application(requests: list[web.Request]) -> web.Application:
+    """Replies that should not be; ``ok`` and ``mine`` at any depth are empty objects. ``requests`` collects."""
+
+    async def reply(request: web.Request) -> web.Response:
+        requests.append(request)
+        bad = HOSTILE.get(request.path.strip("/"))
+        if bad is None:
+            return web.json_response({})
+        headers = {"Content-Type": bad.content_type} if bad.content_type else {}
+        return web.Response(body=bad.body, status=bad.status, headers=headers)
+
+    app = web.Application()
+    app.router.add_route("*", "/{rest:.*}", reply)
+    return app

@@ -16,6 +16,7 @@ from decisor.budget import Budget, Limits
 from decisor.cli import run as main
 from decisor.run import Run
 from decisor.techniques.auto import Auto
+from decisor.trace.events import LMCall, TechniqueChoice
 from decisor.types import Action, Environment, Observation
 from policies.game24 import Game24LM
 from servers.openai_server import serve_threaded
@@ -54,9 +55,9 @@ async def test_where_success_can_be_checked_it_stops_at_the_first_and_judges_not
     run = Run(Game24LM(1, skill=4, spread=0.5, last=9), Puzzle.of("4 5 6 10"))
     decision = await Auto(check=lambda answer: makes_24(answer, "4 5 6 10"))(question("4 5 6 10"), run)
     assert makes_24(decision.answer, "4 5 6 10")
-    prompts = [event.data["messages"][-1].content for event in run.trace.events if event.kind == "lm"]
+    prompts = [call.messages[-1].content for call in run.trace.of(LMCall)]
     assert not any("# Attempt B" in prompt for prompt in prompts)
-    assert run.trace.events[0].data["technique"] == "radagent"
+    assert run.trace.of(TechniqueChoice)[0].technique == "radagent"
 
 
 def test_a_run_of_auto_says_what_it_took_and_can_be_gone_on_from(

@@ -14,6 +14,8 @@ from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.furepa import FuRePA, parse_proposal
 from decisor.techniques.shared.decision import Story
+from decisor.trace.events import ActionStart, UnreadableReply
+from decisor.trace.search_events import QueryScores, SearchProblem
 from decisor.types import Completion, Decision, Message, Question, Sampling, Usage
 from techniques.shelf import shelf
 
@@ -45,7 +47,11 @@ async def ask(how: FuRePA, *rounds: str | tuple[str, ...], limits: Limits = Limi
 
 
 def problems(run: Run) -> list[str]:
-    return [event.data["problem"] for event in run.trace.events if "problem" in event.data]
+    return ["reply" if isinstance(event, UnreadableReply) else event.problem for event in problem_events(run)]
+
+
+def problem_events(run: Run) -> list[UnreadableReply | SearchProblem]:
+    return [one.event for one in run.trace.entries if isinstance(one.event, UnreadableReply | SearchProblem)]
 
 
 def kept(prompt: str) -> list[str]:
@@ -72,7 +78,7 @@ async def test_without_the_mask_they_are_shown() -> None:
 async def test_the_question_itself_is_never_run_twice_and_equal_queries_are_one() -> None:
     again = "Query: In which county was the author of Emma born\nQuery: Jane Austen\nQuery: jane austen?"
     _, _, run = await ask(SHORT, again, DONE)
-    assert [event.data["input"] for event in run.trace.events if event.kind == "action"] == [
+    assert [action.input for action in run.trace.of(ActionStart)] == [
         WHERE.text,
         "Jane Austen",
     ]
@@ -81,9 +87,9 @@ async def test_the_question_itself_is_never_run_twice_and_equal_queries_are_one(
 async def test_the_best_scored_query_becomes_evidence_and_all_scores_are_in_the_trace() -> None:
     useless = "Query: the\nQuery: Jane Austen Steventon born"
     _, lm, run = await ask(SHORT, useless, DONE)
-    (scores,) = [event.data for event in run.trace.events if event.data.get("name") == "scores"]
-    assert scores["queries"] == ["the", "Jane Austen Steventon born"]
-    assert scores["scores"][1] > scores["scores"][0]
+    (scores,) = run.trace.of(QueryScores)
+    assert scores.queries == ("the", "Jane Austen Steventon born")
+    assert scores.scores[1] > scores.scores[0]
     assert "was born in Steventon" in lm.prompts[1]
 
 
@@ -91,18 +97,18 @@ async def test_a_candidate_that_lost_is_not_searched_for_again() -> None:
     lost, then = "Query: planted\n", "Query: Steventon village"
     decision, lm, run = await ask(SHORT, f"{lost}Query: Jane Austen Steventon born", f"{lost}{then}", DONE)
     assert decision.answer == "Hampshire"
-    assert [event.data["input"] for event in run.trace.events if event.kind == "action"] == [
+    assert [action.input for action in run.trace.of(ActionStart)] == [
         WHERE.text, "planted", "Jane Austen Steventon born", "Steventon village",
     ]  # fmt: skip
-    scores = [event.data["queries"] for event in run.trace.events if event.data.get("name") == "scores"]
-    assert scores[1] == ["planted", "Steventon village"], "it is scored again: the evidence is another"
+    scores = run.trace.of(QueryScores)
+    assert scores[1].queries == ("planted", "Steventon village"), "it is scored again: the evidence is another"
     assert [len(kept(prompt)) for prompt in lm.prompts] == [1, 2, 3]
 
 
 async def test_a_candidate_that_lost_may_win_later_and_becomes_evidence_then() -> None:
     both = "Query: Steventon village\nQuery: Jane Austen Steventon born"
     _, lm, run = await ask(SHORT, both, both, DONE)
-    assert len([event for event in run.trace.events if event.kind == "action"]) == 3
+    assert len(run.trace.of(ActionStart)) == 3
     assert len(kept(lm.prompts[2])) == 3
 
 
@@ -111,13 +117,13 @@ async def test_a_scorer_that_is_not_there_is_noticed_before_anything_is_asked() 
     run = Run(lm, shelf(), Budget())
     with pytest.raises(SetupError, match="no query scorer in nosuch"):
         await FuRePA(scorer="nosuch")(WHERE, run)
-    assert not run.trace.events
+    assert not run.trace.entries
 
 
 async def test_the_first_query_runs_where_no_scorer_is_asked() -> None:
     _, lm, run = await ask(FuRePA(first=1, k=1, choose="first"), "Query: Hampshire\nQuery: Jane Austen", DONE)
     assert "largest city" in lm.prompts[1]
-    assert not [event for event in run.trace.events if event.data.get("name") == "scores"]
+    assert not run.trace.of(QueryScores)
 
 
 async def test_a_random_choice_is_the_same_with_the_same_seed() -> None:

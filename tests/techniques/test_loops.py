@@ -12,6 +12,7 @@ from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.single_rag import SingleRAG
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, Plan, PlanChange
 from decisor.types import Decision, Question, Technique
 from techniques.table import TableTool
 
@@ -43,7 +44,9 @@ async def test_a_decision_names_the_candidate_and_marks_the_figure_that_nothing_
     assert decision.evidence.unsupported == ("99",)
     assert decision.plan == ("read the lengths", "compare")
     assert "[o1.r2] | bel | 340.25" in seen[1]
-    assert [event.kind for event in run.trace.events] == ["lm", "plan", "action", "observation", "lm", "decision"]
+    assert [type(entry.event) for entry in run.trace.entries] == [
+        LMCall, Plan, ActionStart, ActionResult, LMCall, Conclusion,
+    ]  # fmt: skip
 
 
 async def test_it_replans_when_an_observation_breaks_the_plan(box: Toolbox) -> None:
@@ -55,7 +58,7 @@ async def test_it_replans_when_an_observation_breaks_the_plan(box: Toolbox) -> N
     (change,) = decision.replans
     assert (change.after_step, change.why, change.plan) == (1, "the column is called km", ("read km", "decide"))
     assert decision.plan == ("read km", "decide")
-    assert "replan" in [event.kind for event in run.trace.events]
+    assert run.trace.of(PlanChange)
 
 
 async def test_without_replanning_the_plan_stays(box: Toolbox) -> None:
@@ -68,7 +71,7 @@ async def test_without_replanning_the_plan_stays(box: Toolbox) -> None:
 @pytest.mark.parametrize("order", ["ptaor", "paor", "tpaor"])
 async def test_the_orders_of_the_paper_are_settings(box: Toolbox, order: str) -> None:
     decision, seen, run = await ask(technique("plan_rag", order=order), [PLAN, ANSWER], box)
-    system = run.trace.events[0].data["messages"][0].content
+    system = run.trace.of(LMCall)[0].messages[0].content
     assert ("Thought:" in system) == (order != "paor")
     if order == "tpaor":
         assert system.index("Thought:") < system.index("Plan:")
@@ -119,7 +122,7 @@ async def test_at_the_limit_of_calls_it_still_answers_and_says_it_was_cut(box: T
 async def test_at_the_limit_of_steps_it_still_answers(box: Toolbox) -> None:
     decision, _, run = await ask(IterRAG(max_steps=1), [LOOK, ANSWER], box)
     assert (decision.answer, decision.stopped) == ("bel", "steps")
-    assert run.trace.events[-1].kind == "decision"
+    assert isinstance(run.trace.entries[-1].event, Conclusion)
 
 
 async def test_where_the_last_answer_fails_too_the_decision_says_so(box: Toolbox) -> None:

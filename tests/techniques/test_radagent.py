@@ -20,6 +20,8 @@ from decisor.techniques import technique
 from decisor.techniques.radagent import PRESETS, RadAgent, Search
 from decisor.techniques.shared.judge import compare
 from decisor.techniques.shared.tree import Node
+from decisor.trace.events import ActionResult, Conclusion
+from decisor.trace.search_events import AnswerSnapshot, SearchNode, SearchTree
 from decisor.types import Completion, Decision, Message, Sampling, Usage
 from policies.game24 import Game24LM
 
@@ -100,7 +102,7 @@ async def test_the_same_seed_grows_the_same_tree(how: RadAgent, numbers: str) ->
 async def test_a_snapshot_is_the_answer_of_a_run_that_ends_there(how: RadAgent, at: int, numbers: str) -> None:
     long = replace(how, calls=90, every=at, at_once=1, playoff=0)
     _, run, _ = await search(long, numbers)
-    shots = {e.data["calls"]: e.data["answer"] for e in run.trace.events if e.data.get("name") == "snapshot"}
+    shots = {one.calls: one.answer for one in run.trace.of(AnswerSnapshot)}
     assert sorted(shots) == list(range(at, 91, at))
     short, _, _ = await search(replace(long, calls=at), numbers)
     chosen = short.chosen()
@@ -154,7 +156,7 @@ async def test_with_a_perfect_judge_the_champion_is_the_best_that_was_found() ->
         numbers = NUMBERS[seed % 2]
         how = RadAgent(calls=100, seed=seed, close="leaf")
         _, run, decision = await search(how, numbers, Game24LM(seed, late=50, bias=0, skill=1.5))
-        if any(makes_24(answer, numbers) for answer in finished(run.trace.events)):
+        if any(makes_24(answer, numbers) for answer in finished(run.trace.entries)):
             found += 1
             selected += makes_24(decision.answer, numbers)
     assert found >= 20
@@ -169,8 +171,7 @@ async def test_no_technique_passes_its_budget_or_that_of_its_run(name: str, own:
     many = {"cot": {"chains": "99"}, "reflexion": {"trials": "99"}, "bfs": {"answers": "0"}, "dfs": {"answers": "0"}}
     decision = await technique(name, calls=str(own), **many.get(name, {}))(question("4 5 6 10"), run)
     assert lm.made == run.budget.spent.calls <= min(own, outer or own)
-    trees = [event for event in run.trace.events if event.data.get("name") == "tree"]
-    assert len(trees) == 1 and run.trace.events[-1].data["decision"] == decision
+    assert len(run.trace.of(SearchTree)) == 1 and run.trace.entries[-1].event == Conclusion(decision)
 
 
 async def test_a_reply_that_cannot_be_read_is_a_step_and_the_model_sees_why() -> None:
@@ -213,7 +214,7 @@ async def test_the_judge_may_be_another_lm_and_votes_are_counted() -> None:
 async def test_the_judge_is_shown_what_was_done_and_nothing_of_what_is_right() -> None:
     lm = Counting(Game24LM(2))
     _, run, _ = await search(RadAgent(calls=50), "4 5 6 10", lm)
-    observed = {e.data["observation"].note for e in run.trace.events if e.kind == "observation"}
+    observed = {result.observation.note for result in run.trace.of(ActionResult)}
     lines = {line.partition(". ")[2] for text in lm.judged for line in text.splitlines() if "Observation: " in line}
     assert lm.judged and {line.removeprefix("Observation: ").removeprefix("Error: ") for line in lines} <= observed
 
@@ -235,14 +236,13 @@ async def test_several_explorers_share_one_budget() -> None:
 
 async def test_the_tree_in_the_trace_is_the_whole_tree() -> None:
     made, run, _ = await search(RadAgent(calls=60), "4 5 6 10")
-    (tree,) = (event.data for event in run.trace.events if event.data.get("name") == "tree")
-    assert [(n["id"], n["elo"], n["matches"]) for n in tree["nodes"]] == [
+    (tree,) = run.trace.of(SearchTree)
+    assert [(n.node, n.elo, n.matches) for n in tree.nodes] == [
         (node.id, round(node.elo, 3), node.matches) for node in made.tree.nodes
     ]
     chosen = made.chosen()
-    assert chosen and tree["chosen"] == chosen.id
-    told = [event.data for event in run.trace.events if event.data.get("name") == "node"]
-    assert [one["node"] for one in told] == [node.id for node in made.tree.nodes[1:]]
+    assert chosen and tree.chosen == chosen.id
+    assert [one.node for one in run.trace.of(SearchNode)] == [node.id for node in made.tree.nodes[1:]]
 
 
 def test_presets_are_settings_and_each_can_be_changed() -> None:

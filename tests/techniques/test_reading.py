@@ -18,6 +18,7 @@ from decisor.techniques.react import ReAct
 from decisor.techniques.self_ask import SelfAsk
 from decisor.techniques.vanilla import Vanilla
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import ActionStart
 from decisor.types import Decision, Observation, Question, Technique
 from techniques.shelf import shelf
 
@@ -35,7 +36,7 @@ async def ask(
 
 
 def queries(run: Run) -> list[str]:
-    return [event.data["input"] for event in run.trace.events if event.kind == "action"]
+    return [action.input for action in run.trace.of(ActionStart)]
 
 
 async def test_vanilla_retrieves_nothing() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from decisor.techniques.plan_dag.experts import criticise, read_answer
 from decisor.techniques.plan_dag.roles import Experts, by
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import ActionStart
+from decisor.trace.graph_events import GraphResult, NodeAnswer, NodeResult
 from decisor.types import Decision, Question
 from techniques.documents import DOCUMENTS, Passages, Policy, nodes, part_of
 from techniques.table import TableTool
@@ -43,20 +45,25 @@ async def ask(
     return await how(question, run), run
 
 
-def of(run: Run, kind: str, key: str) -> list[Any]:
-    return [event.data[key] for event in run.trace.events if event.kind == kind and key in event.data]
+def answers(run: Run) -> list[NodeAnswer]:
+    return [result.answer for result in run.trace.of(NodeResult)]
+
+
+def counts_in(run: Run) -> Mapping[str, int]:
+    (result,) = run.trace.of(GraphResult)
+    return result.counts
 
 
 async def test_answers_flow_along_the_edges_and_each_names_its_document() -> None:
     policy = Policy(CHAIN)
     decision, run = await ask(policy)
     assert (decision.answer, decision.stopped) == ("Gentilly, Quebec", "answered")
-    first, second = of(run, "note", "answered")
-    assert (first.answer, second.asked) == ("Denis Villeneuve", "Where was Denis Villeneuve born?")
+    first, second = answers(run)
+    assert (first.answer, second.question) == ("Denis Villeneuve", "Where was Denis Villeneuve born?")
     assert (first.attribution, first.support) == ("attributed", "It was directed by Denis Villeneuve.")
     assert decision.evidence.ids == (first.document, second.document)
     assert decision.reasons[-1] == f"The answer stands in [{second.document}]."
-    (counts,) = of(run, "note", "counts")
+    counts = counts_in(run)
     assert (counts["depth"], counts["retrievals"], counts["nodes_attributed"], counts["plan_fallback"]) == (2, 2, 2, 0)
 
 
@@ -88,18 +95,18 @@ async def test_without_the_critic_a_node_always_retrieves_and_asks_nothing_twice
     assert [role for role, _ in policy.prompts] == [
         "planner", "relevance", "generator", "relevance", "generator", "aggregator",
     ]  # fmt: skip
-    assert len(of(run, "action", "tool")) == 2
+    assert len(run.trace.of(ActionStart)) == 2
 
 
 async def test_an_answer_that_the_critic_accepts_is_the_models_own_and_said_to_be() -> None:
     policy = Policy('{"simple": true}', {"generator": lambda prompt: "Answer: Gentilly", "critic": lambda prompt: "no"})
     decision, run = await ask(policy)
-    (node,) = of(run, "note", "answered")
+    (node,) = answers(run)
     assert (node.node, node.attribution, node.retrievals) == ("Q", "own", 0)
     assert decision.evidence.ids == ()
     assert "own knowledge" in decision.reasons[-1]
     assert not policy.of("aggregator")
-    (counts,) = of(run, "note", "counts")
+    counts = counts_in(run)
     assert (counts["depth"], counts["nodes"]) == (0, 0)
 
 
@@ -109,17 +116,17 @@ async def test_nothing_relevant_is_searched_for_in_other_words_twice_and_then_th
     decision, run = await ask(policy, tools=tool)
     assert tool.asked[:3] == ["Who directed the film Arrival?", "Arrival", "Arrival"]
     assert len(policy.of("relevance")) == 2, "what was found of no help before is not shown again"
-    assert [node.attribution for node in of(run, "note", "answered")] == ["unattributed", "unattributed"]
+    assert [node.attribution for node in answers(run)] == ["unattributed", "unattributed"]
     assert decision.answer == "Paris"
     assert "Who directed the film Arrival?" in policy.of("rewrite")[0]
 
 
 async def test_all_documents_are_kept_without_a_relevance_expert_and_several_with_many() -> None:
     _, run = await ask(Policy(CHAIN), ReasoningDAG(relevance="none", documents=2))
-    assert [len(node.documents) for node in of(run, "note", "answered")] == [2, 2]
+    assert [len(node.documents) for node in answers(run)] == [2, 2]
     some = Policy(CHAIN, {"relevance": lambda prompt: "Helps: [1],[2]"})
     _, run = await ask(some, ReasoningDAG(relevance="many"))
-    assert len(of(run, "note", "answered")[0].documents) == 2
+    assert len(answers(run)[0].documents) == 2
     assert "[1],[3]" in some.of("relevance")[0]
 
 
@@ -134,7 +141,7 @@ async def test_to_the_letter_a_rejected_chunk_is_kept_and_the_evidence_only_help
         {"continue": lambda p: "Done" if "No," in p else next_sentence(p)},
     )
     _, run = await ask(policy, ReasoningDAG(literal=True))
-    (node,) = of(run, "note", "answered")
+    (node,) = answers(run)
     assert node.answer == "It was Lynch. No, Villeneuve."
     assert "(none)" in policy.of("continue")[0]
     assert "Denis Villeneuve" in part_of(policy.of("continue")[1], "Documents")
@@ -146,14 +153,14 @@ async def test_a_failed_node_blocks_only_its_descendants_and_the_answer_says_wha
 
     policy = Policy(BOTH, {"critic": critic, "generator": lambda p: "Answer: x" if "Dune" in p else None})
     decision, run = await ask(policy)
-    by_id = {node.node: node for node in of(run, "note", "answered")}
+    by_id = {node.node: node for node in answers(run)}
     assert {id: node.status for id, node in by_id.items()} == {
         "Q1.1": "answered", "Q1.2": "failed", "Q2.1": "answered", "Q2.2": "blocked",
     }  # fmt: skip
     missing = [reason for reason in decision.reasons if reason.startswith("Missing")]
     assert [reason.partition(":")[2][:6].strip() for reason in missing] == ["Q1.2:", "Q2.2:"]
     assert "Missing: Q1.2, Q2.2" in policy.of("aggregator")[0]
-    (counts,) = of(run, "note", "counts")
+    counts = counts_in(run)
     assert counts["missing"] == 2
 
 
@@ -165,7 +172,7 @@ async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:
             return await super().call(text)
 
     decision, run = await ask(Policy(BOTH), ReasoningDAG(node_seconds=0.3), Slow())
-    assert [n.status for n in sorted(of(run, "note", "answered"), key=lambda n: n.node)] == [
+    assert [n.status for n in sorted(answers(run), key=lambda n: n.node)] == [
         "answered", "failed", "answered", "blocked",
     ]  # fmt: skip
     assert any("took longer than 0.3 seconds" in reason for reason in decision.reasons)
@@ -174,13 +181,13 @@ async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:
 async def test_an_unknown_answer_is_not_put_in_and_its_question_stands_there_instead() -> None:
     policy = Policy(CHAIN, {"generator": lambda prompt: "Answer: unknown" if "directed the" in prompt else None})
     _, run = await ask(policy)
-    first, second = of(run, "note", "answered")
+    first, second = answers(run)
     assert first.status == "unknown"
-    assert second.asked == "Where was [Who directed the film Arrival?] born?"
+    assert second.question == "Where was [Who directed the film Arrival?] born?"
     assert not second.sure
     stopping = Policy(CHAIN, {"generator": lambda prompt: "Answer: unknown"})
     _, run = await ask(stopping, ReasoningDAG(unknown="stop"))
-    assert [node.status for node in of(run, "note", "answered")] == ["unknown", "blocked"]
+    assert [node.status for node in answers(run)] == ["unknown", "blocked"]
 
 
 @pytest.mark.parametrize("schedule", ["ready", "levels"])
@@ -215,7 +222,7 @@ async def test_long_answers_are_put_in_by_the_dynamic_query_expert_and_short_one
     }
     policy = Policy(CHAIN, says)
     _, run = await ask(policy)
-    assert of(run, "note", "answered")[1].asked == "Where was he, Denis Villeneuve, born?"
+    assert answers(run)[1].question == "Where was he, Denis Villeneuve, born?"
     assert f"Who directed the film Arrival? -> {long}" in policy.of("dynamic query")[0]
     assert not Policy(CHAIN).of("dynamic query")
 
@@ -233,7 +240,7 @@ async def test_an_expert_may_have_an_lm_of_its_own() -> None:
 async def test_a_plan_that_cannot_be_read_twice_is_the_question_itself_and_counted() -> None:
     decision, run = await ask(Policy("First I would look who directed it."), question=Question("Who directed Arrival?"))
     assert decision.answer == "Denis Villeneuve"
-    (counts,) = of(run, "note", "counts")
+    counts = counts_in(run)
     assert (counts["plan_fallback"], counts["depth"]) == (1, 0)
 
 
@@ -244,7 +251,7 @@ async def test_a_defective_plan_is_asked_for_again_once_with_the_list_of_what_is
     assert "Q2.1 needs Q9.9, which is not in the plan." in policy.of("planner")[1]
     assert len(policy.of("planner")) == 2
     assert decision.answer == "Gentilly, Quebec"
-    (counts,) = of(run, "note", "counts")
+    counts = counts_in(run)
     assert counts["degraded"] == 1
     seen = [p for p in policy.of("generator") if "Where was Denis Villeneuve born, near ?" in p]
     assert seen
@@ -267,7 +274,7 @@ async def test_a_plan_mixes_documents_and_a_database_whose_query_the_model_write
     decision = await ReasoningDAG()(Question("Is the longest river called like Dune's director?"), run)
     await table.close()
     assert decision.answer == "no"
-    by_id = {node.node: node for node in of(run, "note", "answered")}
+    by_id = {node.node: node for node in answers(run)}
     assert (by_id["Q1.1"].answer, by_id["Q1.1"].attribution, by_id["Q1.1"].retrievals) == ("bel", "attributed", 2)
     assert by_id["Q2.1"].attribution == "own"
     assert "no such column: nme" in policy.of("query writer")[1]
@@ -297,9 +304,9 @@ async def test_a_yes_counts_as_quoted_only_where_the_words_it_quotes_are_in_the_
         return Policy(ask_coffee, {"generator": lambda p: f"Answer: yes\nQuote: {quote}" if "[1]" in p else None})
 
     _, run = await ask(with_quote("He liked coffee."))
-    assert of(run, "note", "answered")[0].attribution == "quoted"
+    assert answers(run)[0].attribution == "quoted"
     _, run = await ask(with_quote("He hated coffee."))
-    assert of(run, "note", "answered")[0].attribution == "unattributed"
+    assert answers(run)[0].attribution == "unattributed"
 
 
 async def test_a_passage_that_the_corpus_holds_twice_is_shown_once() -> None:

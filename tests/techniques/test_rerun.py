@@ -20,7 +20,8 @@ from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.recorded_run import read_past
 from decisor.techniques.replay.rerun import Edit, Rerun, rerun, with_field
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Event, Trace, read_trace
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Trace, events_of
+from decisor.trace.file import TraceFile, read_trace
 from decisor.types import Action, Decision, Message, Observation, Question, Technique, Tool
 from servers.openai_server import serve
 from techniques.documents import DOCUMENTS, Passages, Policy, nodes, role_of
@@ -57,7 +58,7 @@ async def going(server: Server, tools: list[Tool], path: Path | None = None) -> 
         lm = OpenAICompatible("m", url)
         file = path.open("w") if path else None
         try:
-            yield Run(lm, Toolbox(tools), trace=Trace(file=file))
+            yield Run(lm, Toolbox(tools), trace=Trace(listeners=[TraceFile(file).write] if file else []))
         finally:
             await lm.close()
             for tool in tools:
@@ -68,17 +69,17 @@ async def going(server: Server, tools: list[Tool], path: Path | None = None) -> 
 
 async def record(how: Technique, name: str, server: Server, tools: list[Tool], path: Path) -> Decision:
     async with going(server, tools, path) as run:
-        run.trace.add("run", question=QUESTION, technique=name, settings={}, lm="m")
+        run.trace.add(RunStart(QUESTION, name, "m"))
         return await how(QUESTION, run)
 
 
-async def again(past: list[Event], edits: list[Edit], server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
+async def again(past: list[Entry], edits: list[Edit], server: Server, tools: list[Tool]) -> tuple[Rerun, Run]:
     async with going(server, tools) as run:
         return await rerun(past, edits, run), run
 
 
 @pytest.fixture
-async def past(tmp_path: Path) -> list[Event]:
+async def past(tmp_path: Path) -> list[Entry]:
     """A whole run of the graph, read back from its file."""
     path = tmp_path / "trace.jsonl"
     decision = await record(ReasoningDAG(), "reasoning_dag", Server(Policy(PLAN)), [Passages()], path)
@@ -86,7 +87,7 @@ async def past(tmp_path: Path) -> list[Event]:
     return read_trace(path)
 
 
-async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_is_asked(past: list[Event]) -> None:
+async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_is_asked(past: list[Entry]) -> None:
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
@@ -97,7 +98,7 @@ async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_i
     assert any("Who directed the film Dune? -> Denis Villeneuve (given)" in reason for reason in found.after.reasons)
 
 
-async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[Event]) -> None:
+async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[Entry]) -> None:
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("Q1.2", answer="david lynch.")], server, [Passages()])
     assert server.sent == []
@@ -108,30 +109,30 @@ async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_st
     assert all("He also paints." in m[0].content for m in server.sent if role_of(m[0].content) == "generator")
 
 
-async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list[Event]) -> None:
+async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list[Entry]) -> None:
     server = Server(Policy(PLAN))
     tool = Passages()
     edit = Edit("1.2", ask="Who directed Arrival (film)?")
     found, run = await again(past, [edit], server, [tool])
     assert tool.asked == ["Who directed Arrival (film)?", "Where was Denis Villeneuve born?"]
     assert found.after.answer == "Gentilly, Quebec"
-    old = {r["id"] for e in past if e.kind == "observation" for r in e.data["observation"]["records"]}
-    new = [r.id for e in run.trace.events if e.kind == "observation" for r in e.data["observation"].records]
+    old = {record.id for result in events_of(past, ActionResult) for record in result.observation.records}
+    new = [record.id for result in run.trace.of(ActionResult) for record in result.observation.records]
     assert new
     assert not old & set(new)
 
 
-async def test_a_rerun_can_itself_be_gone_on_from(past: list[Event]) -> None:
+async def test_a_rerun_can_itself_be_gone_on_from(past: list[Entry]) -> None:
     tools: list[Tool] = [Passages()]
     _, run = await again(past, [Edit("1.2", answer="Denis Villeneuve")], Server(Policy(PLAN)), tools)
     server = Server(Policy(PLAN))
     async with going(server, [Passages()]) as third:
-        back = await rerun(run.trace.events, [Edit("1.2", answer="David Lynch")], third, ReasoningDAG(), QUESTION)
+        back = await rerun(run.trace.entries, [Edit("1.2", answer="David Lynch")], third, ReasoningDAG(), QUESTION)
     assert back.after.answer == "Missoula, Montana"
     assert "planner" not in server.roles()
 
 
-async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(past: list[Event]) -> None:
+async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(past: list[Entry]) -> None:
     edit = Edit("2.2", ask="Where was <A1.1> born?")
     found, _ = await again(past, [edit], Server(Policy(PLAN)), [Passages()])
     assert found.after.answer == "Gentilly, Quebec"
@@ -141,7 +142,7 @@ async def test_a_new_question_may_need_other_nodes_but_not_go_round_in_circles(p
         await again(past, [Edit("7.1", answer="x")], Server(Policy(PLAN)), [Passages()])
 
 
-async def test_data_that_are_needed_and_not_named_again_are_asked_for(past: list[Event]) -> None:
+async def test_data_that_are_needed_and_not_named_again_are_asked_for(past: list[Entry]) -> None:
     with pytest.raises(SetupError, match="the tool passages is needed"):
         await again(past, [Edit("1.2", answer="x")], Server(Policy(PLAN)), [])
 
@@ -218,9 +219,9 @@ def test_only_the_edited_part_of_a_reply_changes() -> None:
 async def test_a_run_in_several_lines_is_not_taken_for_one(tmp_path: Path) -> None:
     async with going(Server(iter(())), []) as run:
         with run.span("attempt"):
-            run.trace.add("decision", 0, decision=Decision("x"))
+            run.trace.add(Conclusion(Decision("x")))
         with pytest.raises(SetupError, match="not in one line"):
-            await rerun(run.trace.events, [Edit("1", action=Action("a", "b"))], run, IterRAG(), QUESTION)
+            await rerun(run.trace.entries, [Edit("1", action=Action("a", "b"))], run, IterRAG(), QUESTION)
 
 
 def explorer(messages: list[Message]) -> str:
@@ -242,14 +243,14 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
     path = tmp_path / "trace.jsonl"
     search = technique(name, calls="24")
     async with going(Server(explorer), [TableTool()], path) as run:
-        run.trace.add("run", question=QUESTION, technique=name, settings={"calls": "24"}, lm="m")
+        run.trace.add(RunStart(QUESTION, name, "m", {"calls": "24"}))
         await search(QUESTION, run)
     past = read_past(read_trace(path))
     assert len(past.steps) >= 4, "of several sequences"
     at = len(past.steps) - 1
     server, tool = Server(explorer), Counted()
     found, run = await again(read_trace(path), [Edit(str(at), action="select * from river")], server, [tool])
-    replayed = [event for event in run.trace.events if event.data.get("replayed")]
+    replayed = [call for call in run.trace.of(LMCall) if call.replayed]
     assert len(replayed) == past.steps[at - 1].reply + 1, "the edited one too"
     assert [(change.how, change.before == change.after) for change in found.changes[:at]] == [
         *[("reused", True)] * (at - 1), ("edited", False),
@@ -269,24 +270,24 @@ class Counted(TableTool):
 
 async def test_a_search_of_several_at_once_and_one_by_log_probabilities_cannot_be_gone_on_from() -> None:
     async with going(Server(explorer), [TableTool()]) as run:
-        run.trace.add("run", question=QUESTION, technique="radagent at_once=2 calls=9", lm="m")
+        run.trace.add(RunStart(QUESTION, "radagent at_once=2 calls=9", "m"))
         await technique("radagent", at_once="2", calls="9")(QUESTION, run)
         with pytest.raises(SetupError, match="not in one line"):
-            await rerun(run.trace.events, [Edit("1", action="x")], run)
+            await rerun(run.trace.entries, [Edit("1", action="x")], run)
     async with going(Server(iter(())), [Passages()]) as run:
-        run.trace.add("lm", texts=("Lyon",), finish="stop", messages=[])
-        at = run.trace.add("action", tool="passages", input="Arrival")
-        run.trace.add("observation", action=at, observation=Observation())
-        run.trace.add("decision", decision=Decision("x"))
+        run.trace.add(LMCall("m", [], ("Lyon",)))
+        at = run.trace.add(ActionStart("passages", "Arrival"))
+        run.trace.add(ActionResult(at, Observation()))
+        run.trace.add(Conclusion(Decision("x")))
         with pytest.raises(SetupError, match="log-probabilities cannot be gone on from"):
-            await rerun(run.trace.events, [Edit("1", observation="x")], run, technique("self_rag"), QUESTION)
+            await rerun(run.trace.entries, [Edit("1", observation="x")], run, technique("self_rag"), QUESTION)
 
 
 async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> None:
     async with going(Server(Policy(PLAN)), [Passages()]) as run:
-        run.trace.add("run", question=QUESTION, benchmark="b", case="c", technique="reasoning_dag critic=no", lm="m")
+        run.trace.add(RunStart(QUESTION, "reasoning_dag critic=no", "m", benchmark="b", case="c"))
         await ReasoningDAG(critic=False)(QUESTION, run)
-        past = list(run.trace.events)
+        past = list(run.trace.entries)
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])
     assert found.after.answer == "Gentilly, Quebec"

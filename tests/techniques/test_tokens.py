@@ -15,6 +15,7 @@ from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.rq_rag import RQRAG
 from decisor.techniques.self_rag import SelfRAG, prompt_of
+from decisor.trace.events import ActionResult, ActionStart, LMCall
 from decisor.types import Completion, Decision, Message, Question, Sampling, Technique
 from servers.openai_server import serve
 from servers.token_server import Said, plainly, serve_tokens
@@ -37,7 +38,7 @@ async def ask(
 
 
 def prompts(run: Run) -> list[str]:
-    return [event.data["messages"][0].content for event in run.trace.events if event.kind == "lm"]
+    return [call.messages[0].content for call in run.trace.of(LMCall)]
 
 
 def verdict(answer: str, relevant: float, full: float, part: float, use: dict[int, float]) -> list[Said]:
@@ -68,7 +69,7 @@ async def test_self_rag_takes_the_answer_that_its_own_tokens_value_most() -> Non
     decision, run = await ask(SelfRAG(), trained)
     assert (decision.answer, decision.stopped) == ("Steventon", "answered")
     (cited,) = decision.evidence.ids
-    records = next(e.data["observation"].records for e in run.trace.events if e.kind == "observation")
+    records = run.trace.of(ActionResult)[0].observation.records
     assert next(record for record in records if record.id == cited).fields["title"] == "Jane Austen"
     assert len(prompts(run)) == 1 + len(records)
     # relevant 0.8, supported 0.5 + 0.4 / 2, useful (1 + 0.5) / 2 with weight 0.5
@@ -87,7 +88,7 @@ async def test_self_rag_retrieves_above_its_threshold(threshold: float, answer: 
     decision, run = await ask(SelfRAG(threshold=threshold), trained)
     assert decision.answer == answer
     assert bool(decision.evidence.ids) == (answer == "Steventon")
-    assert (len([e for e in run.trace.events if e.kind == "action"]) == 1) == (answer == "Steventon")
+    assert (len(run.trace.of(ActionStart)) == 1) == (answer == "Steventon")
 
 
 async def test_self_rag_may_always_or_never_retrieve() -> None:
@@ -174,7 +175,7 @@ COUNTY = Question("In which county was Jane Austen born?", goal="Answer with a n
 
 async def test_rq_rag_tries_every_way_to_its_depth() -> None:
     decision, run = await ask(RQRAG(k=1), refines, question=COUNTY)
-    searches = [event.data["input"] for event in run.trace.events if event.kind == "action"]
+    searches = [action.input for action in run.trace.of(ActionStart)]
     assert len(searches) == 12 and searches[:3] == ["Steventon village", "Jane Austen born", "Emma"]
     assert len(prompts(run)) == 12 + 13
     first = prompts(run)[0]
@@ -262,12 +263,12 @@ async def test_an_endpoint_that_knows_no_special_tokens_is_asked_without() -> No
 
 
 def test_a_kept_completion_comes_back_with_its_tokens() -> None:
+    from decisor.encoding import json_text
     from decisor.evaluation.store.protocol import completion_of
-    from decisor.trace.events import to_json
     from decisor.types import Token
 
     kept = Completion(("a",), logprobs=((Token("a", -0.5, {"a": -0.5, "b": -1.0}),),))
-    assert completion_of(to_json(kept)) == kept
+    assert completion_of(json_text(kept)) == kept
 
 
 def test_the_key_of_a_bought_reply_depends_on_raw_and_logprobs() -> None:

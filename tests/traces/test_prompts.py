@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decisor.trace.events import Event, Trace, events_of, line_of, plain, read_trace
+from decisor.trace.events import LMCall, Trace, events_of
+from decisor.trace.file import TraceFile, file_text, read_text, read_trace
 from decisor.trace.prompts import Prompt
 from decisor.types import Message
 
@@ -17,13 +17,14 @@ WORDS = st.text("ab \n\ud800é", max_size=8)
 MESSAGES = st.lists(st.builds(Message, st.sampled_from(("system", "user", "assistant")), WORDS), max_size=4)
 
 
-def lm_event(trace: Trace, *messages: Message, span: int = 0) -> Event:
-    trace.add("lm", span, messages=messages, texts=("yes",))
-    return trace.events[-1]
+def prompt_of(trace: Trace, *messages: Message, span: int = 0) -> Prompt:
+    """Of a call that is added to the trace."""
+    trace.add(LMCall("m", messages, ("yes",)), span)
+    return prompts_of(trace)[-1]
 
 
-def read_back(events: list[Event]) -> list[Event]:
-    return list(events_of(json.loads(line_of(event)) for event in events))
+def prompts_of(trace: Trace) -> list[Prompt]:
+    return [call.messages for call in trace.of(LMCall) if isinstance(call.messages, Prompt)]
 
 
 def history(step: int) -> Message:
@@ -36,10 +37,11 @@ def history(step: int) -> Message:
 def test_any_prompts_are_read_back_as_they_were(prompts: list[tuple[list[Message], int]]) -> None:
     trace = Trace()
     for messages, span in prompts:
-        lm_event(trace, *messages, span=span)
-    assert [list(event.data["messages"]) for event in trace.events] == [messages for messages, _ in prompts]
-    shown = [[m.content.encode("utf-8", "replace").decode() for m in messages] for messages, _ in prompts]
-    assert [[m["content"] for m in event.data["messages"]] for event in read_back(trace.events)] == shown
+        prompt_of(trace, *messages, span=span)
+    assert [list(prompt) for prompt in prompts_of(trace)] == [messages for messages, _ in prompts]
+    valid = [[m.content.encode("utf-8", "replace").decode() for m in messages] for messages, _ in prompts]
+    calls = events_of(read_text(file_text(trace.entries)), LMCall)
+    assert [[m.content for m in call.messages] for call in calls] == valid
 
 
 def test_a_history_that_grows_is_kept_in_proportion_to_its_length() -> None:
@@ -47,8 +49,8 @@ def test_a_history_that_grows_is_kept_in_proportion_to_its_length() -> None:
     for calls in (20, 40, 80):
         trace = Trace()
         for step in range(calls):
-            assert list(lm_event(trace, SYSTEM, history(step)).data["messages"]) == [SYSTEM, history(step)]
-        sizes.append(sum(len(line_of(event)) for event in trace.events))
+            assert list(prompt_of(trace, SYSTEM, history(step))) == [SYSTEM, history(step)]
+        sizes.append(len(file_text(trace.entries)))
     whole = sum(len(SYSTEM.content) + len(history(step).content) for step in range(80))
     assert sizes[2] < whole / 8
     assert sizes[2] < 3.2 * sizes[1]
@@ -57,33 +59,33 @@ def test_a_history_that_grows_is_kept_in_proportion_to_its_length() -> None:
 def test_messages_that_are_added_are_all_that_is_kept() -> None:
     trace = Trace()
     talk = [SYSTEM, Message("user", "Where?")]
-    lm_event(trace, *talk)
+    prompt_of(trace, *talk)
     talk += [Message("assistant", "In Lyon."), Message("user", "Sure?")]
-    prompt = lm_event(trace, *talk).data["messages"]
-    assert isinstance(prompt, Prompt) and prompt.told() == {
+    prompt = prompt_of(trace, *talk)
+    assert prompt.as_addition() == {
         "since": 1, "same": 2, "start": 0, "end": 0,
         "new": [{"role": "assistant", "content": "In Lyon."}, {"role": "user", "content": "Sure?"}]}  # fmt: skip
     assert len(prompt) == 4 and prompt[-1].content == "Sure?"
-    assert plain(prompt) == [{"role": message.role, "content": message.content} for message in talk]
+    assert list(prompt) == talk
 
 
 def test_conversations_side_by_side_build_each_on_its_own() -> None:
     trace = Trace()
     for step in range(3):
         for span in (5, 6):
-            lm_event(trace, Message("user", f"{span} " * 100 + f"step {step}"), span=span)
-    told = [event.data["messages"].told() for event in trace.events]
-    assert [one["since"] if isinstance(one, dict) else None for one in told] == [None, None, 1, 2, 3, 4]
+            prompt_of(trace, Message("user", f"{span} " * 100 + f"step {step}"), span=span)
+    builds_on = [prompt.before.entry if prompt.before else None for prompt in prompts_of(trace)]
+    assert builds_on == [None, None, 1, 2, 3, 4]
 
 
 def test_a_trace_file_cut_anywhere_has_its_prompts_whole(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with path.open("w", encoding="utf-8") as file:
-        trace = Trace(file=file)
+        trace = Trace(listeners=[TraceFile(file).write])
         for step in range(5):
-            lm_event(trace, SYSTEM, history(step))
+            prompt_of(trace, SYSTEM, history(step))
     data = path.read_bytes()
     for cut in range(0, len(data), 97):
         path.write_bytes(data[:cut])
-        for step, event in enumerate(read_trace(path)):
-            assert [m["content"] for m in event.data["messages"]] == [SYSTEM.content, history(step).content]
+        for step, call in enumerate(events_of(read_trace(path), LMCall)):
+            assert list(call.messages) == [SYSTEM, history(step)]

@@ -2,25 +2,27 @@
 
 import sqlite3
 from contextlib import closing
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
 from decisor.errors import SetupError
-from decisor.trace.events import Trace, line_of, read_trace
-from decisor.types import Message
+from decisor.trace.events import ActionResult, LMCall, Trace
+from decisor.trace.file import file_text, read_trace
+from decisor.types import Message, Observation, Record
 
 
 def test_a_trace_cut_at_any_byte_gives_the_events_that_were_whole(tmp_path: Path) -> None:
     trace = Trace()
-    trace.add("lm", messages=[Message("user", 'ends in braces {"a": {}}')], texts=["größer ≥ 5 🏛"])
-    trace.add("note", text="}", nested={"a": {"b": {}}})
-    lines = [line_of(event).encode() for event in trace.events]
+    trace.add(LMCall("m", [Message("user", 'ends in braces {"a": {}}')], ("größer ≥ 5 🏛",)))
+    trace.add(ActionResult(1, Observation((Record("o1.r1", {"a": {"b": {}}}),))))
+    data = file_text(trace.entries).encode()
+    ends = [at - 1 for at in accumulate(len(line) + 1 for line in data.split(b"\n")[:-1])]
     path = tmp_path / "trace.jsonl"
-    for cut in range(len(b"".join(lines)) + 1):
-        path.write_bytes(b"".join(lines)[:cut])
-        whole = (cut >= len(lines[0]) - 1) + (cut >= len(b"".join(lines)) - 1)
-        assert [event.id for event in read_trace(path)] == [1, 2][:whole], cut
+    for cut in range(len(data) + 1):
+        path.write_bytes(data[:cut])
+        assert [entry.id for entry in read_trace(path)] == [1, 2][: sum(cut >= end for end in ends[1:])], cut
 
 
 def test_a_broken_line_that_is_not_the_last_is_told(tmp_path: Path) -> None:

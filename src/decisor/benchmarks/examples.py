@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.types import Question
 
@@ -42,7 +43,7 @@ class _Seed:
     scenario: Scenario
     size: str
     seed: int
-    question: int  # which of the questions found, from 0
+    question: int  # which of its questions, from 0
 
 
 SEEDS = {"supply": _Seed("building", "60x170", 11, 0), "trade": _Seed("locating", "60x320", 11, 0)}
@@ -59,10 +60,10 @@ def example(name: str, folder: Path | None = None) -> Example:
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
-    how = SEEDS[name]
+    seed = SEEDS[name]
     folder = folder or cache()
-    world = generate.make(how.scenario, generate.parse_size(how.size), how.seed)
-    found = next(islice(generate.find(world, how.seed), how.question, None))
+    world = generate.make(seed.scenario, generate.parse_size(seed.size), seed.seed)
+    question = next(islice(generate.find(world, seed.seed), seed.question, None))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,16 +71,16 @@ def example(name: str, folder: Path | None = None) -> Example:
         _once(graph, lambda path: write_graph(world, path))
     except OSError as error:
         raise SetupError(f"The example cannot be written to {folder}: {error}.") from error
-    subject = generate.subject(world, found)
-    return Example(name, how.scenario, subject, generate.ask(world, found), database, graph)
+    subject = generate.subject(world, question)
+    return Example(name, seed.scenario, subject, generate.ask(world, question), database, graph)
 
 
 def cache() -> Path:
     """Where examples are kept: the user's cache folder, or a temporary one where there is no home to write to."""
-    given = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(given) if given else Path.home() / ".cache"
-    if os.access(folder if folder.exists() else folder.parent, os.W_OK):
-        return folder / "decisor"
+    folder = cache_folder()
+    above = folder.parent if folder.parent.exists() else folder.parent.parent
+    if os.access(above, os.W_OK):
+        return folder
     return Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
 
 

@@ -9,31 +9,49 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from decisor.benchmarks.case import Case
 from decisor.errors import SetupError
-from decisor.settings import build
-from decisor.trace.events import Event
-from decisor.types import Decision, Environment, Usage
+from decisor.settings import build, import_class, settings_of
+from decisor.trace.events import Entry
+from decisor.types import Decision, Environment, Question, Usage, Value
 
 BENCHES: dict[str, str] = {
     "dqa": "decisor.benchmarks.dqa.bench:DqaBench",
     "game24": "decisor.benchmarks.game24.bench:Game24Bench",
     "webshop": "decisor.benchmarks.webshop.bench:WebShopBench",
     "toolbench": "decisor.benchmarks.toolbench.bench:ToolBenchBench",
-    "hotpotqa": "decisor.benchmarks.qa.sets.hotpotqa:HotpotQABench",
-    "twowiki": "decisor.benchmarks.qa.sets.twowiki:TwoWikiBench",
-    "musique": "decisor.benchmarks.qa.sets.musique:MuSiQueBench",
-    "strategyqa": "decisor.benchmarks.qa.sets.strategyqa:StrategyQABench",
-    "arc": "decisor.benchmarks.qa.sets.arc:ArcBench",
-    "popqa": "decisor.benchmarks.qa.sets.popqa:PopQABench",
-    "parallelqa": "decisor.benchmarks.qa.sets.parallelqa:ParallelQABench",
+    "hotpotqa": "decisor.benchmarks.qa.hotpotqa:HotpotQABench",
+    "twowiki": "decisor.benchmarks.qa.twowiki:TwoWikiBench",
+    "musique": "decisor.benchmarks.qa.musique:MuSiQueBench",
+    "strategyqa": "decisor.benchmarks.qa.strategyqa:StrategyQABench",
+    "arc": "decisor.benchmarks.qa.arc:ArcBench",
+    "popqa": "decisor.benchmarks.qa.popqa:PopQABench",
+    "parallelqa": "decisor.benchmarks.qa.parallelqa:ParallelQABench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
+
+VERBS = ("cases", "environment", "score", "close")
+"""What a benchmark can be asked for: see ``Bench``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question with what is needed to score it. ``id`` is unique in its benchmark; ``group`` is what reports split
+    by (scenario, number of hops, category).
+
+    ``gold``: every accepted answer, the first the main one. ``facts``: what else scoring needs, as plain values.
+    Neither reaches a technique: it gets ``question`` and an environment.
+    """
+
+    id: str
+    question: Question
+    gold: tuple[str, ...] = ()
+    group: str = ""
+    facts: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +89,7 @@ class Bench(Protocol):
         """An environment of its own for one run of one case. Many are open at once."""
         ...
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """Of the decision, and of each other answer that was held on the way."""
         ...
 
@@ -81,12 +99,22 @@ class Bench(Protocol):
 
 
 def kind_of(name: str) -> type:
-    """Raises SetupError where there is no such benchmark."""
+    """The class of a benchmark of ours, by its name, or of somebody else's, by its import path ``module:Class``.
+
+    Raises:
+        SetupError: there is no such benchmark, or what the path names is none.
+    """
+    if ":" in name:
+        kind = import_class(name)
+        if lacks := [verb for verb in VERBS if not callable(getattr(kind, verb, None))]:
+            raise SetupError(f"{name} is no benchmark: it has no {', '.join(lacks)}.")
+        return kind
     if name not in BENCHES:
-        raise SetupError(f"There is no benchmark {name!r}; there is {', '.join(BENCHES)}.")
-    module, _, kind = BENCHES[name].partition(":")
-    found: type = getattr(import_module(module), kind)
-    return found
+        names = f"{', '.join(BENCHES)}, or one of your own as module:Class"
+        raise SetupError(f"There is no benchmark {name!r}; there is {names}.")
+    module, _, class_name = BENCHES[name].partition(":")
+    ours: type = getattr(import_module(module), class_name)
+    return ours
 
 
 def bench(name: str, **settings: str) -> Bench:
@@ -97,11 +125,11 @@ def bench(name: str, **settings: str) -> Bench:
         SetupError: there is no such benchmark or setting, or the value does not fit it.
     """
     kind = kind_of(name)
-    if "data" not in settings and "data" in {field.name for field in fields(kind)}:
+    if "data" not in settings and "data" in settings_of(kind):
         shared = os.environ.get("DECISOR_DATA")
         if not shared:
             raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')
         own = Path(shared) / name
         settings["data"] = str(own if own.exists() else shared)
-    made: Bench = build(kind, name, settings)
-    return made
+    instance: Bench = build(kind, name, settings)
+    return instance

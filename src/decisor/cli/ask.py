@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,22 +15,26 @@ import typer
 from decisor.budget import Limits
 from decisor.cli.exits import exit_of
 from decisor.errors import SetupError
-from decisor.session.composition import Asked, decide
+from decisor.session.front import ask
+from decisor.session.result import Result
 from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
 from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
 
+GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
+DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
+DB = "A database, such as sqlite:///shop.db. Several times; NAME=URL gives it a name."
 TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
 def command(
     question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")] = "",
-    db: Annotated[str, typer.Option("--db", metavar="URL", help="A database, such as sqlite:///shop.db.")] = "",
-    graph: Annotated[str, typer.Option("--graph", metavar="URL", help="A graph, such as bolt://localhost.")] = "",
-    docs: Annotated[str, typer.Option("--docs", metavar="INDEX|FOLDER", help="Documents: see decisor index.")] = "",
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=DB)] = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=GRAPH)] = None,
+    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=DOCS)] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
     goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
     model: Annotated[Path | None, typer.Option("--model", help="A decision model, in TOML.")] = None,
@@ -51,45 +56,41 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Answer a decision question from databases, documents and tools."""
-    chosen = example_of(example, question)
-    asked = Asked(
-        chosen.question if chosen else Question(question_text(question), read_rules(rules), goal),
-        database=db or (chosen.database_url if chosen and form == "sql" else ""),
-        graph=graph or (chosen.graph_url if chosen and form == "graph" else ""),
-        docs=docs, model_file=model, technique=technique, settings=read_settings(settings or []), lm=lm,
-        limits=Limits(calls, tokens, dollars, seconds, actions), trace_file=trace,
-        subject=chosen.subject if chosen else "",
-        tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
-    )  # fmt: skip
     if form not in ("sql", "graph"):
         raise SetupError(f"--form is sql or graph, not {form!r}.")
-    if not (asked.database or asked.graph or asked.docs or asked.tools.specs):
-        raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try --example trade.")
-    raise typer.Exit(quiet(asked) if as_json else shown(asked))
+    world = example_of(example, question)
+    if world is not None:
+        db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
+    whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
+    decide = partial(
+        ask, whole, db=db or (), graph=graph or (), docs=docs or (), model=model, lm=lm, trace=trace,
+        tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
+        technique=technique, settings=read_settings(settings or []),
+        limits=Limits(calls, tokens, dollars, seconds, actions),
+    )  # fmt: skip
+    result = quiet(decide) if as_json else shown(decide, whole)
+    raise typer.Exit(exit_of(result.decision))
 
 
-def quiet(asked: Asked) -> int:
+def quiet(decide: Callable[[], Result]) -> Result:
     """One JSON object, nothing else."""
-    from decisor.cli.telling import as_object
-
     with redirect_stdout(sys.stderr):  # a person's own tools may print
-        told = asyncio.run(decide(asked, lambda event: None))
-    print(json.dumps(as_object(told), ensure_ascii=False, allow_nan=False))
-    return int(exit_of(told.decision))
+        result = decide()
+    print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
+    return result
 
 
-def shown(asked: Asked) -> int:
+def shown(decide: Callable[..., Result], question: Question) -> Result:
     """Live on a terminal; line by line elsewhere."""
     from rich.console import Console
 
-    from decisor.cli.telling import tell
     from decisor.story.live import LiveView
 
     console = Console(highlight=False)
-    with LiveView(console, asked.question) as view:
-        told = asyncio.run(decide(asked, view.hear))
-    tell(told, console)
-    return int(exit_of(told.decision))
+    with LiveView(console, question) as view:
+        result = decide(on_event=view.hear)
+    result.show(console)
+    return result
 
 
 def example_of(name: str, question: str) -> Example | None:
@@ -102,8 +103,8 @@ def example_of(name: str, question: str) -> Example | None:
     return example(name)
 
 
-def question_text(given: str) -> str:
-    text = sys.stdin.read() if given == "-" else given
+def question_text(text: str) -> str:
+    text = sys.stdin.read() if text == "-" else text
     if not text.strip():
         raise SetupError('What is to be decided? Write: decisor ask "QUESTION" --db URL, or try --example trade.')
     return text.strip()
@@ -118,12 +119,12 @@ def read_rules(path: Path | None) -> str:
         raise SetupError(f"Cannot read the rules in {path}: {getattr(error, 'strerror', '') or error}.") from error
 
 
-def read_settings(given: list[str]) -> dict[str, str]:
+def read_settings(texts: list[str]) -> dict[str, str]:
     """
     >>> read_settings(["max_steps=20", "order=paor"])
     {'max_steps': '20', 'order': 'paor'}
     """
-    pairs = [text.partition("=") for text in given]
+    pairs = [text.partition("=") for text in texts]
     if wrong := [text for text, equals, _ in pairs if not equals]:
         raise SetupError(f"-o takes name=value, not {wrong[0]!r}.")
     return {name.strip(): value.strip() for name, _, value in pairs}

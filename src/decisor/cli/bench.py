@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +16,11 @@ import typer
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from decisor.cli.bench_show import Ran
     from decisor.evaluation.runner import Suite
     from decisor.outcome import Outcome
-    from decisor.trace.events import Event
+    from decisor.trace.events import Entry
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 dqa = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Decision QA: where to trade, what to build.")
@@ -58,73 +57,75 @@ def run_command(
     traces: Annotated[Path | None, typer.Option(help="A folder for the trace of each question.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")] = False,
 ) -> None:
-    """Run questions through a technique and score its answers, beside the published figures."""
-    from shlex import quote
-
+    """Run questions through a technique and score its answers: decisor eval -b dqa, in a run store of its own."""
+    from decisor.benchmarks.dqa.summary import beside_the_paper, document
     from decisor.budget import Limits
-    from decisor.cli.bench_show import Setup, document, show
+    from decisor.cli.report import show
     from decisor.evaluation.suite import Wanted, read_settings, suite_of
+    from decisor.report.document import make
 
-    asked = {"data": str(data), "scenario": scenario, "form": form, "limit": limit, "db": db}
-    told = [f"{name}={quote(str(value))}" for name, value in asked.items() if value is not None]
-    chosen = read_settings(settings or [])
-    wanted = Wanted(
-        benches=(" ".join(["dqa", *told]),),
-        techniques=(" ".join([technique, *(f"{name}={quote(value)}" for name, value in chosen.items())]),),
-        models=(lm,) if lm else (),
-        limits=Limits(calls=max_calls, seconds=max_seconds),
-        cases_at_once=at_once,
-        calls_at_once=max(32, at_once),
+    options = {"data": data, "scenario": scenario, "form": form, "limit": limit, "db": db}
+    own_settings = read_settings(settings or [])
+    suite = suite_of(
+        Wanted(
+            benches=(entry("dqa", {name: str(value) for name, value in options.items() if value is not None}),),
+            techniques=(entry(technique, own_settings),),
+            models=(lm,) if lm else (),
+            limits=Limits(calls=max_calls, seconds=max_seconds),
+            cases_at_once=at_once,
+            calls_at_once=max(32, at_once),
+        ),
+        os.environ,
     )
-    if traces:
-        traces.mkdir(parents=True, exist_ok=True)
-    suite = suite_of(wanted, os.environ)
-    ran = asyncio.run(run_all(suite, traces, form, bar=sys.stderr.isatty() and not as_json))
-    setup = Setup(technique, form, chosen, next(iter(suite.models), "none"))
+    outcomes, seconds, loading = run_suite(suite, traces, form)
     if as_json:
-        print(json.dumps(document(ran, setup), ensure_ascii=False))
-    else:
-        show(ran, setup)
+        setup = {"benchmark": "dqa", "technique": technique, "settings": own_settings, "form": form,
+                 "lm": next(iter(suite.models), "none")}  # fmt: skip
+        times = {"seconds": round(seconds + loading, 3), "seconds_loading": round(loading, 3)}
+        print(json.dumps({**setup, **document(outcomes, form), **times}, ensure_ascii=False))
+        return
+    show(make(outcomes))
+    print(*beside_the_paper(outcomes, form), sep="\n")
+    print(f"{len(outcomes)} questions in {seconds:.2f} s, after {loading:.2f} s of reading the data.")
 
 
-async def run_all(suite: Suite, traces: Path | None, form: str, bar: bool) -> Ran:
-    """The answers, in the order of the questions, and the seconds that reading and answering took."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+def entry(name: str, settings: Mapping[str, str]) -> str:
+    """As a suite names it.
 
-    from decisor.benchmarks.dqa.summary import answered
-    from decisor.cli.bench_show import Ran
+    >>> entry("dqa", {"data": "my data"})
+    "dqa data='my data'"
+    """
+    return " ".join([name, *(f"{key}={quote(value)}" for key, value in settings.items())])
+
+
+def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcome], float, float]:
+    """The outcomes, the seconds that answering took, and those of reading the data before."""
+    from decisor.cli.eval import bar
     from decisor.evaluation.runner import Tally, evaluate
     from decisor.evaluation.store.open import open_store
-    from decisor.trace.events import line_of
+    from decisor.trace.file import file_text
 
+    if traces:
+        traces.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    loaded: list[float] = []
-    outcomes: list[Outcome] = []
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    reports: list[float] = []
 
-    def finished(outcome: Outcome, events: Sequence[Event]) -> None:
-        outcomes.append(outcome)
+    def finished(outcome: Outcome, events: Sequence[Entry]) -> None:
         if traces:
-            (traces / f"{outcome.case}-{form}.jsonl").write_text("".join(map(line_of, events)), "utf-8")
+            (traces / f"{outcome.case}-{form}.jsonl").write_text(file_text(events), "utf-8")
 
-    with (
-        TemporaryDirectory(prefix="decisor-run-") as folder,
-        Progress(*columns, console=Console(stderr=True), disable=not bar, transient=True) as progress,
-    ):
-        task = progress.add_task(next(iter(suite.techniques)))
+    with TemporaryDirectory(prefix="decisor-run-") as folder, bar() as show:
 
         def hear(tally: Tally) -> None:
-            loaded.append(time.monotonic() - began)
-            progress.update(task, total=tally.total, completed=tally.done)
+            reports.append(time.monotonic() - began)
+            show(tally)
 
         store = open_store(Path(folder) / "run.db")
         try:
-            await evaluate(suite, store, hear=hear, finished=finished)
+            asyncio.run(evaluate(suite, store, hear=hear, finished=finished))
+            return store.outcomes(), time.monotonic() - began - reports[0], reports[0]
         finally:
             store.close()
-    rows = sorted(map(answered, outcomes), key=lambda row: (row.scenario != "locating", row.question_num))
-    return Ran(tuple(rows), time.monotonic() - began - loaded[0], loaded[0])
 
 
 @dqa.command("generate")
@@ -140,8 +141,8 @@ def generate_command(
 
     if scenario not in ("locating", "building"):
         raise SetupError(f"--scenario is locating or building, not {scenario!r}.")
-    made = generate("locating" if scenario == "locating" else "building", size, seed, out, questions)
-    print(f"{made.folder}: {made.questions} questions on {made.nodes:,} nodes and {made.edges:,} edges")
+    world = generate("locating" if scenario == "locating" else "building", size, seed, out, questions)
+    print(f"{world.folder}: {world.questions} questions on {world.nodes:,} nodes and {world.edges:,} edges")
 
 
 @dqa.command("import")
@@ -167,5 +168,5 @@ def extract_command(
     """Read a world from a savegame, simulate it, and write questions in the released layout."""
     from decisor.benchmarks.dqa.savegames.extract import extract
 
-    made = extract(save, out, definitions, questions)
-    print(f"{made.folder}: {made.questions} questions on {made.nodes:,} nodes and {made.edges:,} edges")
+    world = extract(save, out, definitions, questions)
+    print(f"{world.folder}: {world.questions} questions on {world.nodes:,} nodes and {world.edges:,} edges")

@@ -50,15 +50,17 @@ def command(
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
     from decisor.render.text import clean
-    from decisor.session.tools import ToolSpecs, left_out, open_tools
+    from decisor.session.tools import left_out, open_tools, servers, tool_specs
 
-    tools = open_tools(ToolSpecs(specs))
+    tools = open_tools(tool_specs(specs))
     missing = left_out(tools)
     if as_json:
         told = [{"name": tool.name, "description": tool.describe()} for tool in tools]
-        print(json.dumps({"tools": told, "left_out": missing}, ensure_ascii=False))
+        print(json.dumps({"tools": told, "left_out": missing, "servers": servers(tools)}, ensure_ascii=False))
         return
     print("\n\n".join(f"### Tool: {tool.name}\n{clean(tool.describe())}" for tool in tools))
+    if own := servers(tools):
+        print("\nKeys (--auth) are sent to\n" + "\n".join(f"    {clean(server)}" for server in own))
     if missing:
         print("\nLeft out\n" + "\n".join(f"    {clean(line)}" for line in missing))
 
@@ -147,8 +149,9 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
 
 
 async def test_lm(spec: str | None) -> dict[str, Any]:
-    from decisor.lms.choose import lm, probe
+    from decisor.lms.choose import lm
     from decisor.lms.closing import close_lm
+    from decisor.lms.probe import probe
 
     chosen = lm(spec, os.environ)
     assert chosen is not None
@@ -161,11 +164,12 @@ async def test_lm(spec: str | None) -> dict[str, Any]:
 async def test_database(url: str) -> dict[str, Any]:
     """Opens it behind the fence and describes it, as an LM would be shown it."""
     from decisor.render.text import clean
-    from decisor.session.composition import open_any
+    from decisor.session.opening import open_source
+    from decisor.session.sources import sources_of
 
     shown = url.rpartition("@")[2] if "@" in url else url
     try:
-        tool = await open_any(url)
+        tool = await open_source(sources_of(db=url).places[0])
     except Error as error:
         return {"url": shown, "ok": False, "error": str(error), "schema": ""}
     try:

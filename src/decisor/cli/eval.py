@@ -195,12 +195,12 @@ def dollars(amount: float | None) -> str:
 
 def tell(store: Store, as_json: bool) -> None:
     """The table of everything in the store; ``decisor report`` has more."""
+    from decisor.encoding import json_text
     from decisor.evaluation.table import table
-    from decisor.trace.events import to_json
 
     if as_json:
         for outcome in store.each_outcome():
-            print(to_json(outcome))
+            print(json_text(outcome))
     else:
         print(table(store.each_outcome()))
 

@@ -17,12 +17,12 @@ import typer
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
 from decisor.render.text import one_line
-from decisor.session.documents import DATABASES
+from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
-    from decisor.tools.documents.build import Changes, Document, Progress
-    from decisor.tools.documents.embedding import Embedder
-    from decisor.tools.documents.rows import RowForm
+    from decisor.tools.documents.embedder import Embedder
+    from decisor.tools.documents.index_build import Changes, Document, Progress
+    from decisor.tools.documents.row_documents import RowForm
 
 SHOWN = 20
 TABLE = "Of a database: a table to read, once for each; all unless said."
@@ -49,9 +49,9 @@ def command(
     that is stopped leaves the index as it was.
     """
     from decisor.tools.documents.bm25 import analyzer
-    from decisor.tools.documents.build import update
+    from decisor.tools.documents.index_build import update
     from decisor.tools.documents.index_files import About
-    from decisor.tools.documents.rows import RowForm
+    from decisor.tools.documents.row_documents import RowForm
 
     analyzer(language)
     embedder = chosen(dense, embed)
@@ -61,7 +61,7 @@ def command(
     wanted = About(language=language, words=words)
     with read(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
         changes = update(documents, out, wanted, embedder, fresh, progress, may_be_empty=False)
-    told: dict[str, Any] = {**asdict(changes), "index": str(out), "bytes": size_of(out)}
+    told: dict[str, Any] = {**figures(changes), "index": str(out), "bytes": size_of(out)}
     if reading is not None:
         told |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
     if as_json:
@@ -127,12 +127,12 @@ class read:  # noqa: N801 (used as a verb, like contextlib's)
 
 
 def is_database(path: Path) -> bool:
-    return path.suffix.lower() in DATABASES and path.is_file()
+    return names_database(path.name) and path.is_file()
 
 
 async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:
     from decisor.tools.databases.sql import SqlTool
-    from decisor.tools.documents.rows import table_documents
+    from decisor.tools.documents.row_documents import table_documents
 
     tool = await SqlTool.open(url)
     try:
@@ -174,11 +174,16 @@ class Bar:
         self.shown.stop()
 
 
+def figures(changes: Changes) -> dict[str, Any]:
+    """By the names that --json has."""
+    return {"kept" if name == "unchanged" else name: value for name, value in asdict(changes).items()}
+
+
 def say(changes: Changes, told: dict[str, Any]) -> None:
     """What became of the documents, and what was left out."""
     if changes.passages:
         print(f"{told['index']}: {changes.passages:,} passages, {told['bytes'] / 1e6:,.1f} MB")
-        counts = {"added": changes.added, "updated": changes.updated, "deleted": changes.deleted, "kept": changes.kept}
+        counts = {name: told[name] for name in ("added", "updated", "deleted", "kept")}
         print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
     if changes.anew:
         print(f"Built anew, since {changes.anew}.")

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from decisor.budget import Budget
 from decisor.cli.exits import exit_of
+from decisor.encoding import json_value
 from decisor.errors import SetupError
-from decisor.lms.closing import close_lm
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
-from decisor.run import Run
-from decisor.session.composition import Asked, NoLM, opened, technique_of, tracing
-from decisor.trace.events import Event, plain
+from decisor.session.data import Options
+from decisor.session.rerun import rerun_once
+from decisor.session.sources import Sources
+from decisor.trace.events import Entry
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
-    from decisor.techniques.replay.rerun import Edit, Rerun
+    from decisor.techniques.replay.rerun import Rerun
 
 
 def go_on(
-    events: Sequence[Event],
-    at: str,
-    changes: Mapping[str, str | None],
-    asked: Asked,
+    entries: Sequence[Entry], at: str, changes: Mapping[str, str | None], sources: Sources, options: Options,
     as_json: bool,
-) -> int:
-    """The exit code of the new decision. ``changes``: what is given of an Edit, by the name of its field. ``asked``
-    names the LM, the data, the file for the new trace, and what else the old one may not name.
+) -> int:  # fmt: skip
+    """The exit code of the new decision. ``changes``: the fields of an Edit that are named. ``sources`` and
+    ``options``: the data, the LM, the file for the new trace, and what else the old one may not name.
 
     Raises:
         SetupError: no node or step is named, or it does not fit.
@@ -45,44 +39,17 @@ def go_on(
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
     edit = Edit(at, **{name: value for name, value in changes.items() if value})
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
-        found, spent = asyncio.run(run_again(events, edit, asked))
+        comparison = rerun_once(sources, entries, edit, options)
+    report = comparison.rerun
     if as_json:
-        told = {"changes": found.changes, "before": found.before, "after": found.after, "usage": spent}
-        print(json.dumps(plain(told), ensure_ascii=False))
+        both = {"changes": report.changes, "before": report.before, "after": report.after, "usage": comparison.usage}
+        print(json.dumps(json_value(both), ensure_ascii=False))
     else:
-        show(found, spent)
-    return int(exit_of(found.after))
+        show(report, comparison.usage)
+    return int(exit_of(report.after))
 
 
-async def run_again(events: Sequence[Event], edit: Edit, asked: Asked) -> tuple[Rerun, Usage]:
-    from decisor.lms.choose import lm
-    from decisor.techniques.replay.recorded_run import how_of, read_past
-    from decisor.techniques.replay.rerun import rerun
-    from decisor.tools.toolbox import Toolbox
-
-    past = read_past(events)
-    named = past.technique or asked.technique
-    name, settings = how_of(past, asked.technique, asked.settings) if named else ("", {})
-    how, others = technique_of(name, settings) if named else (None, [])
-    model = lm(asked.lm, os.environ)
-    head = next((event.data for event in events if event.kind == "run"), None)
-    async with opened(asked, exact=False) as tools:
-        with tracing(asked.trace_file, lambda event: None) as trace:
-            run = Run(model or NoLM(), Toolbox(tools), Budget(), trace)
-            if head is not None:
-                kept = {key: head[key] for key in ("question", "tools") if key in head}
-                trace.add("run", **kept, technique=name, settings=settings, lm=run.lm.name, edited=edit)
-            try:
-                found = await rerun(events, [edit], run, how)
-            finally:
-                for one in (model, *others):
-                    await close_lm(one)
-            spent = replace(run.budget.spent, actions=run.budget.spent.actions - found.replayed)
-            trace.add("note", text="usage", usage=spent)
-    return found, spent
-
-
-def show(found: Rerun, spent: Usage) -> None:
+def show(report: Rerun, spent: Usage) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -92,13 +59,13 @@ def show(found: Rerun, spent: Usage) -> None:
     for name, ratio in (("", None), ("before", 1), ("after", 1)):
         table.add_column(name, ratio=ratio, overflow="fold")
     styles = {"edited": "bold yellow", "again": "bold", "reused": "dim"}
-    for change in found.changes:
+    for change in report.changes:
         before, after = (one_line(text, 400) for text in (change.before, change.after))
         after = "(as before)" if before == after else after or "(not done)"
         table.add_row(f"{change.at}\n{change.how}", Text(before), Text(after), style=styles.get(change.how, ""))
-    table.add_row("decision", Text(answer_of(found.before)), Text(answer_of(found.after)))
+    table.add_row("decision", Text(answer_of(report.before)), Text(answer_of(report.after)))
     console.print(table)
-    for reason in found.after.reasons[:1]:
+    for reason in report.after.reasons[:1]:
         console.print(Text(clean(reason)))
     calls, actions = spent.calls, spent.actions
     console.print(Text(f"{counted(calls, 'LM call')}, {counted(actions, 'action')}", style="dim"))

@@ -42,9 +42,17 @@ def row_of(name: str, kind: type) -> dict[str, Any]:
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
     options = [field for field in settings_of(kind).values() if sayable(hints[field.name])]
-    settings = [{"name": one.name, "default": shown(one), "type": str(one.type)} for one in options]
+    settings = [{"name": one.name, "default": shown(one), "type": type_name(one.type)} for one in options]
     settings += [{"name": f"{part}_lm", "default": None, "type": "MODEL[@URL]"} for part in parts_of(kind)]
     return {"name": name, "about": about, "settings": settings}
+
+
+def type_name(kind: object) -> str:
+    """
+    >>> type_name("int | None"), type_name(bool)
+    ('int | None', 'bool')
+    """
+    return kind.__name__ if isinstance(kind, type) else str(kind).removeprefix("typing.")
 
 
 def shown(setting: Field[Any]) -> Any:

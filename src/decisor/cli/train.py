@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from decisor.types import Record, Value
 
 if TYPE_CHECKING:
     from decisor.learned.examples import Example
-    from decisor.learned.training import Measured
+    from decisor.learned.training import Candidates
     from decisor.learned.words import Rarity
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -38,7 +39,7 @@ def query_scorer(
     decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer
     """
     from decisor.errors import SetupError
-    from decisor.learned.query_scorer import QueryScorer, save
+    from decisor.learned.query_scorer import QueryScorer, save, splits
     from decisor.learned.training import fit
     from decisor.learned.words import Rarity
 
@@ -49,19 +50,26 @@ def query_scorer(
         raise SetupError(
             f"Only {len(examples)} of the questions have their gold passages in the corpus: at least 10 are needed."
         )
-    measured = asyncio.run(with_progress(examples, passages, seed, Rarity() if generated else None))
-    figures = held_out(measured, seed)
-    scorer = fit(measured, seed)
-    card: dict[str, Value] = {"data": about, "questions": len(examples), "candidates": len(measured.ranks), **figures}
+    candidates = asyncio.run(with_progress(examples, passages, seed, Rarity() if generated else None))
+    figures = held_out(candidates, seed)
+    scorer = fit(candidates, seed)
+    card: dict[str, Value] = {
+        "data": about,
+        "questions": len(examples),
+        "candidates": len(candidates.ranks),
+        **figures,
+        "splits": splits(scorer),
+    }
     # A scorer of made-up passages is asked about real ones: the untrained rule steadies it (LOG.md has the figures).
     save(QueryScorer(scorer.trees, scorer.rarity, card, 0.4 if generated else 0.0), out)
     for name, value in figures.items():
         print(f"{name.replace('_', ' ')}: {value}")
+    print(f"splits by feature: {listing(splits(scorer))}")
     print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}")
 
 
 def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], dict[str, Record], str]:
-    from decisor.benchmarks.qa.hops import examples
+    from decisor.benchmarks.qa.gold_hops import examples
     from decisor.tools.documents.passage import read_passages
 
     assert corpus and questions
@@ -70,15 +78,16 @@ def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], di
 
 
 def made_up() -> tuple[list[Example], dict[str, Record], str]:
-    from decisor.benchmarks.qa.generated import world
+    from decisor.benchmarks.qa.encyclopaedia import world
 
-    made = world()
-    return list(made.examples), dict(made.passages), f"generated, {len(made.passages)} passages"
+    encyclopaedia = world()
+    passages = dict(encyclopaedia.passages)
+    return list(encyclopaedia.examples), passages, f"generated, {len(passages)} passages"
 
 
 async def with_progress(
     examples: list[Example], passages: dict[str, Record], seed: int, weights: Rarity | None
-) -> Measured:
+) -> Candidates:
     from rich.console import Console
     from rich.progress import Progress
 
@@ -92,17 +101,22 @@ async def with_progress(
         return await measure(examples, passages, index, seed, lambda count: bar.update(task, completed=count), weights)
 
 
-def held_out(measured: Measured, seed: int) -> dict[str, Value]:
+def held_out(candidates: Candidates, seed: int) -> dict[str, Value]:
     """Mean reciprocal ranks on every fifth question, by a scorer that was trained on the others."""
     from decisor.learned.training import choose, fit
 
-    out = measured.groups % 5 == 0
-    part = measured.where(out)
-    found = choose(part, fit(measured.where(~out), seed).trees.predict(part.rows))
+    out = candidates.groups % 5 == 0
+    part = candidates.where(out)
+    choices = choose(part, fit(candidates.where(~out), seed).trees.predict(part.rows))
     return {
         "held_out_questions": len(set(part.groups.tolist())),
-        "held_out_mrr_chosen": round(float(found.chosen.mean()), 4),
-        "held_out_mrr_first": round(float(found.first.mean()), 4),
-        "held_out_mrr_random": round(float(found.random.mean()), 4),
-        "held_out_mrr_best": round(float(found.oracle.mean()), 4),
+        "held_out_mrr_chosen": round(float(choices.choice.mean()), 4),
+        "held_out_mrr_first": round(float(choices.first.mean()), 4),
+        "held_out_mrr_random": round(float(choices.random.mean()), 4),
+        "held_out_mrr_best": round(float(choices.oracle.mean()), 4),
     }
+
+
+def listing(counts: Mapping[str, int], most: int = 10) -> str:
+    more = f" and {len(counts) - most} more" if len(counts) > most else ""
+    return ", ".join(f"{name} {count}" for name, count in list(counts.items())[:most]) + more

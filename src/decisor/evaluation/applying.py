@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Bench
+from decisor.benchmarks.protocol import Bench, Case
 from decisor.errors import SetupError
 from decisor.run import Run
 from decisor.types import Action, Completion, Environment, Message, Observation, Question, Sampling, Technique

@@ -5,37 +5,30 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Bench, Score
+from decisor.benchmarks.protocol import Bench, Case, Score
 from decisor.budget import Budget, Limits
-from decisor.errors import BudgetExceeded, LMError, ModelMistake, SetupError
+from decisor.errors import LMError, SetupError
 from decisor.evaluation.applying import DoesNotApply
 from decisor.evaluation.marks import marks
 from decisor.evaluation.timing import critical
 from decisor.judging.auxiliary_lms import THIS_CASE, beside, own_lms, spent_by
 from decisor.outcome import Outcome, State
 from decisor.run import Run
-from decisor.trace.events import Event, Trace
+from decisor.session.decide import NoLM, decide
+from decisor.techniques.shared.part_lms import with_lms
+from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import LM, Completion, Decision, Message, Sampling, Technique, Usage
 
 
 @dataclass(frozen=True)
-class NoLM:
-    """Stands where a technique asks no LM."""
-
-    name: str = "none"
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        raise LMError("This technique was not to ask an LM.", "none", permanent=True)
-
-
-@dataclass(frozen=True)
 class Attempt:
-    """What a case is put to. ``benchmark``, ``technique`` and ``model`` are labels."""
+    """What a case is put to. ``benchmark``, ``technique`` and ``model`` are labels. ``experts``: the
+    LMs that parts of the technique have of their own."""
 
     benchmark: str
     bench: Bench
@@ -45,6 +38,7 @@ class Attempt:
     lm: LM = field(default_factory=NoLM)
     limits: Limits = field(default_factory=Limits)
     repeat: int = 0
+    experts: Mapping[str, LM] = field(default_factory=dict)
 
 
 @dataclass
@@ -71,7 +65,7 @@ class Watched:
         return reply
 
 
-async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
+async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
     """The outcome and the trace. A limit, a failing endpoint and a bug are outcomes, not exceptions.
 
     Raises:
@@ -81,8 +75,10 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     """
     trace, budget, began = Trace(), Budget(attempt.limits), time.monotonic()
     lm = Watched(attempt.lm)
-    trace.add("run", question=case.question, benchmark=attempt.benchmark, case=case.id, technique=attempt.technique,
-              lm=attempt.model, repeat=attempt.repeat)  # fmt: skip
+    experts = {part: Watched(one) for part, one in attempt.experts.items()}
+    loop = with_lms(attempt.loop, experts) if experts else attempt.loop
+    trace.add(RunStart(case.question, technique=attempt.technique, lm=attempt.model, benchmark=attempt.benchmark,
+                       case=case.id, repeat=attempt.repeat))  # fmt: skip
     crash = ""
     score: Score | None = None
     held = Held()
@@ -91,11 +87,11 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
     try:
         async with attempt.bench.environment(case) as env:
             try:
-                decision = await decide(case, attempt, Run(lm, env, budget, trace))
+                decision = await decided(case, loop, Run(lm, env, budget, trace))
             finally:
                 simulated = spent_by(env)
-            score = await attempt.bench.score(case, decision, trace.events)
-            held = await held_at(case, attempt.bench, decision, score, trace.events)
+            score = await attempt.bench.score(case, decision, trace.entries)
+            held = await held_at(case, attempt.bench, decision, score, trace.entries)
             score = await judged(attempt.bench, score, case, decision)
     except DoesNotApply:
         raise
@@ -103,36 +99,30 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Event]]:
         raise SetupError(f"{attempt.technique} on {attempt.benchmark}: {error}") from error
     except Exception as error:
         crash = told(error)
-    for halt in (lm.halt, *(one.halt for one in own_lms(attempt.bench))):
+    for halt in (lm.halt, *(one.halt for one in experts.values()), *(one.halt for one in own_lms(attempt.bench))):
         if halt is not None:
             raise halt
     if lm.failed is not None and not decision.answer:
         crash = crash or str(lm.failed)
-    trace.add("note", text="usage", usage=budget.spent)
-    path = critical(trace.events)
+    trace.add(RunUsage(budget.spent))
+    path = critical(trace.entries)
     score = score or Score(None)
     return Outcome(
         attempt.benchmark, case.id, attempt.technique, attempt.model, attempt.repeat, state(decision, score, crash),
         case.group, score.answer, decision.answer, case.gold, decision.stopped,
         (*decision.reasons, crash) if crash else decision.reasons, score.failure,
-        (*score.tags, *marks(trace.events)), score.metrics, score.counts,
+        (*score.tags, *marks(trace.entries)), score.metrics, score.counts,
         budget.spent, round(max(time.monotonic() - began, path), 6), round(path, 6), held.right,
         beside(score.judging + held.judging, simulated),
-    ), trace.events  # fmt: skip
+    ), trace.entries  # fmt: skip
 
 
-async def decide(case: Case, attempt: Attempt, run: Run) -> Decision:
-    """The technique's decision; none where a limit or unreadable replies ended it."""
+async def decided(case: Case, technique: Technique, run: Run) -> Decision:
+    """The technique's decision. What it lacks is said of the technique, not of the benchmark."""
     try:
-        return await attempt.loop(case.question, run)
+        return await decide(technique, case.question, run)
     except SetupError as error:
         raise DoesNotApply(str(error)) from error
-    except BudgetExceeded as error:
-        decision = Decision("", reasons=(str(error),), stopped="budget")
-    except ModelMistake as error:
-        decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
-    run.trace.add("decision", decision=decision)
-    return decision
 
 
 def state(decision: Decision, score: Score, crash: str) -> State:
@@ -158,18 +148,18 @@ class Held:
     judging: Usage = field(default_factory=Usage)
 
 
-async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, events: Sequence[Event]) -> Held:
+async def held_at(case: Case, bench: Bench, decision: Decision, score: Score, entries: Sequence[Entry]) -> Held:
     """Of the answers held on the way. The same answer is scored once; where no judge can say, it is left out."""
     held, known = Held(), {decision.answer: score.right}
-    for at, event in enumerate(events, 1):
-        if event.kind == "note" and event.data.get("name") == "snapshot":
-            answer = str(event.data["answer"])
+    for at, entry in enumerate(entries, 1):
+        if isinstance(entry.event, AnswerSnapshot):
+            calls, answer = entry.event.calls, entry.event.answer
             if answer not in known:
-                other = await bench.score(case, Decision(answer), events[:at])
+                other = await bench.score(case, Decision(answer), entries[:at])
                 known[answer], held.judging = other.right, held.judging + other.judging
             right = known[answer]
             if right is not None:
-                held.right[int(event.data["calls"])] = right
+                held.right[calls] = right
     return held
 
 

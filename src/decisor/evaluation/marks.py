@@ -11,36 +11,27 @@ A benchmark's own failure classes stand beside these. How many runs with a mark 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, ActionStart, Entry, UnreadableReply, events_of
 
 NO_TOOL = ("There is no tool", "There is no function")
 
 
-def marks(events: Sequence[Event]) -> tuple[str, ...]:
+def marks(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Each mark once, in the order above."""
-    found = set(_met(events))
+    found = set(_met(entries))
     return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in found)
 
 
-def _met(events: Sequence[Event]) -> Iterator[str]:
-    seen = {event.data.get("action") for event in events if event.kind == "observation"}
-    for event in events:
-        if event.kind == "note" and event.data.get("problem") == "reply":
-            yield "unread_reply"
-            if event.data.get("reason") == "unknown_tool":
-                yield "unknown_tool"
-        elif event.kind == "action" and event.id not in seen:
-            yield "cut_off"
-        elif event.kind == "observation":
-            error, note = _ended(event.data.get("observation"))
-            if error:
-                yield "unknown_tool" if note.startswith(NO_TOOL) else "failed_action"
-
-
-def _ended(observation: Any) -> tuple[bool, str]:
-    """Whether it failed, and its note; of an observation or of what a store kept of it."""
-    if isinstance(observation, dict):
-        return bool(observation.get("error")), str(observation.get("note", ""))
-    return bool(getattr(observation, "error", False)), str(getattr(observation, "note", ""))
+def _met(entries: Sequence[Entry]) -> Iterator[str]:
+    complete = {result.action for result in events_of(entries, ActionResult)}
+    for entry in entries:
+        match entry.event:
+            case UnreadableReply(reason=reason):
+                yield "unread_reply"
+                if reason == "unknown_tool":
+                    yield "unknown_tool"
+            case ActionStart() if entry.id not in complete:
+                yield "cut_off"
+            case ActionResult(observation=observation) if observation.error:
+                yield "unknown_tool" if observation.note.startswith(NO_TOOL) else "failed_action"

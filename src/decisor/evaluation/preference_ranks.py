@@ -18,6 +18,7 @@ from decisor.judging.question import judging
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome
 from decisor.statistics.compare import Side, side
+from decisor.trace.events import RunStart, events_of
 from decisor.types import LM
 
 MOST_STEPS = 6_000
@@ -75,9 +76,8 @@ def shared_cases(store: Store) -> dict[str, dict[str, list[Outcome]]]:
 
 def asked(one: Outcome, store: Store) -> str:
     """The question as the technique got it."""
-    for event in store.trace(one.key):
-        if event.kind == "run" and (question := event.data.get("question")):
-            return "\n\n".join(part for part in (question.get("rules", ""), question.get("text", "")) if part)
+    for start in events_of(store.trace(one.key), RunStart):
+        return "\n\n".join(part for part in (start.question.rules, start.question.text) if part)
     return one.case
 
 

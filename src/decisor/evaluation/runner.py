@@ -15,12 +15,12 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Bench
+from decisor.benchmarks.protocol import Bench, Case
 from decisor.budget import Limits
+from decisor.encoding import json_text
 from decisor.errors import SetupError
 from decisor.evaluation.applying import DoesNotApply, fitting, misfits
-from decisor.evaluation.case_run import Attempt, NoLM, run_case
+from decisor.evaluation.case_run import Attempt, run_case
 from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Task
 from decisor.evaluation.store.writer import Writer
 from decisor.judging.auxiliary_lms import own_lms
@@ -28,17 +28,19 @@ from decisor.lms.closing import close_lm
 from decisor.lms.concurrency import limit_concurrency
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome, State
-from decisor.trace.events import Event, to_json
+from decisor.session.decide import NoLM
+from decisor.trace.events import Entry
 from decisor.types import LM, Technique, Usage, Value
 
 LOOK_AGAIN = 0.5
-Hear = Callable[[Outcome, Sequence[Event]], None]
+Hear = Callable[[Outcome, Sequence[Entry]], None]
 
 
 @dataclass(frozen=True)
 class Suite:
     """What is to be run; the names are labels. ``alone``: techniques that ask no LM, so they are run once, not once
-    for each model. ``limit_cases``: so many of each benchmark, evenly from its groups."""
+    for each model. ``limit_cases``: so many of each benchmark, evenly from its groups. ``parts``: by technique, the LMs
+    that parts of it have of their own (a critic, a judge)."""
 
     benches: Mapping[str, Bench]
     techniques: Mapping[str, Technique]
@@ -50,6 +52,7 @@ class Suite:
     limit_cases: int | None = None
     cases_at_once: int = 8
     calls_at_once: int = 32
+    parts: Mapping[str, Mapping[str, LM]] = field(default_factory=dict)
 
     def about(self) -> Mapping[str, Value]:
         """What must not change between runs on one store; the rest is in the keys of the cases."""
@@ -113,14 +116,18 @@ async def evaluate(
     planned = list(tasks(suite, cases))
     writer = Writer(store)
     own = [one for bench in suite.benches.values() for one in own_lms(bench)]
-    every = limit_concurrency([*suite.models.values(), *(one.open() for one in own)], suite.calls_at_once)
+    experts = {(label, part): lm for label, parts in suite.parts.items() for part, lm in parts.items()}
+    every = limit_concurrency(
+        [*suite.models.values(), *(one.open() for one in own), *experts.values()], suite.calls_at_once
+    )
     lms = dict(zip(suite.models, every, strict=False))
     journal = Journal(writer, suite.seed)
-    for one, lm in zip(own, every[len(lms) :], strict=True):
+    for one, lm in zip(own, every[len(lms) :], strict=False):
         one.use(lm, journal)
-    work = Work(suite, cases, lms, writer, journal, stop or Stop(), hear, finished)
+    limited = dict(zip(experts, every[len(lms) + len(own) :], strict=True))
+    work = Work(suite, cases, lms, limited, writer, journal, stop or Stop(), hear, finished)
     async with AsyncExitStack() as ends:  # each runs whatever the others raise, the last first
-        for lm in lms.values():
+        for lm in (*lms.values(), *limited.values()):
             ends.push_async_callback(close_lm, lm)
         for bench in suite.benches.values():
             ends.push_async_callback(bench.close)
@@ -180,6 +187,7 @@ class Work:
     suite: Suite
     cases: Mapping[str, Mapping[str, Case]]
     lms: Mapping[str, LM]
+    experts: Mapping[tuple[str, str], LM]
     writer: Writer
     journal: Journal
     stop: Stop
@@ -243,16 +251,19 @@ class Work:
         self.tally.left_out[benchmark, technique] = why
         self.hear(self.tally)
 
-    async def run(self, claim: Claim) -> tuple[Outcome, list[Event]]:
+    async def run(self, claim: Claim) -> tuple[Outcome, list[Entry]]:
         benchmark, case, technique, model, repeat = claim.key
         bench = self.suite.benches[benchmark]
         lm = self.journal.lm(self.lms[model], repeat) if model in self.lms else NoLM()
+        experts = {
+            part: self.journal.lm(one, repeat) for (label, part), one in self.experts.items() if label == technique
+        }
         attempt = Attempt(benchmark, fitting(bench, technique), technique, self.suite.techniques[technique], model, lm,
-                          self.suite.limits, repeat)  # fmt: skip
+                          self.suite.limits, repeat, experts)  # fmt: skip
         return await run_case(self.cases[benchmark][case], attempt)
 
 
-def finish(store: Store, outcome: Outcome, events: Sequence[Event], fence: int) -> bool:
+def finish(store: Store, outcome: Outcome, events: Sequence[Entry], fence: int) -> bool:
     return store.finish(outcome, events, fence)
 
 
@@ -266,7 +277,7 @@ def tasks(suite: Suite, cases: Mapping[str, Mapping[str, Case]]) -> Iterator[Tas
     for repeat in range(suite.repeats):
         for benchmark, some in cases.items():
             for case in some.values():
-                content = hashlib.blake2b(to_json([case.question, case.gold]).encode(), digest_size=8).hexdigest()
+                content = hashlib.blake2b(json_text([case.question, case.gold]).encode(), digest_size=8).hexdigest()
                 for technique in suite.techniques:
                     for model in ("none",) if technique in suite.alone else suite.models:
                         yield Task((benchmark, case.id, technique, model, repeat), content)

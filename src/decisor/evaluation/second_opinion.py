@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
-from typing import Any
 
 from decisor.aio import each
 from decisor.errors import SetupError
@@ -19,8 +18,9 @@ from decisor.judging.question import judging, parse_word, quoted, verdict
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import kappa
-from decisor.trace.events import Event
-from decisor.types import LM, Completion, Message, Sampling
+from decisor.trace.events import ActionResult, ActionStart, Entry, Plan, PlanChange, RunStart, events_of
+from decisor.trace.graph_events import GraphPlan
+from decisor.types import LM, Completion, Message, Observation, Question, Sampling
 
 MEANINGS: Mapping[str, str] = {
     "CAN": "it considered the wrong candidates: one that cannot change the outcome, or never the best one",
@@ -127,43 +127,46 @@ def classes_of(found: set[str]) -> list[str]:
     return [*family, *sorted(found.difference(family))]
 
 
-async def judge(one: Outcome, events: Sequence[Event], classes: Sequence[str], lm: LM) -> str | None:
+async def judge(one: Outcome, entries: Sequence[Entry], classes: Sequence[str], lm: LM) -> str | None:
     """The class that the judge gives; None where it cannot be read."""
     spelled = {name.casefold(): name for name in classes}
     meanings = "\n".join(f"{name}: {MEANINGS.get(name, name.replace('_', ' '))}" for name in classes)
-    head: Mapping[str, Any] = next((event.data.get("question", {}) for event in events if event.kind == "run"), {})
+    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
     user = CASE.substitute(
-        question=quoted(question_of(head), 12_000), gold=quoted("\n".join(one.gold)),
-        answer=quoted(one.text or one.answer or "(none)"), steps=quoted(steps_of(events), 24_000),
+        question=quoted(question_of(question), 12_000), gold=quoted("\n".join(one.gold)),
+        answer=quoted(one.text or one.answer or "(none)"), steps=quoted(steps_of(entries), 24_000),
     )  # fmt: skip
     prompt = [Message("system", SYSTEM.substitute(classes=meanings)), Message("user", user)]
     said = await verdict(judging(lm), prompt, lambda reply: parse_word(reply, list(spelled)), Sampling(max_tokens=500))
     return None if said is None else spelled[said]
 
 
-def question_of(head: Mapping[str, Any]) -> str:
+def question_of(question: Question) -> str:
     """With its rules: without them nobody can say which data a decision needs."""
-    return "\n\n".join(str(head[name]).strip() for name in ("rules", "text", "goal") if head.get(name))
+    return "\n\n".join(text.strip() for text in (question.rules, question.text, question.goal) if text)
 
 
-def steps_of(events: Sequence[Event]) -> str:
+def steps_of(entries: Sequence[Entry]) -> str:
     """Plans, queries and what came back, as text."""
     lines: list[str] = []
-    for event in events:
-        if event.kind in ("plan", "replan"):
-            lines.append(f"{event.kind}: " + "; ".join(str(step) for step in event.data.get("plan", ())))
-        elif event.kind == "action":
-            lines.append(f"{event.data.get('tool')}: {event.data.get('input')}")
-        elif event.kind == "observation":
-            lines.append("-> " + shown(event.data.get("observation") or {}))
+    for entry in entries:
+        match entry.event:
+            case Plan(steps=steps) | GraphPlan(steps=steps):
+                lines.append("plan: " + "; ".join(steps))
+            case PlanChange(steps=steps):
+                lines.append("replan: " + "; ".join(steps))
+            case ActionStart(tool=tool, input=text):
+                lines.append(f"{tool}: {text}")
+            case ActionResult(observation=observation):
+                lines.append("-> " + observation_text(observation))
     return "\n".join(lines)
 
 
-def shown(observation: Mapping[str, Any]) -> str:
-    records = observation.get("records") or []
-    rows = [f"{record.get('id')}: {record.get('text') or dict(record.get('fields') or {})}" for record in records[:20]]
+def observation_text(observation: Observation) -> str:
+    records = observation.records
+    rows = [f"{record.id}: {record.text or dict(record.fields)}" for record in records[:20]]
     more = [f"and {len(records) - 20} more"] if len(records) > 20 else []
-    note = [str(observation.get("note"))] if observation.get("note") else []
+    note = [observation.note] if observation.note else []
     return "\n   ".join([*note, *rows, *more]) or "nothing"
 
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from decisor.trace.events import Event
-from decisor.types import Usage
+from decisor.trace.events import ActionResult, ActionStart, Entry, LMCall
 
 
-def critical(events: Sequence[Event]) -> float:
+def critical(entries: Sequence[Entry]) -> float:
     """Seconds along the longest chain of calls and actions that waited for each other.
 
-    A call may have waited for everything that had ended when it began; that is read from the order of events, not
+    A call may have waited for everything that had ended when it began; that is read from the order of entries, not
     from the clock, so a replayed run gives the same.
     """
-    longest = [0.0]  # until the event of each id
+    longest = [0.0]  # until the entry of each id
     began: dict[int, float] = {}
-    for event in events:
+    for entry in entries:
         until = longest[-1]
-        if event.kind == "action":
-            began[event.id] = until
-        elif event.kind == "observation":
-            until = max(until, began.get(event.data.get("action", 0), 0.0) + float(event.data.get("seconds", 0.0)))
-        elif event.kind == "lm":
-            since = min(int(event.data.get("since", event.id - 1)), len(longest) - 1)
-            until = max(until, longest[since] + seconds_of(event.data["usage"]))
+        match entry.event:
+            case ActionStart():
+                began[entry.id] = until
+            case ActionResult(action=action, seconds=seconds):
+                until = max(until, began.get(action, 0.0) + seconds)
+            case LMCall(usage=usage, since=since):
+                since = min(entry.id - 1 if since is None else since, len(longest) - 1)
+                until = max(until, longest[since] + usage.seconds)
         longest.append(until)
     return longest[-1]
-
-
-def seconds_of(usage: Usage | Mapping[str, float]) -> float:
-    """Of an event as it happened, or as it was read back."""
-    return usage.seconds if isinstance(usage, Usage) else float(usage["seconds"])

@@ -45,9 +45,8 @@ class OwnLM:
         return Lent(self, self.open())
 
     async def close(self) -> None:
-        held, self.lm = self.lm, None
-        if held is not None:
-            await close_lm(held)
+        lm, self.lm = self.lm, None
+        await close_lm(lm)
 
 
 @dataclass
@@ -55,18 +54,18 @@ class Lent:
     """The LM for one case. ``spent``: what its replies cost there, bought or replayed."""
 
     owner: OwnLM
-    held: LM
+    lm: LM
     spent: Usage = field(default_factory=Usage)
 
     @property
     def name(self) -> str:
-        return self.held.name
+        return self.lm.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         journal = self.owner.journal
-        asked: LM = self.held if journal is None else journal.lm(self.held)
+        lm: LM = self.lm if journal is None else journal.lm(self.lm)
         try:
-            reply = await asked.complete(messages, sampling)
+            reply = await lm.complete(messages, sampling)
         except LMError as error:
             self.spent = self.spent + error.used
             if error.permanent and error.kind not in THIS_CASE:

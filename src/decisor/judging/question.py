@@ -12,7 +12,7 @@ from decisor.judging.auxiliary_lms import THIS_CASE
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Trace
+from decisor.trace.events import Trace, UnscoredAnswer
 from decisor.types import LM, Message, Sampling
 
 T = TypeVar("T")
@@ -33,11 +33,11 @@ async def verdict(run: Run, prompt: Sequence[Message], parse: Callable[[str], T]
     try:
         return await run.ask(prompt, parse, sampling)
     except (ParseError, BudgetExceeded) as error:
-        run.trace.add("note", run.span_id, problem="unscored", text=str(error))
+        run.trace.add(UnscoredAnswer(str(error)), run.span_id)
     except LMError as error:
         if error.permanent and error.kind not in THIS_CASE:
             raise
-        run.trace.add("note", run.span_id, problem="unscored", text=str(error))
+        run.trace.add(UnscoredAnswer(str(error)), run.span_id)
     return None
 
 

@@ -39,7 +39,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The first ``known`` hops are evidence. ``group`` is the number of its question: never split between sets."""
+    """The first ``solved`` hops are evidence. ``group`` is the number of its question: never split between sets."""
 
     group: int
     question: str
@@ -57,78 +57,85 @@ def states(
     rng: Random,
     wrong: Sequence[str],
 ) -> list[State]:
-    """One state for each number of hops known, from none to all but one, with and without distractors.
+    """One state for each number of hops solved, from none to all but one, with and without distractors.
 
     ``distractors``: passages that a first search brought and that are not gold. ``wrong``: answers of other questions.
     """
-    made = []
+    all_states = []
     gold = [hop.gold for hop in example.hops if hop.gold in passages]
-    for known in range(len(gold)):
-        held = tuple(passages[id] for id in dict.fromkeys(gold[:known]))
-        missing = frozenset(gold) - set(gold[:known])
+    for solved in range(len(gold)):
+        evidence = tuple(passages[id] for id in dict.fromkeys(gold[:solved]))
+        missing = frozenset(gold) - set(gold[:solved])
         if not missing:
             continue
-        proposed = candidates(example, known, held, rng, wrong)
+        queries = candidates(example, solved, evidence, rng, wrong)
         for extra in ((), tuple(distractors[:3])):
-            made.append(
-                State(group, example.question, (*extra, *held), missing, tuple(proposed), tuple(proposed.values()))
+            all_states.append(
+                State(
+                    group=group,
+                    question=example.question,
+                    evidence=(*extra, *evidence),
+                    missing=missing,
+                    queries=tuple(queries),
+                    kinds=tuple(queries.values()),
+                )
             )
-    return made
+    return all_states
 
 
 def candidates(
-    example: Example, known: int, held: Sequence[Record], rng: Random, wrong: Sequence[str]
+    example: Example, solved: int, evidence: Sequence[Record], rng: Random, wrong: Sequence[str]
 ) -> dict[str, str]:
     """Query -> its kind, without repeats: what a good, a hasty and a mistaken model would ask."""
-    question, found = example.question, {example.question: "question"}
+    question, kinds = example.question, {example.question: "question"}
     tokens = question.rstrip("?").split()
     entities = names(question)
-    proposed: list[tuple[str, str]] = [
+    proposals: list[tuple[str, str]] = [
         *[(ask, "lm") for ask in example.asks],
         (" ".join(entities), "entities"), *[(name, "entity") for name in entities[:3]],
         (" ".join(word for word in tokens if word.lower() not in STOP), "keywords"),
         (" ".join(tokens[: len(tokens) // 2]), "truncated"), (" ".join(tokens[len(tokens) // 2 :]), "truncated"),
-        *sub_questions(example, known, rng, wrong), *bridges(question, tokens, held, rng),
+        *sub_questions(example, solved, rng, wrong), *bridges(question, tokens, evidence, rng),
     ]  # fmt: skip
-    for query, kind in proposed:
-        if query.strip() and query not in found:
-            found[query] = kind
-    return found
+    for query, kind in proposals:
+        if query.strip() and query not in kinds:
+            kinds[query] = kind
+    return kinds
 
 
-def sub_questions(example: Example, known: int, rng: Random, wrong: Sequence[str]) -> list[tuple[str, str]]:
-    """Each hop's question: resolved with what is known, unresolved, and resolved with a wrong answer."""
-    made = []
+def sub_questions(example: Example, solved: int, rng: Random, wrong: Sequence[str]) -> list[tuple[str, str]]:
+    """Each hop's question: resolved with the hops solved, unresolved, and resolved with a wrong answer."""
+    queries = []
     for number, hop in enumerate(example.hops):
         ask = RELATION.sub(" ", hop.ask)
         needs = [int(k) for k in REFERENCE.findall(ask)]
         if not needs:
-            made.append((ask, "root"))
+            queries.append((ask, "root"))
             continue
-        if all(k <= known for k in needs):
+        if all(k <= solved for k in needs):
             answers = {k: example.hops[k - 1].answer for k in needs if 0 < k <= len(example.hops)}
-            made.append((fill(ask, answers), "resolved"))
-        if number <= known + 1:
-            made.append((ask, "unresolved"))
-            made.append((fill(ask, {k: rng.choice(wrong) for k in needs} if wrong else {}), "wrong_bridge"))
-    return made
+            queries.append((fill(ask, answers), "resolved"))
+        if number <= solved + 1:
+            queries.append((ask, "unresolved"))
+            queries.append((fill(ask, {k: rng.choice(wrong) for k in needs} if wrong else {}), "wrong_bridge"))
+    return queries
 
 
-def bridges(question: str, tokens: Sequence[str], held: Sequence[Record], rng: Random) -> list[tuple[str, str]]:
+def bridges(question: str, tokens: Sequence[str], evidence: Sequence[Record], rng: Random) -> list[tuple[str, str]]:
     """Queries led by the evidence: its titles, its names with words of the question, its nearest sentence."""
-    made = []
+    queries = []
     keywords = " ".join(word for word in tokens if word.lower() not in STOP and not word[:1].isupper())
-    for record in held[-2:]:
-        made += [
+    for record in evidence[-2:]:
+        queries += [
             (f"{question} {title_of(record)}", "question_title"),
             (f"{title_of(record)} {keywords}", "title_words"),
         ]
         fresh = [name for name in names(record.text) if not bag(name) <= bag(question + " " + title_of(record))]
         for name in rng.sample(fresh, min(3, len(fresh))):
-            made += [(f"{name} {keywords}", "new_name_words"), (name, "new_name")]
+            queries += [(f"{name} {keywords}", "new_name_words"), (name, "new_name")]
         sentences = SENTENCE.split(record.text)
-        made.append((max(sentences, key=lambda text: len(bag(text) & bag(question))), "sentence"))
-    return made
+        queries.append((max(sentences, key=lambda text: len(bag(text) & bag(question))), "sentence"))
+    return queries
 
 
 def fill(ask: str, answers: Mapping[int, str]) -> str:

@@ -52,8 +52,8 @@ class QueryScorer:
 
         if not queries:
             return []
-        known = Scene(scene.question, scene.evidence, scene.question_hits, self.rarity)
-        rows = [features(known, query, found) for query, found in zip(queries, hits, strict=True)]
+        own_scene = Scene(scene.question, scene.evidence, scene.question_hits, self.rarity)
+        rows = [features(own_scene, query, passages) for query, passages in zip(queries, hits, strict=True)]
         return [float(value) for value in self.predict(np.asarray(rows, np.float32))]
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -68,7 +68,7 @@ class Rule:
     def score(self, scene: Scene, queries: Sequence[str], hits: Sequence[Sequence[Record]]) -> list[float]:
         import numpy as np
 
-        rows = [features(scene, query, found) for query, found in zip(queries, hits, strict=True)]
+        rows = [features(scene, query, passages) for query, passages in zip(queries, hits, strict=True)]
         return [float(value) for value in by_rule(np.asarray(rows, np.float32).reshape(-1, len(NAMES)))]
 
 
@@ -76,8 +76,14 @@ def by_rule(rows: NDArray[np.float32]) -> NDArray[np.float64]:
     """The best passage's score in units of the question's, at most 2; less 2 where that passage is known already."""
     import numpy as np
 
-    top, known = rows[:, NAMES.index("top")], rows[:, NAMES.index("known_top")]
-    return np.asarray(np.minimum(top, 2.0) - 2.0 * known, np.float64)
+    top, is_evidence = rows[:, NAMES.index("top")], rows[:, NAMES.index("known_top")]
+    return np.asarray(np.minimum(top, 2.0) - 2.0 * is_evidence, np.float64)
+
+
+def splits(scorer: QueryScorer) -> dict[str, int]:
+    """How many splits of the trees are by each feature, most first; features without any are left out."""
+    counts = dict(zip(NAMES, map(int, scorer.trees.splits()), strict=False))
+    return {name: counts[name] for name in sorted(counts, key=lambda one: -counts[one]) if counts[name]}
 
 
 def save(scorer: QueryScorer, folder: Path) -> None:
@@ -105,8 +111,8 @@ def load(folder: Path = DEFAULT) -> QueryScorer:
 
     try:
         card = json.loads((folder / "card.json").read_text("utf-8"))
-        with np.load(folder / "trees.npz", allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
+        with np.load(folder / "trees.npz", allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, zipfile.BadZipFile, KeyError) as error:
         raise SetupError(
             f"There is no query scorer in {folder} ({error}): decisor train query-scorer makes one."

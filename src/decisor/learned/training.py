@@ -24,7 +24,7 @@ DEEPEST, ROUND = 50, 16
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Candidates:
     """One row a candidate: ``rows`` (n, features), ``ranks`` (n,) reciprocal, ``groups`` (n,) the question's number,
     ``scenes`` (n,) the state's number, ``kinds`` (n,) what sort of query it is."""
 
@@ -35,20 +35,20 @@ class Measured:
     kinds: tuple[str, ...]
     rarity: Rarity
 
-    def where(self, held: NDArray[np.bool_]) -> Measured:
-        """Only the candidates that ``held``, of shape (n,), says."""
-        kinds = tuple(kind for kind, keep in zip(self.kinds, held, strict=True) if keep)
-        return Measured(
-            self.rows[held], self.ranks[held], self.groups[held], self.scenes[held], kinds, self.rarity
+    def where(self, mask: NDArray[np.bool_]) -> Candidates:
+        """Only the candidates that ``mask``, of shape (n,), is true of."""
+        kinds = tuple(kind for kind, keep in zip(self.kinds, mask, strict=True) if keep)
+        return Candidates(
+            self.rows[mask], self.ranks[mask], self.groups[mask], self.scenes[mask], kinds, self.rarity
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class Choices:
     """Reciprocal rank per state, each of shape (states,): of the query chosen, of the first candidate (the question),
     of a random one (its expectation), and of the best one. ``groups``: whose state it is."""
 
-    chosen: NDArray[np.float64]
+    choice: NDArray[np.float64]
     first: NDArray[np.float64]
     random: NDArray[np.float64]
     oracle: NDArray[np.float64]
@@ -62,7 +62,7 @@ async def measure(
     seed: int = 0,
     done: Callable[[int], None] = lambda count: None,
     rarity: Rarity | None = None,
-) -> Measured:
+) -> Candidates:
     """Run every candidate of every state. ``done`` hears how many questions are measured; ``rarity`` None: counted."""
     import numpy as np
 
@@ -72,14 +72,14 @@ async def measure(
 
     async def one(group: int) -> list[tuple[State, list[tuple[list[float], float]]]]:
         nonlocal finished
-        found = await measure_one(group, examples[group], passages, retriever, rarity, Random(f"{seed} {group}"), wrong)
+        pairs = await measure_one(group, examples[group], passages, retriever, rarity, Random(f"{seed} {group}"), wrong)
         finished += 1
         done(finished)
-        return found
+        return pairs
 
-    pairs = [pair for found in await each(one, range(len(examples)), ROUND) for pair in found]
+    pairs = [pair for part in await each(one, range(len(examples)), ROUND) for pair in part]
     flat = [(number, state, at) for number, (state, rows) in enumerate(pairs) for at in range(len(rows))]
-    return Measured(
+    return Candidates(
         np.asarray([row for _, rows in pairs for row, _ in rows], np.float32),
         np.asarray([rank for _, rows in pairs for _, rank in rows]),
         np.asarray([state.group for _, state, _ in flat]),
@@ -104,33 +104,33 @@ async def measure_one(
     at_first = await find(example.question)
     gold = {hop.gold for hop in example.hops}
     distractors = [record for record in at_first[:5] if record.id not in gold]
-    made = []
+    pairs = []
     for state in states(group, example, passages, distractors, rng, wrong):
         scene = Scene(state.question, state.evidence, at_first, rarity)
-        held = {record.id for record in state.evidence}
+        evidence = {record.id for record in state.evidence}
         rows = []
         for query in state.queries:
             hits = await find(query)
-            rows.append((features(scene, query, hits), reciprocal_rank(hits, held, state.missing)))
-        made.append((state, rows))
-    return made
+            rows.append((features(scene, query, hits), reciprocal_rank(hits, evidence, state.missing)))
+        pairs.append((state, rows))
+    return pairs
 
 
-def reciprocal_rank(hits: Sequence[Record], held: set[str], missing: frozenset[str]) -> float:
+def reciprocal_rank(hits: Sequence[Record], evidence: set[str], missing: frozenset[str]) -> float:
     """
     >>> reciprocal_rank([Record("a"), Record("b"), Record("c")], {"a"}, frozenset({"c"}))
     0.5
     """
-    left = [record.id for record in hits if record.id not in held][:DEEPEST]
+    left = [record.id for record in hits if record.id not in evidence][:DEEPEST]
     return next((1 / rank for rank, id in enumerate(left, 1) if id in missing), 0.0)
 
 
-def fit(data: Measured, seed: int = 0, trees: int = 300) -> QueryScorer:
+def fit(data: Candidates, seed: int = 0, trees: int = 300) -> QueryScorer:
     """Raises SetupError where scikit-learn is not installed."""
     return QueryScorer(grow(data.rows, data.ranks, trees, seed), data.rarity)
 
 
-def choose(data: Measured, scores: NDArray[np.floating[Any]]) -> Chosen:
+def choose(data: Candidates, scores: NDArray[np.floating[Any]]) -> Choices:
     """What a scorer's choice is worth in each state of two candidates or more. ``scores`` of shape (n,)."""
     import numpy as np
 
@@ -138,7 +138,7 @@ def choose(data: Measured, scores: NDArray[np.floating[Any]]) -> Chosen:
     edges = np.flatnonzero(np.diff(data.scenes[order], prepend=-1))
     parts = [part for part in np.split(order, edges[1:]) if len(part) > 1]
     ranks = [data.ranks[part] for part in parts]
-    return Chosen(
+    return Choices(
         np.asarray([rank[int(np.argmax(scores[part]))] for part, rank in zip(parts, ranks, strict=True)]),
         np.asarray([rank[0] for rank in ranks]),
         np.asarray([rank.mean() for rank in ranks]),

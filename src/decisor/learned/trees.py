@@ -1,4 +1,4 @@
-"""Gradient-boosted regression trees as plain arrays: grown by scikit-learn, kept and asked without it.
+"""Gradient-boosted regression trees as plain arrays: grown by scikit-learn, stored and used without it.
 
 score(x) = base + sum over trees of value(leaf that x falls into)
 """
@@ -46,6 +46,12 @@ class Trees:
         total: NDArray[np.float64] = self.base + self.value[at].sum(axis=1, dtype=np.float64)
         return total
 
+    def splits(self) -> NDArray[np.int64]:
+        """How many splits are by each feature, shape (features,) up to the last that has any."""
+        import numpy as np
+
+        return np.bincount(self.feature[self.left != np.arange(len(self.left))])
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         import numpy as np
 
@@ -90,7 +96,7 @@ def grow(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int = 30
         SetupError: scikit-learn is not installed.
     """
     try:
-        return fitted(rows, labels, trees, seed)
+        return fit_trees(rows, labels, trees, seed)
     except ModuleNotFoundError as error:
         raise SetupError("Training needs scikit-learn: pip install 'decisor[learned]'.") from error
     except ImportError:
@@ -101,25 +107,25 @@ def grow_apart(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: in
     """The same in a process of its own: arrays in, arrays out. Raises SetupError where it fails."""
     import numpy as np
 
-    given = io.BytesIO()
-    np.savez(given, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
-    done = run(__name__, given.getvalue(), ("OMP_NUM_THREADS",))
-    if done.returncode:
-        raise SetupError(f"Training failed in its process: {done.stderr.decode(errors='replace').strip()[-300:]}")
-    with np.load(io.BytesIO(done.stdout), allow_pickle=False) as held:
-        return Trees.of({name: held[name] for name in held.files}, rows.shape[1])
+    arrays = io.BytesIO()
+    np.savez(arrays, rows=rows, labels=labels, trees=np.array(trees), seed=np.array(seed))
+    process = run(__name__, arrays.getvalue(), ("OMP_NUM_THREADS",))
+    if process.returncode:
+        raise SetupError(f"Training failed in its process: {process.stderr.decode(errors='replace').strip()[-300:]}")
+    with np.load(io.BytesIO(process.stdout), allow_pickle=False) as archive:
+        return Trees.of({name: archive[name] for name in archive.files}, rows.shape[1])
 
 
 def main() -> None:
     """The process of ``grow_apart``."""
     import numpy as np
 
-    with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as held:
-        grown = fitted(held["rows"], held["labels"], int(held["trees"]), int(held["seed"]))
+    with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as archive:
+        grown = fit_trees(archive["rows"], archive["labels"], int(archive["trees"]), int(archive["seed"]))
     np.savez(sys.stdout.buffer, allow_pickle=False, **grown.arrays())
 
 
-def fitted(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
+def fit_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
     """Raises ImportError where scikit-learn cannot be loaded."""
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingRegressor

@@ -33,8 +33,8 @@ def words(text: str) -> tuple[str, ...]:
     >>> words("Which of the Cities are older?")
     ('citie', 'older')
     """
-    found = (word.lower() for word in WORD.findall(text))
-    return tuple(bare(word) for word in found if word not in STOP)
+    lower = (word.lower() for word in WORD.findall(text))
+    return tuple(bare(word) for word in lower if word not in STOP)
 
 
 def bare(word: str) -> str:
@@ -53,8 +53,8 @@ def names(text: str) -> tuple[str, ...]:
     >>> names("Who directed The Hideout, and was it in New York?")
     ('The Hideout', 'New York')
     """
-    found = [match.group() for match in NAME.finditer(text)]
-    return tuple(dict.fromkeys(name for name in found if bag(name)))
+    runs = [match.group() for match in NAME.finditer(text)]
+    return tuple(dict.fromkeys(name for name in runs if bag(name)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,11 @@ class Rarity:
         """Inverse document frequency, natural logarithm; at least 0."""
         if self.counts is None:
             return 1.0
-        held = int(self.counts[bucket(word)])
-        return math.log1p((self.passages - held + 0.5) / (held + 0.5))
+        count = int(self.counts[bucket(word)])
+        return math.log1p((self.passages - count + 0.5) / (count + 0.5))
 
-    def mass(self, found: Iterable[str]) -> float:
-        return sum(self.weight(word) for word in found)
+    def mass(self, different: Iterable[str]) -> float:
+        return sum(self.weight(word) for word in different)
 
 
 @lru_cache(maxsize=200_000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from decisor.aio import each
 from decisor.errors import LMError
@@ -81,15 +80,15 @@ class Anthropic:
                     raise
                 self.dropped.add(refused)
 
-    def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
-def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
+def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, object]:
     """The body of a Messages request: system text apart, turns that alternate, blank stop words left out."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "model": model,
         "max_tokens": sampling.max_tokens or MAX_TOKENS,
         "messages": alternating([message for message in messages if message.role != "system"]),
@@ -120,7 +119,7 @@ def alternating(messages: Sequence[Message]) -> list[dict[str, str]]:
     return turns
 
 
-def parse_message(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+def parse_message(reply: object, messages: Sequence[Message], where: str) -> Completion:
     """A Messages reply as a Completion; a used tool's input is the text, as JSON.
 
     Raises:
@@ -151,7 +150,7 @@ def parse_message(reply: Any, messages: Sequence[Message], where: str) -> Comple
     )
 
 
-def block_text(block: Any) -> str:
+def block_text(block: object) -> str:
     if not isinstance(block, Mapping):
         return ""
     if block.get("type") == "tool_use":

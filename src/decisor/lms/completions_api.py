@@ -19,9 +19,9 @@ MAX_STOPS = 4
 
 def continuation_request(
     model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The body of a request to ``/completions``, leaving out what the endpoint is known to refuse."""
-    parts: dict[str, Any] = {
+    parts: dict[str, object] = {
         "temperature": sampling.temperature,
         "max_tokens": sampling.max_tokens,
         "stop": list(sampling.stop[:MAX_STOPS]) or None,
@@ -34,26 +34,29 @@ def continuation_request(
     return {"model": model, "prompt": "".join(message.content for message in messages), **settings}
 
 
-def parse_continuation(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+def parse_continuation(reply: object, messages: Sequence[Message], where: str) -> Completion:
     """A completion object as a Completion.
 
     Raises:
         Again: it is none, it is empty, or it holds a passing error.
         LMError: it holds an error that will not pass.
     """
-    choices = reply.get("choices") if isinstance(reply, Mapping) else None
+    if not isinstance(reply, Mapping):
+        raise Again(f"{where} sent JSON that is no completion.")
+    choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
-        error = reply.get("error") if isinstance(reply, Mapping) else None
+        error = reply.get("error")
         if error:
             raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
         raise Again(f"{where} sent a completion without choices.")
-    if not all(isinstance(choice, dict) and isinstance(choice.get("text"), str) for choice in choices):
+    rows = [choice for choice in choices if isinstance(choice, Mapping) and isinstance(choice.get("text"), str)]
+    if len(rows) < len(choices):
         raise Again(f"{where} sent a completion without text.")
-    texts = tuple(tidy(choice["text"]) for choice in choices)
+    texts = tuple(tidy(row["text"]) for row in rows)
     counts = reply.get("usage")
     counts = counts if isinstance(counts, Mapping) else {}
     prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])
-    finish, model = choices[0].get("finish_reason"), reply.get("model")
+    finish, model = rows[0].get("finish_reason"), reply.get("model")
     return Completion(
         texts,
         Usage(1, prompt, tokens_of(counts.get("completion_tokens"), texts), None),
@@ -63,7 +66,7 @@ def parse_continuation(reply: Any, messages: Sequence[Message], where: str) -> C
     )
 
 
-def logprobs_of(choices: Sequence[Any]) -> tuple[tuple[Token, ...], ...]:
+def logprobs_of(choices: Sequence[object]) -> tuple[tuple[Token, ...], ...]:
     """The tokens of each choice, or none at all where one lacks them."""
     if not any(choice.get("logprobs") for choice in choices if isinstance(choice, dict)):
         return ()
@@ -71,7 +74,7 @@ def logprobs_of(choices: Sequence[Any]) -> tuple[tuple[Token, ...], ...]:
     return tuple(read) if any(read) else ()
 
 
-def tokens_in(logprobs: Any) -> tuple[Token, ...]:
+def tokens_in(logprobs: object) -> tuple[Token, ...]:
     """From the chat form (``content``: objects with token, logprob, top_logprobs) or the older one (parallel lists).
 
     >>> tokens_in({"tokens": ["a"], "token_logprobs": [-0.5], "top_logprobs": [{"a": -0.5, "b": -1.0}]})
@@ -94,7 +97,7 @@ def tokens_in(logprobs: Any) -> tuple[Token, ...]:
         return ()
 
 
-def token(text: Any, logprob: Any, top: Mapping[str, Any]) -> Token:
+def token(text: object, logprob: Any, top: Mapping[str, Any]) -> Token:
     """Raises ValueError or TypeError where a number is none. The first token of a text may have no log-probability."""
     values = {tidy(str(name)): min(0.0, float(value)) for name, value in top.items() if math.isfinite(float(value))}
     return Token(tidy(str(text)), min(0.0, float(logprob)) if logprob is not None else 0.0, values)

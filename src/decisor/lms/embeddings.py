@@ -9,13 +9,13 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from decisor.aio import each
 from decisor.errors import LMError, SetupError
 from decisor.lms.choose import key_for, parse_spec
-from decisor.lms.endpoint import Endpoint
-from decisor.lms.openai_compatible import OPENAI
+from decisor.lms.endpoint import Endpoint, parse_address
+from decisor.lms.providers import OPENAI
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
 
@@ -37,7 +37,7 @@ class EndpointEmbedder:
     def __init__(
         self,
         model: str,
-        base_url: str = OPENAI,
+        base_url: str = OPENAI.base_url,
         key: str | None = None,
         seconds: float = 300.0,
         longest: int = LONGEST,
@@ -118,7 +118,7 @@ def embeddings_url(base_url: str) -> str:
     >>> embeddings_url("http://localhost:11434"), embeddings_url("https://api.example.com/v1/")
     ('http://localhost:11434/v1/embeddings', 'https://api.example.com/v1/embeddings')
     """
-    scheme, host, path, query, _ = urlsplit(base_url.strip())
+    scheme, host, path, query, _ = parse_address(base_url.strip())
     path = path.rstrip("/").removesuffix("/embeddings") or "/v1"
     return urlunsplit((scheme, host, f"{path}/embeddings", query, ""))
 
@@ -130,8 +130,8 @@ def embedder(spec: str, environ: Mapping[str, str] = os.environ) -> EndpointEmbe
         SetupError: no model is named, or OpenAI's has no key.
     """
     model, url = parse_spec(spec)
-    url = url or environ.get("OPENAI_BASE_URL") or OPENAI
+    url = url or environ.get("OPENAI_BASE_URL") or OPENAI.base_url
     key = key_for(url, environ)
-    if url == OPENAI and not key:
+    if url == OPENAI.base_url and not key:
         raise SetupError(f"Where is the embedder {model}? Name it: {model}@http://localhost:11434/v1, or set a key.")
     return EndpointEmbedder(model, url, key)

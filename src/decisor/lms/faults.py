@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from decisor.errors import LMError
 from decisor.lms.retry import Again, retry_after
@@ -26,37 +25,39 @@ def fault(status: int, headers: Mapping[str, str], body: bytes, where: str) -> L
     return sort_out(status, error_of(body), where, retry_after(headers))
 
 
-def fault_in_reply(error: Mapping[str, Any], where: str) -> LMError:
+def fault_in_reply(error: Mapping[str, object], where: str) -> LMError:
     """The error for an error object that came with status 200."""
     code = error.get("code")
-    known = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
-    return sort_out(int(code) if known and code is not None else 200, error, where, None)
+    is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
+    return sort_out(code if is_status and isinstance(code, int) else 200, error, where, None)
 
 
-def sort_out(status: int, error: Mapping[str, Any], where: str, after: float | None) -> LMError:
+def sort_out(status: int, error: Mapping[str, object], where: str, after: float | None) -> LMError:
     """Codes first, then the status: several providers send quota errors as 429."""
     codes = {str(error.get("code")), str(error.get("type"))}
-    said = f"{where} answered {status}: {told(error)}"
+    complaint = f"{where} answered {status}: {message_of(error)}"
     if codes & SPENT or status == 402:
-        return LMError(f"{said} No credit is left there: top up, or name another LM with --lm.", "quota", True)
+        return LMError(f"{complaint} No credit is left there: top up, or name another LM with --lm.", "quota", True)
     if codes & FILTERED:
-        return LMError(said, "content_filter")
+        return LMError(complaint, "content_filter")
     if codes & KEYS or status in (401, 403):
-        return LMError(f"{said} Check the key for this endpoint (decisor doctor shows which is used).", "auth", True)
+        return LMError(
+            f"{complaint} Check the key for this endpoint (decisor doctor shows which is used).", "auth", True
+        )
     if status == 429:
-        return Again(said, "rate", after)
-    if "context_length_exceeded" in codes or status == 413 or (status < 500 and TOO_LONG.search(said)):
-        return LMError(said, "context")
+        return Again(complaint, "rate", after)
+    if "context_length_exceeded" in codes or status == 413 or (status < 500 and TOO_LONG.search(complaint)):
+        return LMError(complaint, "context")
     if status in PASSING or (status >= 500 and status != 501):
-        return Again(said, "server", after)
+        return Again(complaint, "server", after)
     if status == 200:
-        return Again(said, "protocol")
+        return Again(complaint, "protocol")
     if status == 404:
-        return LMError(f"{said} Is the LM's name right, and the base URL? Most end in /v1.", "request", True)
-    return LMError(said, "request", True)
+        return LMError(f"{complaint} Is the LM's name right, and the base URL? Most end in /v1.", "request", True)
+    return LMError(complaint, "request", True)
 
 
-def error_of(body: bytes) -> Mapping[str, Any]:
+def error_of(body: bytes) -> Mapping[str, object]:
     """The error object of a reply, in any of the usual shapes; a web page or plain text becomes its message."""
     try:
         reply = json.loads(body)
@@ -69,7 +70,7 @@ def error_of(body: bytes) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {"message": str(error)}
 
 
-def told(error: Mapping[str, Any]) -> str:
+def message_of(error: Mapping[str, object]) -> str:
     """What it says, and the parameter it names, on one line."""
     message = error.get("message") or error.get("detail") or error.get("type") or "(no reason given)"
     text = " ".join(str(message).split())

@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from decisor.errors import LMError
 from decisor.types import LM, Completion, Message, Sampling, Usage
@@ -49,8 +49,8 @@ class Journal:
     async def find(self, key: str) -> Completion | None:
         """The kept reply. While another run buys it, waits; None: it is for the caller to buy."""
         while True:
-            if (kept := await self.book.reply(key)) is not None:
-                return replace(kept, replayed=True)
+            if (earlier := await self.book.reply(key)) is not None:
+                return replace(earlier, replayed=True)
             if (other := self.buying.get(key)) is None:
                 return None
             await asyncio.wait([other])
@@ -60,10 +60,10 @@ class Journal:
         try:
             reply = await lm.complete(messages, sampling)
             self.bought = self.bought + reply.usage
-            kept = await self.book.keep_reply(key, reply, reply.finish not in UNUSABLE)
-            return reply if kept.texts == reply.texts else replace(kept, replayed=True)
+            first = await self.book.keep_reply(key, reply, reply.finish not in UNUSABLE)
+            return reply if first.texts == reply.texts else replace(first, replayed=True)
         except LMError as error:
-            wasted: Usage = getattr(error, "used", Usage())
+            wasted = error.used
             if wasted.tokens:
                 self.bought = self.bought + wasted
                 await self.book.keep_reply(key, Completion((), wasted, error.kind), usable=False)
@@ -76,43 +76,43 @@ class Journal:
 class Journaled:
     """An LM for one run of one case. A replayed reply carries the usage that it once cost, and says ``replayed``."""
 
-    held: LM
+    lm: LM
     journal: Journal
     repeat: int = 0
-    asked: Counter[str] = field(default_factory=Counter)
+    occurrences: Counter[str] = field(default_factory=Counter)
 
     @property
     def name(self) -> str:
-        return self.held.name
+        return self.lm.name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         content = digest(messages, self.name, sampling, self.journal.seed, self.repeat)
-        occurrence = self.asked[content]
-        self.asked[content] += 1
+        occurrence = self.occurrences[content]
+        self.occurrences[content] += 1
         key = f"{content}-{occurrence}" if occurrence else content
         if self.journal.seed is not None and sampling.seed is None and sampling.temperature > 0:
             sampling = replace(sampling, seed=(int(content[:7], 16) << 2) + occurrence)
-        found = await self.journal.find(key)
-        return found or await self.journal.buy(key, self.held, messages, sampling)
+        return await self.journal.find(key) or await self.journal.buy(key, self.lm, messages, sampling)
 
 
-def digest(messages: Sequence[Message], *rest: Any) -> str:
+def digest(messages: Sequence[Message], *rest: object) -> str:
     """The same for equal content, in any process.
 
     >>> digest([Message("user", "Hi")], "m", Sampling())
     '3608103980b31a2835f6bc6c432ef51c'
     """
-    found = hashlib.blake2b(ENCODER.encode(rest).encode("utf-8", "surrogatepass"), digest_size=16)
+    content_hash = hashlib.blake2b(ENCODER.encode(rest).encode("utf-8", "surrogatepass"), digest_size=16)
     for message in messages:
         content = message.content.encode("utf-8", "surrogatepass")
-        found.update(f"\n{message.role} {len(content)}\n".encode())
-        found.update(content)
-    return found.hexdigest()
+        content_hash.update(f"\n{message.role} {len(content)}\n".encode())
+        content_hash.update(content)
+    return content_hash.hexdigest()
 
 
-def as_plain(sampling: Sampling) -> Any:
-    told = [sampling.stop, sampling.temperature, sampling.max_tokens, sampling.n, sampling.seed, sampling.schema]
-    return [*told, sampling.logprobs, sampling.continuation] if sampling.logprobs or sampling.continuation else told
+def as_plain(sampling: Sampling) -> list[object]:
+    usual: list[object] = [sampling.stop, sampling.temperature, sampling.max_tokens, sampling.n, sampling.seed]
+    rare = [sampling.logprobs, sampling.continuation] if sampling.logprobs or sampling.continuation else []
+    return [*usual, sampling.schema, *rare]
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=as_plain)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
+
+from decisor.lms.endpoint import parse_address
 
 LOOK_SECONDS = 0.5
 MAX_BYTES = 2**20
@@ -31,7 +32,8 @@ def servers(environ: Mapping[str, str]) -> Iterator[Server]:
 def look(name: str, path: str, field: str, port: str) -> Server:
     """One request on the loopback interface, at most half a second."""
     url = f"http://127.0.0.1:{port}/v1"
-    reply = get_json(f"http://127.0.0.1:{port}{path}") if port.isdigit() and port != "0" else None
+    is_port = port.isascii() and port.isdigit() and 0 < int(port[:9]) < 2**16
+    reply = get_json(f"http://127.0.0.1:{port}{path}") if is_port else None
     listed = reply.get("models" if field == "name" else "data") if isinstance(reply, Mapping) else None
     if not isinstance(listed, list):
         return Server(name, url)
@@ -43,8 +45,12 @@ def look(name: str, path: str, field: str, port: str) -> Server:
 
 
 def first_model(base_url: str) -> str:
-    """The first model that an OpenAI-compatible endpoint lists to a caller without a key; '' where it lists none."""
-    path = base_url.rstrip("/") if urlsplit(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
+    """The first model that an OpenAI-compatible endpoint lists to a caller without a key; '' where it lists none.
+
+    Raises:
+        SetupError: this is no address.
+    """
+    path = base_url.rstrip("/") if parse_address(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
     reply = get_json(f"{path}/models")
     rows = reply.get("data") if isinstance(reply, Mapping) else None
     if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
@@ -52,8 +58,8 @@ def first_model(base_url: str) -> str:
     return ""
 
 
-def get_json(url: str) -> Any:
-    """What a GET returns, or None where nothing sensible does."""
+def get_json(url: str) -> object:
+    """What a GET returns, or None where nothing sensible does. For an address that can be one."""
     import http.client
 
     parts = urlsplit(url)

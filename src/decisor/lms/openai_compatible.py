@@ -6,13 +6,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from decisor.aio import each
 from decisor.errors import LMError
 from decisor.lms.completions_api import continuation_request, logprobs_of, parse_continuation
-from decisor.lms.endpoint import Endpoint, within
+from decisor.lms.endpoint import Endpoint, parse_address, within
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.postprocess import postprocess, tidy, tokens_of
 from decisor.lms.prices import Price
@@ -62,12 +61,9 @@ class OpenAICompatible:
         headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
         if key:
             headers["Authorization"] = Secret(f"Bearer {key.strip()}")
-        url = chat_url(base_url)
-        self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
-        self.completions = Endpoint(completions_url(url), headers, max_bytes, retries or Retries())
+        self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
         if key:
             self.endpoint.secrets.append(Secret(key.strip()))
-            self.completions.secrets.append(Secret(key.strip()))
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.name!r} at {self.endpoint.where})"
@@ -94,14 +90,16 @@ class OpenAICompatible:
 
     async def close(self) -> None:
         await self.endpoint.close()
-        await self.completions.close()
 
     async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
-        endpoint, form = (self.completions, continuation_request) if sampling.continuation else (self.endpoint, request)
+        url = completions_url(self.endpoint.url) if sampling.continuation else self.endpoint.url
+        form = continuation_request if sampling.continuation else request
         for _ in range(len(OPTIONAL) + 1):
             body = form(self.name, messages, sampling, self.dropped)
             try:
-                return await endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
+                return await self.endpoint.post(
+                    body, lambda reply: self._read(reply, messages, sampling), ends, bill, url
+                )
             except LMError as error:
                 refused = refused_part(error, body)
                 if refused is None:
@@ -109,7 +107,7 @@ class OpenAICompatible:
                 self.dropped.add(refused)
         raise AssertionError("unreachable")
 
-    def _read(self, reply: Any, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         parse = parse_continuation if sampling.continuation else parse_completion
         completion = parse(reply, messages, self.endpoint.where)
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
@@ -120,7 +118,7 @@ def chat_url(base_url: str) -> str:
     >>> chat_url("http://localhost:11434"), chat_url("https://api.example.com/v1/")
     ('http://localhost:11434/v1/chat/completions', 'https://api.example.com/v1/chat/completions')
     """
-    scheme, host, path, query, _ = urlsplit(base_url.strip())
+    scheme, host, path, query, _ = parse_address(base_url.strip())
     path = path.rstrip("/").removesuffix("/chat/completions") or "/v1"
     return urlunsplit((scheme, host, f"{path}/chat/completions", query, ""))
 
@@ -133,14 +131,14 @@ def completions_url(url: str) -> str:
     return "/completions".join(url.rsplit("/chat/completions", 1))
 
 
-def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, Any]:
+def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, object]:
     """The body of a chat completion request, leaving out what the endpoint is known to refuse."""
     turns = [{"role": message.role, "content": message.content} for message in messages]
     if sampling.schema is not None and "response_format" in without and turns:
-        told = f"{turns[-1]['content']}\n\n{FITTING}\n{json.dumps(sampling.schema)}"
-        turns[-1] = {"role": turns[-1]["role"], "content": told}
+        content = f"{turns[-1]['content']}\n\n{FITTING}\n{json.dumps(sampling.schema)}"
+        turns[-1] = {"role": turns[-1]["role"], "content": content}
     limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
-    parts: dict[str, Any] = {
+    parts: dict[str, object] = {
         "temperature": sampling.temperature,
         limit: sampling.max_tokens,
         "stop": list(sampling.stop[:MAX_STOPS]) or None,
@@ -150,15 +148,15 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
         "logprobs": True if sampling.logprobs else None,
         "top_logprobs": sampling.logprobs or None,
     }
-    chosen = {name: value for name, value in parts.items() if value is not None and name not in without}
-    return {"model": model, "messages": turns, **chosen}
+    settings = {name: value for name, value in parts.items() if value is not None and name not in without}
+    return {"model": model, "messages": turns, **settings}
 
 
-def schema_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+def schema_format(schema: Mapping[str, object]) -> dict[str, object]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": is_strict(schema)}}
 
 
-def is_strict(schema: Any) -> bool:
+def is_strict(schema: object) -> bool:
     """Whether the strict mode of OpenAI takes it: every object closed, every property required.
 
     >>> is_strict({"type": "object", "properties": {"a": {"type": "string"}}})
@@ -176,15 +174,15 @@ def is_strict(schema: Any) -> bool:
     return all(is_strict(part) for part in schema.values())
 
 
-def refused_part(error: LMError, body: Mapping[str, Any]) -> str | None:
+def refused_part(error: LMError, body: Mapping[str, object]) -> str | None:
     """The optional part of ``body`` that this refusal is about; None where it is about something else."""
     if error.kind != "request":
         return None
     text = str(error)
-    return next((name for name, named in OPTIONAL.items() if name in body and re.search(named, text, re.I)), None)
+    return next((name for name, words in OPTIONAL.items() if name in body and re.search(words, text, re.I)), None)
 
 
-def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Completion:
+def parse_completion(reply: object, messages: Sequence[Message], where: str) -> Completion:
     """A chat completion object as a Completion.
 
     Raises:
@@ -218,10 +216,10 @@ def parse_completion(reply: Any, messages: Sequence[Message], where: str) -> Com
     )
 
 
-def parse_choice(choice: Any, where: str) -> tuple[str, str]:
+def parse_choice(choice: object, where: str) -> tuple[str, str]:
     """The text of one choice and why it stopped; raises Again where it has no text and no reason for that."""
     message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(message, dict):
+    if not isinstance(choice, dict) or not isinstance(message, dict):
         raise Again(f"{where} sent a choice without a message.")
     finish = choice.get("finish_reason")
     content, refusal = message.get("content"), message.get("refusal")

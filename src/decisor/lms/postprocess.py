@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from decisor.lms.prices import Price, with_dollars
 from decisor.secrets import Secret, redact_known
@@ -36,7 +35,7 @@ def postprocess(
     return Completion(texts, usage, reply.finish, model, logprobs=reply.logprobs)
 
 
-def tokens_of(count: Any, texts: Iterable[str]) -> int:
+def tokens_of(count: object, texts: Iterable[str]) -> int:
     """The endpoint's count where it is one; else an estimate of a token per four characters, so that a limit holds.
 
     >>> tokens_of(7, []), tokens_of(None, ["eight ch"]), tokens_of(-1, ["eight ch"])

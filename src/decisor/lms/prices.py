@@ -29,6 +29,11 @@ def with_dollars(usage: Usage, price: Price | None) -> Usage:
     return usage if usage.dollars == dollars else replace(usage, dollars=dollars)
 
 
+def prompt_usage(payload: bytes) -> Usage:
+    """What a request may have cost whose reply was lost: its prompt, at a token per four bytes."""
+    return Usage(prompt_tokens=(len(payload) + 3) // 4)
+
+
 def parse_price(text: str) -> Price:
     """From ``DECISOR_PRICE``: dollars per million prompt tokens, a comma, dollars per million completion tokens.
 

@@ -1,4 +1,4 @@
-"""The one retry layer: full jitter, a shared gate, and a budget, so that a fault never becomes a storm."""
+"""The one retry layer: full jitter, waits that calls share, and an allowance, so that a fault never becomes a storm."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
 from decisor.errors import LMError
+from decisor.log import logger
 from decisor.types import Usage
 
 T = TypeVar("T")
-LONGEST_GATE = 3600.0
+LONGEST_WAIT = 3600.0
 LONG_WAIT = 120.0
 """A wait that was asked for and is longer ends a whole run, which can be gone on with later."""
 LOOK_AGAIN = 0.2
@@ -36,13 +37,14 @@ class Retries:
     """Shared by all calls to one endpoint.
 
     The pause before attempt k+1 is uniform in (0, min(most_seconds, first_seconds * 2**(k-1))), with four times
-    first_seconds after a 429. Where the server named a time, every call waits at least that long (the gate), then a
-    little more, each its own. ``allowance``: retries at hand; each takes one unless the server asked for it, and each
-    success gives half a one back. ``overloaded`` is called when the endpoint has too much to do (429, 5xx).
+    first_seconds after a 429. Where the server named a time, every call waits at least that long, then a little more,
+    each its own; a time that is shorter than the pause does not shorten it. ``attempts`` counts faults; refusals for
+    being too many (429) are no faults: of them a call takes ``rate_attempts``, if its time allows. ``allowance``:
+    retries at hand; each takes one unless the server asked for it, and each success gives half a one back.
+    ``overloaded`` is called when the endpoint has too much to do (429, 5xx).
 
     The breaker: after ``breaks_at`` faults in a row, of all calls together, only one call at a time tries, after a
-    rest of ``rest_seconds`` that doubles each time it fails; the others wait. One reply closes it. A 429 is no fault
-    in this sense.
+    rest of ``rest_seconds`` that doubles each time it fails; the others wait. One reply closes it.
     """
 
     attempts: int = 6
@@ -52,6 +54,7 @@ class Retries:
     overloaded: Callable[[], None] = lambda: None
     breaks_at: int = 20
     rest_seconds: float = 2.0
+    rate_attempts: int = 100
     opens_at: float = field(default=0.0, init=False)
     faults: int = field(default=0, init=False)
     rest: float = field(default=0.0, init=False)
@@ -67,13 +70,17 @@ class Retries:
         Raises:
             LMError: a permanent fault at once; a passing one when attempts, allowance or time are used up.
         """
-        for tried in range(1, self.attempts + 1):
-            alone = await self._gate(ends)
+        faults = refusals = 0
+        while True:
+            alone = await self._turn(ends)
             try:
                 reply = await once()
             except Again as error:
-                failed = error
-                if error.kind != "rate":
+                failure = error
+                if error.kind == "rate":
+                    refusals += 1
+                else:
+                    faults += 1
                     self._fault(str(error), alone)
             except LMError:
                 self.faults, self.rest = 0, 0.0  # it answers, if only to say no
@@ -88,10 +95,9 @@ class Retries:
                 return reply
             finally:
                 self.trying = self.trying and not alone
-            await self._pause(failed, tried, ends)
-        raise AssertionError("unreachable")
+            await self._pause(failure, faults, refusals, ends)
 
-    async def _gate(self, ends: float) -> bool:
+    async def _turn(self, ends: float) -> bool:
         """Wait until a call may be made; whether it is the one that tries a broken endpoint.
 
         Raises:
@@ -117,29 +123,38 @@ class Retries:
             self.rest = min(self.most_seconds, 2 * self.rest or self.rest_seconds)
             self.opens_at = max(self.opens_at, time.monotonic() + self.rest)
 
-    async def _pause(self, failed: Again, tried: int, ends: float) -> None:
-        if failed.kind in ("rate", "server"):
+    async def _pause(self, failure: Again, faults: int, refusals: int, ends: float) -> None:
+        """Until this call may wait for its turn again.
+
+        Raises:
+            LMError: its attempts, its time or the allowance are used up.
+        """
+        is_rate, now, attempts = failure.kind == "rate", time.monotonic(), faults + refusals
+        if failure.kind in ("rate", "server"):
             self.overloaded()
-        if failed.after is not None:
-            now = time.monotonic()
-            self.opens_at = max(self.opens_at, now + min(failed.after, LONGEST_GATE))
-            self.why = str(failed)
-            if now + failed.after >= ends:
-                raise LMError(f"{failed} It asks to wait {failed.after:.0f} s: longer than this call may take. "
-                              "Try again later.", failed.kind, permanent=failed.after > LONG_WAIT)  # fmt: skip
-        if tried >= self.attempts:
-            raise LMError(f"{failed} Gave up after {tried} attempts.", failed.kind)
-        if failed.after is not None:
-            return
-        if self.allowance < 1:
-            raise LMError(f"{failed} Too many retries lately; not trying again.", failed.kind)
-        self.allowance -= 1
-        slower = 2 if failed.kind == "rate" else 0
-        await asyncio.sleep(random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** (tried - 1 + slower))))
+        if failure.after is not None:
+            self.opens_at = max(self.opens_at, now + min(failure.after, LONGEST_WAIT))
+            self.why = str(failure)
+            if now + failure.after >= ends:
+                raise LMError(f"{failure} It asks to wait {failure.after:.0f} s: longer than this call may take. "
+                              "Try again later.", failure.kind, permanent=failure.after > LONG_WAIT)  # fmt: skip
+        if refusals >= self.rate_attempts if is_rate else faults >= self.attempts:
+            raise LMError(f"{failure} Gave up after {attempts} attempts.", failure.kind)
+        if failure.after is None and not is_rate:
+            if self.allowance < 1:
+                raise LMError(f"{failure} Too many retries lately; not trying again.", failure.kind)
+            self.allowance -= 1
+        slower = 2 + refusals if is_rate else faults
+        pause = random.uniform(0, min(self.most_seconds, self.first_seconds * 2 ** min(slower - 1, 60)))
+        if is_rate and now + pause >= ends:
+            raise LMError(f"{failure} Gave up after {attempts} attempts: no time is left for another.", failure.kind)
+        logger.warning("a call to an LM failed (%s) and is tried again, attempt %d", failure.kind, attempts + 1)
+        await asyncio.sleep(pause)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks us to wait; header names in lower case. None where it does not say so, readably.
+    """Seconds the server asks us to wait; header names in lower case. None where it does not say so, readably, or where
+    none are left: then our own pause is all that keeps a crowd from coming back at once.
 
     A date is taken against the server's own Date header: our clock may be wrong.
 
@@ -154,12 +169,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         except (KeyError, ValueError):
             continue
         if math.isfinite(seconds):
-            return max(0.0, seconds)
+            return seconds if seconds > 0 else None
     until = _instant(headers.get("retry-after", ""))
     if until is None:
         return None
     now = _instant(headers.get("date", ""))
-    return max(0.0, until - (time.time() if now is None else now))
+    left = until - (time.time() if now is None else now)
+    return left if left > 0 else None
 
 
 def _instant(date: str) -> float | None:

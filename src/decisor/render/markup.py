@@ -19,13 +19,13 @@ def tag(name: str, /, *inside: Html | str | int | None, **attributes: str | int 
     >>> tag("td", "<b>", cls="n", data_label="a&b", hidden=True)
     '<td class="n" data-label="a&amp;b" hidden>&lt;b&gt;</td>'
     """
-    said = ""
+    pairs = ""
     for key, value in attributes.items():
         if value is None or value is False:
             continue
         word = "class" if key == "cls" else key if key in ("viewBox", "preserveAspectRatio") else key.replace("_", "-")
-        said += f" {word}" if value is True else f' {word}="{escape(str(value))}"'
-    return Html(f"<{name}{said}>" if name in VOID else f"<{name}{said}>{join(*inside)}</{name}>")
+        pairs += f" {word}" if value is True else f' {word}="{escape(str(value))}"'
+    return Html(f"<{name}{pairs}>" if name in VOID else f"<{name}{pairs}>{join(*inside)}</{name}>")
 
 
 def join(*parts: Html | str | int | None) -> Html:
@@ -39,5 +39,5 @@ def join(*parts: Html | str | int | None) -> Html:
 
 def table(head: Html, body: Html, cls: str | None = None) -> Html:
     """A table in a panel of its own that scrolls sideways where it must."""
-    made = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), cls=cls)
-    return tag("div", made, cls="panel scroll", tabindex=0)
+    inner = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), cls=cls)
+    return tag("div", inner, cls="panel scroll", tabindex=0)

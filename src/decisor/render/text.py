@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 
 
@@ -13,6 +14,8 @@ def clean(text: str) -> str:
     >>> clean("a\x1b[31mb\x9bc\u202ed\te")
     'a[31mbcd\te'
     """
+    if text.isprintable():
+        return text
     return "".join(
         c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
     )
@@ -30,9 +33,11 @@ def one_line(text: str, width: int = 100) -> str:
 
 def number(value: float) -> str:
     """
-    >>> number(12345.678), number(0.001234), number(3.0)
-    ('12,345.7', '0.001234', '3')
+    >>> number(12345.678), number(0.001234), number(3.0), number(math.inf)
+    ('12,345.7', '0.001234', '3', 'inf')
     """
+    if not math.isfinite(value):
+        return str(value)
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.6g}" if abs(value) < 1e15 else f"{value:g}"

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from decisor.benchmarks.paper_figures import PublishedFigure
+from decisor.benchmarks.qa.paper_figures import DEPTHS
 from decisor.outcome import Outcome
-from decisor.report.published import DEPTHS, Reported
 from decisor.statistics.compare import Side, sides_of
 from decisor.statistics.curves import Point, budget_curve, by_count, by_tag, deciles, limits_for
 from decisor.statistics.estimates import Interval
@@ -51,7 +52,7 @@ class Chart:
     note: str = ""
 
 
-def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], published: Sequence[Reported],
+def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], published: Sequence[PublishedFigure],
            label: Callable[[Side], str]) -> tuple[Chart, ...]:  # fmt: skip
     """Every plot that the outcomes of one benchmark have data for."""
     overall = [row for row in rows if not row.group and row.benchmark == benchmark]
@@ -76,7 +77,7 @@ def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], pub
     return tuple(chart for chart in made if chart is not None)
 
 
-def forest(named: Sequence[tuple[str, Row]], published: Sequence[Reported]) -> Chart | None:
+def forest(named: Sequence[tuple[str, Row]], published: Sequence[PublishedFigure]) -> Chart | None:
     """Accuracy by technique with its interval, published accuracies below."""
     ours = [(name, row, row.accuracy) for name, row in named if row.accuracy is not None]
     if not ours:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from decisor.benchmarks.paper_figures import PublishedFigure, figures_for
+from decisor.encoding import json_value
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.second_opinion import Agreement
 from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
-from decisor.report.published import Reported, figures_for
 from decisor.statistics.compare import Changed, Comparison, Side, against, all_pairs, changed
 from decisor.statistics.summary import Row, summarise
-from decisor.trace.events import plain
 from decisor.types import Usage, Value
 
 MOST_SIDES = 12
@@ -30,7 +30,7 @@ class Benchmark:
     cases: int
     rows: tuple[Row, ...]
     metrics: tuple[str, ...]
-    published: tuple[Reported, ...]
+    published: tuple[PublishedFigure, ...]
     comparisons: tuple[Comparison, ...]
     charts: tuple[Chart, ...]
 
@@ -125,7 +125,7 @@ def _name(one: Outcome) -> str:
 
 def as_json(report: Report) -> dict[str, Any]:
     """Plain values for ``--json``; numbers that JSON cannot hold are null."""
-    made: dict[str, Any] = finite(plain(report))
+    made: dict[str, Any] = finite(json_value(report))
     return made
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, TextIO
 
+from decisor.encoding import json_value
 from decisor.outcome import Outcome
 from decisor.render.markup import Html, join, tag
 from decisor.report.document import Report
@@ -21,7 +22,7 @@ from decisor.report.sections import benchmark_section, diff_section, opinion_sec
 from decisor.report.words import counted, money, percent, short, spoken
 from decisor.statistics.summary import STATES
 from decisor.story.html import cut, story
-from decisor.trace.events import Event, plain
+from decisor.trace.events import Entry
 
 TOTAL_CHARS = 40_000_000
 """About what all stories together may take."""
@@ -33,7 +34,7 @@ STORY = (
 CHANGES = (("", "all"), ("gained", "gained"), ("lost", "lost"), ("other", "changed otherwise"), ("new", "not in it"))
 
 
-def write_page(report: Report, trace: Callable[[Outcome], Sequence[Event]], out: TextIO,
+def write_page(report: Report, trace: Callable[[Outcome], Sequence[Entry]], out: TextIO,
                before: Mapping[tuple[Any, ...], str] | None = None) -> None:  # fmt: skip
     """Write the page. ``trace``: the events of an outcome, asked for one at a time, so memory stays flat. ``before``:
     the states of an earlier run by key."""
@@ -111,7 +112,7 @@ def settings(report: Report) -> Html:
     """How the run was set up, folded away."""
     if not report.about:
         return join("Made by decisor report.")
-    text = json.dumps(plain(report.about), ensure_ascii=False, indent=2, default=str)
+    text = json.dumps(json_value(report.about), ensure_ascii=False, indent=2, default=str)
     return join(tag("details", tag("summary", "Settings of the run"), tag("pre", text)), "Made by decisor report.")
 
 
@@ -190,7 +191,7 @@ def rows(outcomes: Sequence[Outcome], before: Mapping[tuple[Any, ...], str] | No
     return json.dumps({"names": names, "rows": made}, ensure_ascii=False, separators=(",", ":"))
 
 
-def told(outcome: Outcome, events: Sequence[Event], most: int) -> str:
+def told(outcome: Outcome, events: Sequence[Entry], most: int) -> str:
     """What a case's story adds to its row, as JSON."""
     extra = json.dumps(
         {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from decisor.benchmarks.paper_figures import PublishedFigure
 from decisor.render.markup import Html, join, table, tag
+from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.document import Benchmark, Report
 from decisor.report.palette import Palette
-from decisor.report.published import Reported
 from decisor.report.words import beside, counted, money, percent, short, spoken
 from decisor.statistics.compare import Side
 from decisor.statistics.summary import STATES, Row
@@ -56,7 +57,7 @@ def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -
     if row.beside:
         spent = join(spent, *(join(" ", tag("span", f"beside it: {one}")) for one in beside(row)))
     return tag(
-        "tr", tag("th", svg.swatch(number), " ", name, scope="row"), tag("td", plot, cls="plotcell"),
+        "tr", tag("th", swatch(number), " ", name, scope="row"), tag("td", plot, cls="plotcell"),
         tag("td", figure, cls="n"), tag("td", stack, tag("span", words, cls="stackwords"), cls="states"),
         *(metric_cell(row, metric) for metric in metrics),
         tag("td", spent, cls="n extra spent"),
@@ -72,12 +73,12 @@ def metric_cell(row: Row, metric: str) -> Html:
     return tag("td", told, cls="n extra", data_label=spoken(metric))
 
 
-def published_rows(figures: Sequence[Reported], columns: int) -> tuple[list[Html], Html]:
+def published_rows(figures: Sequence[PublishedFigure], columns: int) -> tuple[list[Html], Html]:
     """A row for each technique and source, and the list of sources that their numbers refer to."""
     if not figures:
         return [], Html()
     sources = list(dict.fromkeys(one.source for one in figures))
-    rows: dict[tuple[str, str], list[Reported]] = {}
+    rows: dict[tuple[str, str], list[PublishedFigure]] = {}
     for one in figures:
         rows.setdefault((one.technique, one.source), []).append(one)
     more = len(rows) - FEW
@@ -90,14 +91,14 @@ def published_rows(figures: Sequence[Reported], columns: int) -> tuple[list[Html
     return made, tag("ul", *(tag("li", f"{at} {source}") for at, source in enumerate(sources, 1)), cls="sources")
 
 
-def published_row(technique: str, held: Sequence[Reported], number: int, columns: int, hidden: bool) -> Html:
+def published_row(technique: str, held: Sequence[PublishedFigure], number: int, columns: int, hidden: bool) -> Html:
     """Accuracies as marks on the axis of ours; everything else in words."""
     main = [one for one in held if one.metric in ACCURACIES]
     words = [f"{one.group} {one.value:g} %".strip() for one in main if len(main) > 1 or one.group]
     words += [f"{spoken(one.metric)} {one.value:g}{'' if one.metric in NO_SHARE else ' %'}" for one in held
               if one.metric not in ACCURACIES]  # fmt: skip
     plot = svg.published_row([one.value / 100 for one in main], f"published: {', '.join(words)}") if main else Html()
-    name = tag("th", svg.swatch(None), " ", technique, tag("sup", number), scope="row")
+    name = tag("th", swatch(None), " ", technique, tag("sup", number), scope="row")
     return tag(
         "tr", name, tag("td", plot, cls="plotcell"),
         tag("td", percent(main[0].value / 100, 1) if len(main) == 1 else "", cls="n"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from decisor.benchmarks.paper_figures import RADAGENT
+from decisor.benchmarks.toolbench.paper_figures import TOOL_FAILURES
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.second_opinion import Agreement
 from decisor.render.markup import Html, join, table, tag
+from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.charts import Chart
 from decisor.report.document import Benchmark, Diff, Report
 from decisor.report.palette import Palette
-from decisor.report.published import RADAGENT, TOOL_FAILURES
 from decisor.report.results import metric_cell, results
 from decisor.report.words import agreed, percent, points, probability, short, spoken
 from decisor.statistics.compare import Comparison, Side
@@ -82,7 +84,7 @@ def other_metrics(one: Benchmark, report: Report) -> Html:
 def figure(chart: Chart, colours: Palette) -> Html:
     """A chart with its legend and the same figures as a table."""
     badge = tag("span", "published", cls="badge")
-    legend = [tag("li", svg.swatch(colours(one)), one.name, badge if one.published else "") for one in chart.series]
+    legend = [tag("li", swatch(colours(one)), one.name, badge if one.published else "") for one in chart.series]
     return tag(
         "figure", tag("figcaption", chart.title), tag("ul", *legend, cls="legend"), svg.draw(chart, colours),
         tag("p", chart.note, cls="note") if chart.note else "", figures_of(chart), cls="panel",

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from decisor.render.markup import Html, tag
+from decisor.render.svg import Scale, box, caption, line, round_steps, series_class, shape, strip
 from decisor.report.charts import Chart, Mark, Series
 from decisor.report.words import percent, short
 from decisor.statistics.estimates import Interval
@@ -21,21 +21,6 @@ TICKS = {0.25: 0.05, 0.5: 0.1, 0.75: 0.25, 1.0: 0.25}
 """Height of an axis of shares, and the distance of its lines."""
 WIDEST = 0.4
 """Bands whose intervals are wider on average hide the lines: they are left to the table of figures."""
-SHAPES = ("circle", "square", "diamond", "triangle")
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """From data to the drawing."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        span = self.high - self.low
-        return self.start + (self.end - self.start) * ((value - self.low) / span if span else 0.5)
 
 
 def draw(chart: Chart, style: Callable[[Series], int | None]) -> Html:
@@ -44,9 +29,9 @@ def draw(chart: Chart, style: Callable[[Series], int | None]) -> Html:
     y = Scale(0.0, top, HEIGHT - BOTTOM, TOP)
     body = _bars(chart, style, y) if chart.kind == "bars" else _plane(chart, style, y)
     grid = "".join(
-        _line(LEFT, y(at), WIDTH - RIGHT, y(at), "axis" if not at else "grid")
-        + _text(LEFT - 7, y(at) + 4, percent(at), "end")
-        for at in _steps(0.0, top, round(top / TICKS[top]))
+        line(LEFT, y(at), WIDTH - RIGHT, y(at), "axis" if not at else "grid")
+        + caption(LEFT - 7, y(at) + 4, percent(at), "end")
+        for at in round_steps(0.0, top, round(top / TICKS[top]))
     )
     label = f"{chart.title}. {chart.note}".strip()
     return tag("svg", Html(grid + body), cls="plot", viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}", role="img", aria_label=label)
@@ -56,12 +41,12 @@ def _plane(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str
     """Marks at their places; in a line chart joined, with a band of their intervals."""
     places = sorted({mark.x for one in chart.series for mark in one.marks})
     floor = 0.0 if chart.kind == "scatter" or places[0] < 0.3 * places[-1] else places[0]
-    last = _steps(floor, places[-1], 6)[-1] if chart.kind == "scatter" else places[-1]
+    last = round_steps(floor, places[-1], 6)[-1] if chart.kind == "scatter" else places[-1]
     x = Scale(floor, max(last, floor + 1e-9), LEFT + 14, WIDTH - RIGHT - 14)
     whole = len(places) <= 9 and all(place == int(place) for place in places)
-    ticks = places if whole and chart.kind == "line" else _steps(floor, max(last, floor + 1e-9), 6)
-    parts = [_text(x(at), HEIGHT - BOTTOM + 19, short(at), "middle") for at in ticks if at <= x.high * 1.0001]
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x_label, "middle", "label"))
+    ticks = places if whole and chart.kind == "line" else round_steps(floor, max(last, floor + 1e-9), 6)
+    parts = [caption(x(at), HEIGHT - BOTTOM + 19, short(at), "middle") for at in ticks if at <= x.high * 1.0001]
+    parts.append(caption((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x_label, "middle", "label"))
     joined = chart.kind == "line"
     if joined and len(chart.series) <= 4:
         parts += [_band(one, style(one), x, y) for one in chart.series]
@@ -69,7 +54,7 @@ def _plane(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str
         kind = style(one)
         if joined:
             points = " ".join(f"{x(mark.x):.1f},{y(mark.y):.1f}" for mark in one.marks)
-            parts.append(f'<polyline class="{_class(kind)} join" points="{points}"/>')
+            parts.append(f'<polyline class="{series_class(kind)} join" points="{points}"/>')
         whiskers = not joined or (len(chart.series) <= 4 and len(one.marks) == 1)
         parts += [_mark(one, mark, kind, x(mark.x), y, whiskers, chart) for mark in one.marks]
     return "".join(parts)
@@ -84,7 +69,7 @@ def _bars(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str:
     parts = []
     for at, group in enumerate(groups):
         middle = LEFT + (at + 0.5) * room
-        parts.append(_text(middle, HEIGHT - BOTTOM + 19, group, "middle"))
+        parts.append(caption(middle, HEIGHT - BOTTOM + 19, group, "middle"))
         held = [(one, mark) for one in chart.series for mark in one.marks if mark.label == group]
         for place, (one, mark) in enumerate(held):
             left = middle + (place - len(held) / 2) * width
@@ -94,13 +79,13 @@ def _bars(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str:
 
 def _bar(one: Series, mark: Mark, kind: int | None, left: float, width: float, y: Scale, chart: Chart) -> str:
     top, middle = y(mark.y), left + width / 2
-    box = (f'<rect class="{_class(kind)} bar" x="{left + 1:.1f}" y="{top:.1f}" width="{width - 2:.1f}" '
+    box = (f'<rect class="{series_class(kind)} bar" x="{left + 1:.1f}" y="{top:.1f}" width="{width - 2:.1f}" '
            f'height="{max(0.8, y.start - top):.1f}" rx="2"/>')  # fmt: skip
     return f"<g>{title(one, mark, chart)}{box}{_whisker(mark.interval, 'dark', middle, y)}</g>"
 
 
 def _mark(one: Series, mark: Mark, kind: int | None, at: float, y: Scale, whiskers: bool, chart: Chart) -> str:
-    whisker = _whisker(mark.interval, _class(kind), at, y) if whiskers else ""
+    whisker = _whisker(mark.interval, series_class(kind), at, y) if whiskers else ""
     return f"<g>{title(one, mark, chart)}{whisker}{shape(kind, at, y(mark.y))}</g>"
 
 
@@ -118,26 +103,7 @@ def _band(one: Series, kind: int | None, x: Scale, y: Scale) -> str:
         return ""
     up = [f"{x(mark.x):.1f},{y(min(y.high, interval.high)):.1f}" for mark, interval in held]
     down = [f"{x(mark.x):.1f},{y(max(0.0, interval.low)):.1f}" for mark, interval in reversed(held)]
-    return f'<polygon class="{_class(kind)} band" points="{" ".join(up + down)}"/>'
-
-
-def shape(kind: int | None, x: float, y: float, size: float = 5.0) -> str:
-    """A series' own mark, so that colour is never all that tells two apart."""
-    name = "diamond" if kind is None else SHAPES[kind % len(SHAPES)]
-    if name == "circle":
-        return f'<circle class="{_class(kind)} dot" cx="{x:.1f}" cy="{y:.1f}" r="{size:g}"/>'
-    corners = {
-        "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
-        "diamond": ((0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)),
-        "triangle": ((0.0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
-    }[name]
-    points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in corners)
-    return f'<polygon class="{_class(kind)} dot" points="{points}"/>'
-
-
-def swatch(kind: int | None) -> Html:
-    """A series' mark for the legend."""
-    return Html(f'<svg class="swatch" viewBox="0 0 14 14" aria-hidden="true">{shape(kind, 7, 7)}</svg>')
+    return f'<polygon class="{series_class(kind)} band" points="{" ".join(up + down)}"/>'
 
 
 def state_swatch(state: str) -> Html:
@@ -148,25 +114,25 @@ def state_swatch(state: str) -> Html:
 def whisker_row(share: float, interval: Interval | None, kind: int | None, words: str) -> Html:
     """A line of the table of results, 0 to 100 % wide: the interval as a bar, the figure as a tick across it."""
     low, high = (interval.low, interval.high) if interval else (share, share)
-    return _strip(
+    return strip(
         "forest", words, tag("path", cls="grid", d="M0 0V10M25 0V10M50 0V10M75 0V10M100 0V10"),
-        _box(f"{_class(kind)} span", 100 * low, max(0.3, 100 * (high - low)), 3, 4),
-        _box(f"{_class(kind)} tick", max(0.0, 100 * share - 0.35), 0.7, 0.6, 8.8),
+        box(f"{series_class(kind)} span", 100 * low, max(0.3, 100 * (high - low)), 3, 4),
+        box(f"{series_class(kind)} tick", max(0.0, 100 * share - 0.35), 0.7, 0.6, 8.8),
     )  # fmt: skip
 
 
 def published_row(shares: Sequence[float], words: str) -> Html:
     """Published figures on the same axis."""
-    return _strip("forest", words, tag("path", cls="grid", d="M0 0V10M25 0V10M50 0V10M75 0V10M100 0V10"),
-                  *(_box("pub tick", 100 * share - 0.4, 0.8, 1, 8) for share in shares))  # fmt: skip
+    return strip("forest", words, tag("path", cls="grid", d="M0 0V10M25 0V10M50 0V10M75 0V10M100 0V10"),
+                  *(box("pub tick", 100 * share - 0.4, 0.8, 1, 8) for share in shares))  # fmt: skip
 
 
 def effect(difference: float, interval: Interval, reach: float, words: str) -> Html:
     """A difference and its interval on a line from -``reach`` to ``reach``."""
     low, at, high = (50 + 50 * value / reach for value in (interval.low, difference, interval.high))
-    return _strip(
-        "effect", words, tag("path", cls="zero", d="M50 0V10"), _box("s0 span", low, max(0.4, high - low), 3.4, 3.2),
-        _box("s0 tick", at - 0.5, 1.0, 1, 8),
+    return strip(
+        "effect", words, tag("path", cls="zero", d="M50 0V10"), box("s0 span", low, max(0.4, high - low), 3.4, 3.2),
+        box("s0 tick", at - 0.5, 1.0, 1, 8),
     )  # fmt: skip
 
 
@@ -175,19 +141,9 @@ def stack(parts: Sequence[tuple[str, int]], words: str) -> Html:
     total, at, boxes = sum(many for _, many in parts), 0.0, []
     for name, many in parts:
         width = 100 * many / total if total else 0.0
-        boxes += [_box(f"state-{name}", at, width, 0, 10)] if many else []
+        boxes += [box(f"state-{name}", at, width, 0, 10)] if many else []
         at += width
-    return _strip("stack", words, *boxes)
-
-
-def _strip(cls: str, words: str, *inside: Html) -> Html:
-    """A drawing that is stretched to the width it has."""
-    return tag("svg", tag("title", words), *inside, cls=cls, viewBox="0 0 100 10", preserveAspectRatio="none",
-               role="img", aria_label=words)  # fmt: skip
-
-
-def _box(cls: str, x: float, width: float, y: float, height: float) -> Html:
-    return tag("rect", cls=cls, x=f"{x:.2f}", y=f"{y:g}", width=f"{width:.2f}", height=f"{height:g}")
+    return strip("stack", words, *boxes)
 
 
 def title(one: Series, mark: Mark, chart: Chart) -> str:
@@ -206,30 +162,3 @@ def _ceiling(shares: Iterable[float]) -> float:
     """The top of an axis of shares: a quarter, a half, three quarters or all."""
     most = max([share for share in shares if math.isfinite(share)], default=1.0)
     return next((top for top in TICKS if most <= top), 1.0)
-
-
-def _steps(low: float, high: float, most: int) -> list[float]:
-    """Round numbers from ``low`` to at least ``high``.
-
-    >>> _steps(0, 1, 4), _steps(0, 7, 6)
-    ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 2.0, 4.0, 6.0, 8.0])
-    """
-    if high <= low:
-        return [low]
-    raw = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(base * power for base in (1, 2, 2.5, 5, 10) if base * power >= raw * 0.999999)
-    first = math.floor(low / step + 1e-9)
-    return [round(step * at, 12) for at in range(first, math.ceil(high / step - 1e-9) + 1)]
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
-
-
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def _class(kind: int | None) -> str:
-    return "pub" if kind is None else f"s{kind % 8}"

@@ -1,4 +1,4 @@
-"""``--docs``: an index, or a folder or file small enough to be indexed in memory, as the tool ``passages``."""
+"""``--docs``: an index, or a folder or file small enough to be indexed in memory, as a tool that finds passages."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
+from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
-    from decisor.tools.documents.embedding import Embedder
+    from decisor.tools.documents.embedder import Embedder
     from decisor.tools.documents.index import Index
     from decisor.tools.documents.passage import Passage
     from decisor.tools.documents.passages_tool import PassagesTool
 
 MOST_BYTES = 50_000_000
-DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
+PASSAGES = "passages"
 
 
-async def open_documents(place: str, limit: int = 10) -> PassagesTool:
+async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> PassagesTool:
     """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED.
 
     Raises:
@@ -30,15 +31,15 @@ async def open_documents(place: str, limit: int = 10) -> PassagesTool:
     from decisor.tools.documents.passages_tool import PassagesTool
 
     path = Path(place)
-    if "://" in place or path.suffix.lower() in DATABASES:
+    if names_database(place):
         raise SetupError(
             f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"
         )
     if not is_index(path):
-        return PassagesTool(await asyncio.to_thread(in_memory, path), limit, about=path.name)
+        return PassagesTool(await asyncio.to_thread(in_memory, path), limit, path.name, name)
     about = read_about(path / str(current(path)))
     index = open_index(path, "hybrid", embedder_of(about.embedder)) if about.embedder else open_index(path)
-    return PassagesTool(index, limit, about=f"{path.name}, {about.documents:,} documents")
+    return PassagesTool(index, limit, f"{path.name}, {about.documents:,} documents", name)
 
 
 def embedder_of(name: str) -> Embedder | None:

@@ -1,63 +1,92 @@
-"""What ``--tools`` names: a Python function (``module:function``) or an OpenAPI document (``FILE``, ``FILE#NAME``)."""
+"""A person's own tools: Python functions, and web APIs by their OpenAPI documents."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias, TypeGuard, cast
 
 from decisor.errors import SetupError
 from decisor.secrets import Secret
 from decisor.types import Tool
 
+ToolSpec: TypeAlias = "str | os.PathLike[str] | Callable[..., Any] | Tool"
+Tools: TypeAlias = "ToolSpecs | ToolSpec | Iterable[ToolSpec]"
 FORM = "--tools takes module:function, or a file with an OpenAPI document (FILE, or FILE#NAME for some operations)"
-
 METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
 AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
 
 
 @dataclass(frozen=True)
 class ToolSpecs:
-    """``specs`` as typed. ``methods``: HTTP methods beside GET that may be called. ``base_url`` takes the place of the
-    documents' servers. ``auth``: environment variables with keys, as NAME or SCHEME=NAME."""
+    """Tools, and how the APIs among them are called. ``specs``: functions, ``"module:function"``, OpenAPI documents
+    (``"api.json"``, ``"api.json#operation,operation"``), or any object with the methods of a ``Tool``.
 
-    specs: Sequence[str] = ()
+    ``methods``: HTTP methods beside GET that may be called. ``base_url`` takes the place of the documents' servers.
+    ``auth``: environment variables with keys, as NAME or SCHEME=NAME.
+    """
+
+    specs: Sequence[ToolSpec] = ()
     methods: Sequence[str] = ()
     base_url: str = ""
     auth: Sequence[str] = ()
 
 
-def open_tools(given: ToolSpecs, taken: Sequence[str] = ()) -> list[Tool]:
-    """In the order they were typed. ``taken``: names of other tools.
+NO_TOOLS = ToolSpecs()
+
+
+def tool_specs(tools: Tools) -> ToolSpecs:
+    """One, several, or with how they are called.
 
     Raises:
-        SetupError: something cannot be used, or a name comes twice.
+        SetupError: the APIs are said how to be called, and there are none.
     """
-    if not given.specs and (given.methods or given.base_url or given.auth):
-        raise SetupError("--allow-methods, --base-url and --auth say how to call --tools, and there are none.")
-    tools = [tool for spec in given.specs for tool in open_one(spec, given)]
-    names = [*taken, *(tool.name for tool in tools)]
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise SetupError(f"Two tools are called {twice[0]}: leave one out, or give it another name.")
-    return tools
+    if isinstance(tools, ToolSpecs):
+        if not tools.specs and (tools.methods or tools.base_url or tools.auth):
+            raise SetupError("--allow-methods, --base-url and --auth say how to call --tools, and there are none.")
+        return tools
+    if isinstance(tools, str | os.PathLike) or callable(tools) or is_tool(tools):
+        return ToolSpecs((tools,))
+    return ToolSpecs(tuple(cast("Iterable[ToolSpec]", tools)))
 
 
-def open_one(spec: str, given: ToolSpecs) -> Sequence[Tool]:
+def is_tool(value: object) -> TypeGuard[Tool]:
+    return all(hasattr(value, name) for name in ("name", "describe", "call", "close"))
+
+
+def open_tools(tools: ToolSpecs) -> list[Tool]:
+    """In their order.
+
+    Raises:
+        SetupError: something cannot be used.
+    """
+    return [tool for spec in tools.specs for tool in open_one(spec, tools)]
+
+
+def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
     from decisor.tools.functions.python import SPEC, FunctionTool, load_function
 
-    file, _, names = spec.partition("#")
-    if not Path(file).is_file() and SPEC.fullmatch(spec):
-        return [FunctionTool(load_function(spec))]
+    if not isinstance(spec, str | os.PathLike):
+        if is_tool(spec):
+            return [spec]
+        if not callable(spec):
+            raise SetupError(f"{spec!r} is no tool: give a function, module:function, or an OpenAPI document.")
+        return [FunctionTool(spec)]
+    text = os.fspath(spec)
+    file, _, names = text.partition("#")
+    if not Path(file).is_file() and SPEC.fullmatch(text):
+        return [FunctionTool(load_function(text))]
     if file.startswith(("http://", "https://")):
-        raise SetupError(f"{spec} is an address; download the document, and give the file.")
+        raise SetupError(f"{text} is an address; download the document, and give the file.")
     if not Path(file).is_file():
-        raise SetupError(f"{spec} is neither a function nor a file. {FORM}.")
+        raise SetupError(f"{text} is neither a function nor a file. {FORM}.")
     from decisor.tools.functions.openapi import read_document
     from decisor.tools.functions.openapi_call import Client, tools_of
 
-    document = read_document(Path(file), ("get", *given.methods), given.base_url)
-    client = Client(document, keys_from(given.auth, os.environ))
+    document = read_document(Path(file), ("get", *tools.methods), tools.base_url)
+    client = Client(document, keys_from(tools.auth, os.environ))
     return tools_of(client, [name for name in names.split(",") if name])
 
 
@@ -67,6 +96,14 @@ def split(text: str) -> list[str]:
     ['post', 'put']
     """
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def servers(tools: Sequence[Tool]) -> list[str]:
+    """The documents' own servers, which alone are sent keys."""
+    from decisor.tools.functions.openapi_call import OperationTool
+
+    own = (tool.client.document.server for tool in tools if isinstance(tool, OperationTool))
+    return sorted({server for server in own if server})
 
 
 def left_out(tools: Sequence[Tool]) -> list[str]:

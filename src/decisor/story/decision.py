@@ -84,7 +84,9 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
     console.print()
     console.print(Text("Evidence", style="bold"))
     for record in records:
-        console.print(Text.assemble("  ", (f"[{record.id}]", "cyan"), " ", record_line(record, console.width - 16)))
+        console.print(
+            Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, console.width - 16))
+        )
     if unsupported := decision.evidence.unsupported:
         names = ", ".join(one_line(text, 40) for text in unsupported)
         console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))
@@ -95,7 +97,11 @@ def record_line(record: Record, width: int) -> str:
     return one_line(record.text or ", ".join(cells), max(width, 40))
 
 
+def show_dim(text: str, console: Console) -> None:
+    console.print(Text(clean(text), style="dim"))
+
+
 def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
     calls = f"{counted(usage.calls, 'LM call')} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"
-    return f"{technique}: {counted(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"
+    return f"{one_line(technique)}: {counted(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"

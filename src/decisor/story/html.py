@@ -1,4 +1,4 @@
-"""The story of one case as plain values for the page: plan, queries, observations, replans, decision, evidence.
+"""The story of one case as JSON for the page: plan, queries, observations, replans, decision, evidence.
 
 Cut to a number of characters. What is cut is said; records that the decision cites are always kept.
 """
@@ -7,11 +7,31 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
-from decisor.trace.events import Event
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    Entry,
+    FailedCall,
+    LMCall,
+    Note,
+    Plan,
+    PlanChange,
+    RunStart,
+    RunUsage,
+    Span,
+    TechniqueChoice,
+    UnreadableReply,
+    UnscoredAnswer,
+    events_of,
+)
+from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
+from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
+from decisor.types import Decision, Question, Record
 
 Item = dict[str, Any]
 
@@ -35,138 +55,153 @@ LEVELS = (
 )
 
 
-def story(events: Sequence[Event], most: int = 60_000) -> str:
-    """JSON of at most about ``most`` characters: the least cut version that fits, else the most cut one.
-
-    ``events``: as a store gives them, data as plain values.
-    """
-    cited = {name for event in events if event.kind == "decision" for name in _evidence(event.data).get("ids", ())}
+def story(entries: Sequence[Entry], most: int = 60_000) -> str:
+    """JSON of at most about ``most`` characters: the least cut version that fits, else the most cut one."""
     text = ""
     for caps in LEVELS:
-        text = json.dumps(_told(events, cited, caps), ensure_ascii=False, default=str, separators=(",", ":"))
+        text = json.dumps(story_item(entries, caps), ensure_ascii=False, default=str, separators=(",", ":"))
         if len(text) <= most:
             break
     return text
 
 
-def _told(events: Sequence[Event], cited: set[str], caps: Caps) -> Item:
-    head = next((event.data for event in events if event.kind == "run"), {})
-    question = head.get("question") or {}
+def story_item(entries: Sequence[Entry], caps: Caps) -> Item:
+    question = next((start.question for start in events_of(entries, RunStart)), Question(""))
     return {
-        "question": cut(question.get("text", ""), 4 * caps.text),
-        "goal": cut(question.get("goal", ""), caps.text),
-        "rules": cut(question.get("rules", ""), 2 * caps.text),
-        "items": _Teller(events, cited, caps).items(0),
+        "question": cut(question.text, 4 * caps.text),
+        "goal": cut(question.goal, caps.text),
+        "rules": cut(question.rules, 2 * caps.text),
+        "items": Teller(entries, caps).items(0),
     }
 
 
-class _Teller:
-    """Walks the events of each span; an observation is told with its action."""
+class Teller:
+    """Walks the entries of each span; an observation is told with its action."""
 
-    def __init__(self, events: Sequence[Event], cited: set[str], caps: Caps) -> None:
-        self.caps, self.cited = caps, cited
-        self.seen = {event.data.get("action"): event.data for event in events if event.kind == "observation"}
-        self.inside: dict[int, list[Event]] = defaultdict(list)
-        for event in events:
-            self.inside[event.parent].append(event)
+    def __init__(self, entries: Sequence[Entry], caps: Caps) -> None:
+        self.caps = caps
+        self.cited = {id for one in events_of(entries, Conclusion) for id in one.decision.evidence.ids}
+        self.results = {result.action: result for result in events_of(entries, ActionResult)}
+        self.inside: dict[int, list[Entry]] = defaultdict(list)
+        for entry in entries:
+            self.inside[entry.span].append(entry)
 
     def items(self, span: int) -> list[Item]:
         """What happened in a span, in order; in the middle left out where it is too long."""
-        found = [item for event in self.inside.get(span, ()) if (item := self.item(event))]
-        if len(found) <= self.caps.items:
-            return found
+        items = [item for entry in self.inside.get(span, ()) if (item := self.item(entry))]
+        if len(items) <= self.caps.items:
+            return items
         ending = self.caps.items // 3
-        skipped = len(found) - self.caps.items
-        return [*found[: self.caps.items - ending], {"kind": "cut", "items": skipped}, *found[-ending:]]
+        skipped = len(items) - self.caps.items
+        return [*items[: self.caps.items - ending], {"kind": "cut", "items": skipped}, *items[-ending:]]
 
-    def item(self, event: Event) -> Item | None:
-        data = event.data
-        if event.kind == "span":
-            more = {key: value for key, value in data.items() if key != "name" and isinstance(value, str | int | float)}
-            return {"kind": "span", "name": self.cut(data.get("name", "")), "about": self.pairs(more),
-                    "items": self.items(event.id)}  # fmt: skip
-        if event.kind == "plan":
-            return {"kind": "plan", "plan": self.lines(data.get("plan"))}
-        if event.kind == "replan":
-            return {"kind": "replan", "after": data.get("after_step"), "why": self.cut(data.get("why", "")),
-                    "plan": self.lines(data.get("plan"))}  # fmt: skip
-        if event.kind == "lm":
-            usage = data.get("usage") or {}
-            return {"kind": "says", "texts": self.lines(data.get("texts")), "model": str(data.get("model", "")),
-                    "tokens": usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0),
-                    "seconds": usage.get("seconds", 0.0)}  # fmt: skip
-        if event.kind == "action":
-            return self.action(event)
-        if event.kind == "decision":
-            return self.decision(data.get("decision") or {})
-        return self.note(data) if event.kind == "note" else None
+    def item(self, entry: Entry) -> Item | None:
+        """What the page's script draws; None for what is told elsewhere, or is for programs only."""
+        match event := entry.event:
+            case Span(name=name):
+                return self.span(name, {}, entry)
+            case NodeSpan(node=node, question=question, source=source):
+                return self.span("node", {"node": node, "ask": question, "source": source}, entry)
+            case Plan(steps=steps) | GraphPlan(steps=steps):
+                return {"kind": "plan", "plan": self.lines(steps)}
+            case PlanChange(after_step=after, why=why, steps=steps):
+                return {"kind": "replan", "after": after, "why": self.cut(why), "plan": self.lines(steps)}
+            case LMCall(texts=texts, model=model, usage=usage):
+                return {"kind": "says", "texts": self.lines(texts), "model": model, "tokens": usage.tokens,
+                        "seconds": usage.seconds}  # fmt: skip
+            case ActionStart():
+                return self.action(event, self.results.get(entry.id))
+            case Conclusion(decision=decision):
+                return self.decision(decision)
+            case UnreadableReply(reason=reason, text=text):
+                return self.note({"problem": "reply", "reason": reason}, text)
+            case FailedCall(reason=reason, text=text):
+                return self.note({"problem": "lm", "reason": reason}, text)
+            case UnscoredAnswer(text=text):
+                return self.note({"problem": "unscored"}, text)
+            case SearchProblem(problem=problem, text=text):
+                return self.note({"problem": problem}, text)
+            case TechniqueChoice(technique=technique, why=why):
+                return self.note({"auto": technique}, why)
+            case GraphResult(attribution=attribution, document=document):
+                return self.note({"attribution": attribution, "document": document})
+            case QueryScores(queries=queries, scores=scores):
+                return self.note({"scores": ""}, "\n".join(f"{s:g} {q}" for s, q in zip(scores, queries, strict=False)))
+            case SearchMatch(nodes=nodes, score=score):
+                return self.note({"match": f"{nodes[0]} against {nodes[1]}", "score": score})
+            case NodeResult(answer=answer):
+                words = answer.answer if answer.status == "answered" else f"{answer.status}: {answer.why}"
+                return self.note({"node": answer.node, "attribution": answer.attribution}, words)
+            case Note(text=text):
+                return self.note({}, text)
+            case RunStart() | ActionResult() | RunUsage() | SearchNode() | SearchTree() | AnswerSnapshot():
+                return None
+            case _:
+                assert_never(event)
 
-    def action(self, event: Event) -> Item:
-        came = self.seen.get(event.id)
-        item = {"kind": "acts", "tool": str(event.data.get("tool", "")), "input": self.cut(event.data.get("input", ""))}
-        if came is None:
+    def span(self, name: str, about: Mapping[str, str], entry: Entry) -> Item:
+        return {"kind": "span", "name": self.cut(name), "about": self.pairs(about), "items": self.items(entry.id)}
+
+    def action(self, start: ActionStart, result: ActionResult | None) -> Item:
+        item = {"kind": "acts", "tool": start.tool, "input": self.cut(start.input)}
+        if result is None:
             return {**item, "note": "nothing came back: the run ended here", "error": True, "seconds": 0.0}
-        observation = came.get("observation") or {}
-        records = observation.get("records") or []
-        kept = [one for at, one in enumerate(records) if at < self.caps.rows or one.get("id") in self.cited]
+        observation = result.observation
+        records = observation.records
+        visible = [one for at, one in enumerate(records) if at < self.caps.rows or one.id in self.cited]
         return {
             **item,
-            "seconds": came.get("seconds", 0.0),
-            "error": bool(observation.get("error")),
-            "note": self.cut(observation.get("note", "")),
-            "tables": self.tables(kept),
-            "shown": len(kept),
-            "total": observation.get("total") or len(records),
+            "seconds": result.seconds,
+            "error": observation.error,
+            "note": self.cut(observation.note),
+            "tables": self.tables(visible),
+            "shown": len(visible),
+            "total": observation.total or len(records),
         }
 
-    def tables(self, records: Sequence[Mapping[str, Any]]) -> list[Item]:
+    def tables(self, records: Iterable[Record]) -> list[Item]:
         """Records under a header, a new one where the columns change. The first cell of a row is the record's id."""
         tables: list[Item] = []
         for record in records:
-            fields = dict(record.get("fields") or {})
-            if record.get("text"):
-                fields["text"] = record["text"]
-            if record.get("source"):
-                fields.setdefault("source", record["source"])
+            fields: dict[str, Any] = dict(record.fields)
+            if record.text:
+                fields["text"] = record.text
+            if record.source:
+                fields.setdefault("source", record.source)
             columns = [self.cell(name) for name in fields]
             if not tables or tables[-1]["columns"] != columns:
                 tables.append({"columns": columns, "rows": []})
             limits = [self.caps.text if name == "text" else self.caps.cell for name in fields]
             cells = [self.cell(value, most) for value, most in zip(fields.values(), limits, strict=True)]
-            tables[-1]["rows"].append([str(record.get("id", "")), *cells])
+            tables[-1]["rows"].append([record.id, *cells])
         return tables
 
-    def decision(self, data: Mapping[str, Any]) -> Item:
-        ranking = data.get("ranking") or {}
-        figures = _evidence(data).get("figures") or []
+    def decision(self, decision: Decision) -> Item:
+        ranking = decision.ranking
+        options = ranking.options[:10] if ranking else ()
+        ties = ranking.ties if ranking else ()
         return {
             "kind": "decides",
-            "answer": self.cut(data.get("answer", "")),
-            "stopped": str(data.get("stopped", "")),
-            "reasons": self.lines(data.get("reasons")),
-            "evidence": [str(name) for name in _evidence(data).get("ids", ())][:200],
-            "unsupported": [self.cell(figure["text"]) for figure in figures if not figure.get("support")][:40],
-            "ranking": [
-                [self.cell(option["name"]), option["outcome"], option["name"] in (ranking.get("ties") or ())]
-                for option in (ranking.get("options") or [])[:10]
-            ],
-            "measure": self.cut(ranking.get("measure", "")),
+            "answer": self.cut(decision.answer),
+            "stopped": decision.stopped,
+            "reasons": self.lines(decision.reasons),
+            "evidence": list(decision.evidence.ids)[:200],
+            "unsupported": [self.cell(text) for text in decision.evidence.unsupported][:40],
+            "ranking": [[self.cell(option.name), option.outcome, option.name in ties] for option in options],
+            "measure": self.cut(ranking.measure if ranking else ""),
         }
 
-    def note(self, data: Mapping[str, Any]) -> Item | None:
-        if "usage" in data or data.get("name") in ("tree", "snapshot", "node"):
-            return None  # told elsewhere
-        rest = {key: value for key, value in data.items() if isinstance(value, str | int | float) and key != "text"}
-        return {"kind": "notes", "about": self.pairs(rest), "text": self.cut(data.get("text", ""))}
+    def note(self, about: Mapping[str, str | float], text: str = "") -> Item:
+        return {"kind": "notes", "about": self.pairs(about), "text": self.cut(text)}
 
-    def pairs(self, data: Mapping[str, Any]) -> str:
-        return ", ".join(f"{key} {self.cell(value)}" for key, value in data.items())
+    def pairs(self, data: Mapping[str, str | float]) -> str:
+        return ", ".join(f"{key} {self.cell(value)}".strip() for key, value in data.items())
 
-    def lines(self, texts: Any) -> list[str]:
-        return [self.cut(text) for text in texts or ()]
+    def lines(self, texts: Iterable[str]) -> list[str]:
+        return [self.cut(text) for text in texts]
 
-    def cut(self, text: Any) -> str:
-        return cut(str(text), self.caps.text)
+    def cut(self, text: str) -> str:
+        return cut(text, self.caps.text)
 
     def cell(self, value: Any, most: int = 0) -> str:
         if isinstance(value, str):
@@ -181,8 +216,3 @@ def cut(text: str, most: int) -> str:
     'abcd… (+6)'
     """
     return text if len(text) <= most else f"{text[:most]}… (+{len(text) - most:,})"
-
-
-def _evidence(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    decision = data.get("decision", data) or {}
-    return decision.get("evidence") or {}

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from decisor.plurals import counted
 from decisor.render.text import clean, one_line
-from decisor.story.nodes import Nodes, node_lines
-from decisor.trace.events import Event, plain
+from decisor.story.lines import event_lines
+from decisor.story.nodes import Nodes
+from decisor.trace.events import ActionStart, Entry, Event, LMCall, Plan, PlanChange
+from decisor.trace.graph_events import GraphPlan, NodeResult
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ CURRENT = re.compile(r"current step\W{0,6}(?:step\W{0,3})?(\d{1,3})", re.I)
 
 
 class LiveView:
-    """Prints a line for each event; on a terminal the plan stays below them and ticks. Hears ``Trace``."""
+    """Prints the lines of each event; on a terminal the plan stays below them and ticks. Hears a ``Trace``."""
 
     def __init__(self, console: Console, question: Question) -> None:
         self.console, self.question = console, question
@@ -47,20 +47,28 @@ class LiveView:
         if self.console.is_terminal:
             self.live.stop()
 
-    def hear(self, event: Event) -> None:
-        """Called by the trace with each event."""
-        if event.kind == "lm" and (found := CURRENT.findall("\n".join(event.data.get("texts", ())))):
-            self.current = int(found[-1])
-        if event.kind in ("plan", "replan"):
-            self.plan, self.current = tuple(event.data["plan"]), 1
-        self.doing = "waiting for the database" if event.kind == "action" else "waiting for the LM"
-        if event.kind == "note" and "answered" in event.data:
-            self.current += 1
-        node = self.nodes.hear(event)
-        for line in lines_of(event):
+    def hear(self, entry: Entry) -> None:
+        """Called by the trace with each entry."""
+        self.follow(entry.event)
+        node = self.nodes.hear(entry)
+        for line in event_lines(entry.event):
             self.console.print(self.nodes.mark(node) + line)
         if self.console.is_terminal:
             self.live.update(self.below())
+
+    def follow(self, event: Event) -> None:
+        """Which plan there is, and which of its steps is under way."""
+        self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LM"
+        match event:
+            case LMCall(texts=texts):
+                if numbers := CURRENT.findall("\n".join(texts)):
+                    self.current = int(numbers[-1])
+            case Plan(steps=steps) | GraphPlan(steps=steps) | PlanChange(steps=steps):
+                self.plan, self.current = steps, 1
+            case NodeResult():
+                self.current += 1
+            case _:
+                pass
 
     def below(self) -> RenderableType:
         ticks = [tick(at, step, self.current) for at, step in enumerate(self.plan, 1)]
@@ -70,52 +78,3 @@ class LiveView:
 def tick(at: int, step: str, current: int) -> Text:
     mark, style = ("✓", "green") if at < current else ("▸", "bold") if at == current else ("·", "dim")
     return Text(f"  {mark} {at}. {one_line(step, 90)}", style=style)
-
-
-def lines_of(event: Event) -> Sequence[Text]:
-    """What an event prints, live and in a story: nothing for those that only matter to programs."""
-    data = plain(event.data)
-    if event.kind == "plan":
-        lines = [Text(f"  {one_line(step, 200)}") for step in data["plan"]] if "nodes" in data else None
-        return [Text("Plan", style="bold"), *(lines or plan_lines(data["plan"]))]
-    if event.kind == "replan":
-        why = one_line(data.get("why") or "no reason given", 300)
-        return [Text(f"Replan after step {data['after_step']}: {why}", style="bold yellow"), *plan_lines(data["plan"])]
-    if event.kind == "action":
-        return [Text.assemble((f"  {clean(data['tool'])} ", "cyan"), one_line(data["input"], 400))]
-    if event.kind == "observation":
-        return [observed(data["observation"], data.get("seconds", 0.0))]
-    if event.kind == "note" and data.get("problem"):
-        told = PROBLEMS.get(data["problem"], str(data["problem"]).replace("_", " "))
-        return [Text(f"    {clean(told)}: {one_line(data.get('text', ''), 200)}", style="dim yellow")]
-    return choice_lines(event, data) or node_lines(event, data)
-
-
-PROBLEMS = {"reply": "asked again", "lm": "the LM failed"}
-"""What a story calls a problem; one that has no name here is called what the trace calls it."""
-
-
-def choice_lines(event: Event, data: Mapping[str, Any]) -> Sequence[Text]:
-    """Which technique ``auto`` took, and which of several queries a scorer took."""
-    if event.kind == "note" and data.get("name") == "auto":
-        return [Text(f"auto takes {clean(data['technique'])}. {clean(data['text'])}", style="dim")]
-    if event.kind == "note" and data.get("name") == "scores" and len(data["scores"]) > 1:
-        score, query = max(zip(data["scores"], data["queries"], strict=True), key=lambda pair: float(pair[0]))
-        return [Text(f"    taken of {len(data['scores'])}: {one_line(query, 200)} (score {score:.2f})", style="dim")]
-    return []
-
-
-def plan_lines(plan: Sequence[str]) -> list[Text]:
-    return [Text(f"  {at}. {one_line(step, 200)}") for at, step in enumerate(plan, 1)]
-
-
-def observed(observation: Mapping[str, Any], seconds: float) -> Text:
-    took = f" in {seconds:.2f} s" if seconds >= 0.1 else f" in {1000 * seconds:.0f} ms"
-    if observation["error"]:
-        return Text(f"    failed{took}: {one_line(observation['note'], 300)}", style="red")
-    count, total = len(observation["records"]), observation.get("total")
-    rows = counted(count, "row")
-    cut = f" of {total:,}" if total and total > count else " (cut)" if observation["truncated"] else ""
-    if not count and observation["note"]:
-        return Text(f"    {one_line(observation['note'], 300)}", style="dim")
-    return Text(f"    {rows}{cut}{took}", style="dim")

@@ -3,57 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from rich.tree import Tree
 
 from decisor.plurals import counted
-from decisor.trace.events import Event
+from decisor.render.text import one_line
+from decisor.trace.search_events import NodeRating, SearchNode, SearchTree
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
+    from decisor.trace.events import Entry
 
 ENDED = {"answered": "answered", "gave_up": "gave up", "steps": "no steps left"}
 
 
-def draw(events: Iterable[Event], tree: Event) -> Tree:
-    """The tree that the event ``tree`` ends, of the same span; the way to the chosen sequence is marked."""
-    from rich.text import Text
-    from rich.tree import Tree
-
-    told = {
-        event.data["node"]: event.data
-        for event in events
-        if event.parent == tree.parent and event.kind == "note" and event.data.get("name") == "node"
-    }
-    rows: list[Mapping[str, Any]] = list(tree.data["nodes"])
-    way = way_to(tree.data["chosen"], {row["id"]: row["of"] for row in rows})
-    drawn: dict[int, Tree] = {}
-    for row in rows:
-        if row["of"] is None:
-            grown, ended = len(rows) - 1, sum(bool(other["ended"]) for other in rows)
-            told_of = f"Search tree: {counted(grown, 'node')}, {counted(ended, 'sequence')}"
-            drawn[row["id"]] = Tree(Text(told_of, style="bold"))
-        else:
-            drawn[row["id"]] = drawn[row["of"]].add(line(row, told.get(row["id"], {}), row["id"] in way))
-    return drawn[rows[0]["id"]]
+def draw(entries: Iterable[Entry], tree: SearchTree, span: int) -> Tree:
+    """``tree``, whose nodes grew in ``span``; the way to the chosen sequence is marked. A node whose parent does not
+    come before it is left out."""
+    inside = (entry.event for entry in entries if entry.span == span)
+    grown = {event.node: event for event in inside if isinstance(event, SearchNode)}
+    way = way_to(tree.chosen, {node.node: node.parent for node in tree.nodes})
+    ended = sum(bool(node.ended) for node in tree.nodes)
+    head = f"Search tree: {counted(max(0, len(tree.nodes) - 1), 'node')}, {counted(ended, 'sequence')}"
+    root = Tree(Text(head, style="bold"))
+    branches: dict[int, Tree] = {}
+    for node in tree.nodes:
+        if node.parent is None:
+            branches[node.node] = root
+        elif node.parent in branches:
+            label = node_line(node, grown.get(node.node), node.node in way)
+            branches[node.node] = branches[node.parent].add(label)
+    return root
 
 
-def line(row: Mapping[str, Any], told: Mapping[str, Any], chosen: bool) -> Any:
-    from rich.text import Text
-
-    from decisor.render.text import clean, one_line
-
-    mark = "▸ " if chosen else ""
-    text = Text(f"{mark}{clean(told.get('tool', '?'))} ", style="bold cyan" if chosen else "cyan")
-    text.append(one_line(told.get("input", ""), 120), style="bold" if chosen else "")
-    seen = one_line(told.get("text", ""), 100)
-    if seen and told.get("tool") not in ENDED.values():
-        text.append(f" → {seen}", style="red" if told.get("error") else "dim")
-    if row["matches"]:
-        text.append(f"  Elo {row['elo']:+.0f} (M {row['matches']})", style="magenta")
-    elif row["value"]:
-        text.append(f"  value {row['value']:.3g}", style="magenta")
-    if row["ended"]:
-        text.append(f"  [{ENDED[row['ended']]}]", style="green" if row["ended"] == "answered" else "yellow")
+def node_line(node: NodeRating, grown: SearchNode | None, chosen: bool) -> Text:
+    """``grown``: what was done there, where the trace holds it."""
+    tool = grown.action.tool if grown else "?"
+    text = Text(f"{'▸ ' if chosen else ''}{one_line(tool)} ", style="bold cyan" if chosen else "cyan")
+    if grown:
+        text.append(one_line(grown.action.input, 120), style="bold" if chosen else "")
+        if (result := one_line(grown.text, 100)) and tool not in ENDED.values():
+            text.append(f" → {result}", style="red" if grown.error else "dim")
+    if node.matches:
+        text.append(f"  Elo {node.elo:+.0f} (M {node.matches})", style="magenta")
+    elif node.value:
+        text.append(f"  value {node.value:.3g}", style="magenta")
+    if node.ended:
+        text.append(f"  [{ENDED[node.ended]}]", style="green" if node.ended == "answered" else "yellow")
     return text
 
 

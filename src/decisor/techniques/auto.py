@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from decisor.run import Run
+from decisor.techniques.shared.forms import forms_of
+from decisor.trace.events import TechniqueChoice
 from decisor.types import Decision, Question, Technique
 
 DATABASES = {"sql", "cypher"}
@@ -33,12 +35,12 @@ class Auto:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         name, why, technique = self.choose(run)
-        run.trace.add("note", run.span_id, name="auto", technique=name, text=why)
+        run.trace.add(TechniqueChoice(name, why), run.span_id)
         return await technique(question, run)
 
     def choose(self, run: Run) -> tuple[str, str, Technique]:
         """The name of a technique, why it is taken, and the technique."""
-        tools = set(run.env.tools())
+        tools = set(forms_of(run.env).values())
         if "whatif" in tools:
             from decisor.techniques.exact import Exact
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 from decisor.errors import SetupError
 from decisor.run import Run
+from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
 
 NO_MODEL = (
@@ -49,7 +50,7 @@ class Exact:
             ),
             reasons=reasons(ranking),
         )
-        run.trace.add("decision", run.span_id, decision=decision)
+        run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
 

@@ -36,6 +36,8 @@ from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.shared.decision import Story, tell
 from decisor.techniques.shared.documents import CITED, collected, find, parse_reading, read, show_passages
+from decisor.trace.events import UnreadableReply
+from decisor.trace.search_events import QueryScores, SearchProblem
 from decisor.types import Decision, Message, Question, Record, Sampling, Step
 
 TEMPERATURES = {"greedy": (0.2, 0.8), "sampled": (1.0, 0.5)}
@@ -106,7 +108,7 @@ class FuRePA:
                 try:
                     made.append(parse_proposal(text, story, shown))
                 except ParseError as complaint:
-                    run.trace.add("note", run.span_id, problem="reply", reason=complaint.reason, text=str(complaint))
+                    run.trace.add(UnreadableReply(complaint.reason, str(complaint)), run.span_id)
         one = replace(sampling, n=1)
         return made or [await run.ask(prompt, lambda text: parse_proposal(text, story, shown), one)]
 
@@ -135,7 +137,7 @@ class FuRePA:
             looked.update(zip(new, found, strict=True))
         scene = Scene(story.question.text, self.evidence(story), whole.observation.records if whole else ())
         scores = scorer_of(self.scorer).score(scene, queries, [looked[query].observation.records for query in queries])
-        run.trace.add("note", run.span_id, name="scores", queries=list(queries), scores=[round(s, 4) for s in scores])
+        run.trace.add(QueryScores(tuple(queries), tuple(round(s, 4) for s in scores)), run.span_id)
         best = max(range(len(queries)), key=scores.__getitem__)
         return queries[best], scores[best]
 
@@ -182,7 +184,7 @@ def first_of(step: Step, count: int) -> Step:
 
 def signal(run: Run, problem: str, text: str) -> None:
     """A sign of failure, into the trace: repeated_queries, low_score, many_rounds."""
-    run.trace.add("note", run.span_id, problem=problem, text=text)
+    run.trace.add(SearchProblem(problem, text), run.span_id)
 
 
 def vote(said: Sequence[Proposal]) -> Decision | None:

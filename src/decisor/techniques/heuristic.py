@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from decisor.errors import SetupError
 from decisor.run import Run
+from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Value
 
 HOME = re.compile(r"home node is [\"']?([\w-]+(?: [\w-]+)*)", re.I)
@@ -47,7 +48,7 @@ class Heuristic:
             raise SetupError(NOT_MINE)
         observation = await run.act(Action(tool, query.replace("NAME", name.replace("'", "''"))))
         decision = best(observation, worth)
-        run.trace.add("decision", run.span_id, decision=decision)
+        run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
 

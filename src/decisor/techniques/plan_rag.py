@@ -24,6 +24,7 @@ from decisor.replies.fields import Written, parse_written
 from decisor.run import Run
 from decisor.techniques.shared.decision import THINK, Story, ask_last, conclude, decide, retrieve, tell
 from decisor.techniques.shared.render import show_plan, show_steps
+from decisor.trace.events import Plan, PlanChange
 from decisor.types import Decision, Message, Question, Replan, Sampling
 
 
@@ -62,12 +63,12 @@ class PlanRAG:
     def plan(self, story: Story, said: Written, run: Run) -> Story:
         """The first plan, or the new one where the model says so."""
         if not story.plan:
-            run.trace.add("plan", run.span_id, plan=said.plan)
+            run.trace.add(Plan(said.plan), run.span_id)
             return replace(story, plan=said.plan, first_plan=said.plan)
         if not (self.replan and said.replan and story.steps):
             return story
         change = Replan(len(story.steps), said.why or said.thought, said.plan)
-        run.trace.add("replan", run.span_id, after_step=change.after_step, why=change.why, plan=change.plan)
+        run.trace.add(PlanChange(change.after_step, change.why, change.plan), run.span_id)
         return replace(story, plan=said.plan, replans=(*story.replans, change))
 
     def prompt(self, story: Story, run: Run) -> list[Message]:

@@ -28,6 +28,7 @@ from decisor.run import Run
 from decisor.techniques.shared.elo import Anneal, Backup, annealed, backed_up, rated, softmax
 from decisor.techniques.shared.judge import compare
 from decisor.techniques.shared.tree import Node, Tree
+from decisor.trace.search_events import SearchMatch
 from decisor.types import LM, Decision, Question
 
 Opponent = Literal["random", "best", "nearest"]
@@ -203,8 +204,8 @@ class Search:
                 node.matches += 1
         for leaf in (x, y):
             self.back_up(leaf)
-        self.tree.run.trace.add("note", self.tree.run.span_id, name="match", nodes=[x.id, y.id], score=score,
-                                elos=[round(x.elo, 3), round(y.elo, 3)])  # fmt: skip
+        match = SearchMatch((x.id, y.id), score, (round(x.elo, 3), round(y.elo, 3)))
+        self.tree.run.trace.add(match, self.tree.run.span_id)
 
     def back_up(self, leaf: Node) -> None:
         """Eq. 7, bottom-up."""

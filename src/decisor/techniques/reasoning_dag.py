@@ -33,10 +33,11 @@ from decisor.replies.plan_forms import TAG
 from decisor.replies.plans import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts import NONE
-from decisor.techniques.plan_dag.node import Answered, Chunk, answered, note, show_graph, told
+from decisor.techniques.plan_dag.node import Chunk, answered, note, show_graph, told
 from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of
 from decisor.techniques.plan_dag.roles import OURS, Experts
 from decisor.techniques.shared.decision import tell
+from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeSpan
 from decisor.types import Action, Decision, Question, Record, Stopped
 
 ROOT = "Q"
@@ -74,15 +75,14 @@ class ReasoningDAG:
             plan, why = PlanGraph((), (FALLBACK,), simple=True), str(error)
         if plan.simple:
             plan = replace(plan, parts=(Part(ROOT, str(question)),))
-        run.trace.add("plan", run.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
-                      simple=plan.simple, why=why)  # fmt: skip
+        run.trace.add(GraphPlan(show_graph(plan), plan, why), run.span_id)
         return plan
 
     async def carry_out(self, question: Question, plan: PlanGraph, run: Run) -> Decision:
         """Algorithm 1."""
         parts = {part.id: part for part in plan.parts}
 
-        async def act(id: str, done: Mapping[str, Answered]) -> Answered:
+        async def act(id: str, done: Mapping[str, NodeAnswer]) -> NodeAnswer:
             return await self.node(parts[id], done, question, run)
 
         needs = {part.id: part.parents for part in plan.parts}
@@ -90,33 +90,32 @@ class ReasoningDAG:
         return await self.aggregate(question, plan, list(answers.values()), run)
 
     async def node(
-        self, part: Part, done: Mapping[str, Answered], question: Question, run: Run, hint: str = ""
-    ) -> Answered:
+        self, part: Part, done: Mapping[str, NodeAnswer], question: Question, run: Run, hint: str = ""
+    ) -> NodeAnswer:
         """One node, in a span of its own. What goes wrong in it stays in it, but for an LM that is gone for good."""
         parents = [done[id] for id in part.parents]
-        about = {"node": part.id, "ask": part.query, "needs": part.parents, "source": part.source}
-        with run.span("node", **about) as sub:
+        with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
             if lost := [p.node for p in parents if p.missing or (self.unknown == "stop" and p.status == "unknown")]:
                 why = f"it needs {', '.join(lost)}"
-                return note(Answered(part.id, part.query, status="blocked", why=why), sub)
+                return note(NodeAnswer(part.id, part.query, status="blocked", why=why), sub)
             try:
                 async with asyncio.timeout(self.node_seconds or None):
                     asked = await self.put(part, parents, sub)
                     context = context_of(parents, question if part.degraded else None, hint)
                     return note(await self.answer(part, parents, asked, context, sub), sub)
             except BudgetExceeded as error:
-                return note(Answered(part.id, part.query, status="budget", why=str(error)), sub)
+                return note(NodeAnswer(part.id, part.query, status="budget", why=str(error)), sub)
             except LMError as error:
                 if error.permanent:
                     raise
-                return note(Answered(part.id, part.query, status="failed", why=str(error)), sub)
+                return note(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
             except ParseError as error:
-                return note(Answered(part.id, part.query, status="failed", why=str(error)), sub)
+                return note(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
             except TimeoutError:
                 why = f"it took longer than {self.node_seconds:g} seconds"
-                return note(Answered(part.id, part.query, status="failed", why=why), sub)
+                return note(NodeAnswer(part.id, part.query, status="failed", why=why), sub)
 
-    async def put(self, part: Part, parents: Sequence[Answered], run: Run) -> str:
+    async def put(self, part: Part, parents: Sequence[NodeAnswer], run: Run) -> str:
         """The question with its tags filled in: as texts where they are short, else by the dynamic query expert. In the
         place of an unknown answer stands its question in brackets."""
         known = {parent.node: parent for parent in parents}
@@ -127,7 +126,7 @@ class ReasoningDAG:
             return TAG.sub(lambda tag: in_place(known[f"Q{tag[1]}"]), part.query)
         return await self.experts.resolve(run, part.query, filled)
 
-    async def answer(self, part: Part, parents: Sequence[Answered], asked: str, context: str, run: Run) -> Answered:
+    async def answer(self, part: Part, parents: Sequence[NodeAnswer], asked: str, context: str, run: Run) -> NodeAnswer:
         """Algorithm 2, by what serves the node."""
         source = source_of(part, run.env.tools())
         documents: tuple[Record, ...] = ()
@@ -208,7 +207,7 @@ class ReasoningDAG:
             if observation.records or len(tried) > self.retries:
                 return observation.records, text, len(tried)
 
-    async def aggregate(self, question: Question, plan: PlanGraph, answers: Sequence[Answered], run: Run) -> Decision:
+    async def aggregate(self, question: Question, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
         """The answer to the main question from all answers. Where that fails, the last node's stands. Without a plan
         the one node has answered it already."""
         if plan.simple and answers[0].status == "answered" and str(question) == question.text:
@@ -225,9 +224,9 @@ class ReasoningDAG:
             decision = replace(decision, reasons=(f"The answers were not put together: {error}", *decision.reasons))
         return self.tell(decision, plan, answers, run)
 
-    def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[Answered], run: Run) -> Decision:
+    def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
         how, document = attribution_of(decision.answer, plan, answers)
-        run.trace.add("note", run.span_id, counts=counts_of(plan, answers), attribution=how, document=document)
+        run.trace.add(GraphResult(counts_of(plan, answers), how, document), run.span_id)
         return tell(decision, run)
 
 
@@ -244,12 +243,12 @@ def once(records: Sequence[Record]) -> list[Record]:
     return list(first.values())
 
 
-def in_place(parent: Answered) -> str:
+def in_place(parent: NodeAnswer) -> str:
     """What stands in the place of a tag."""
-    return " ".join(parent.answer.split()) if parent.status == "answered" else f"[{parent.asked}]"
+    return " ".join(parent.answer.split()) if parent.status == "answered" else f"[{parent.question}]"
 
 
-def context_of(parents: Sequence[Answered], question: Question | None, hint: str) -> str:
+def context_of(parents: Sequence[NodeAnswer], question: Question | None, hint: str) -> str:
     """What a node is told beside its question: its parents' answers; the main question only where a parent that the
     plan should have had was lost; a hint only from a person."""
     parts = []

@@ -21,6 +21,10 @@ class Toolbox:
     def tools(self) -> tuple[str, ...]:
         return tuple(tool.name for tool in self.members)
 
+    def forms(self) -> dict[str, str]:
+        """Of the tools that have one: sql, cypher, passages."""
+        return {tool.name: form for tool in self.members if (form := getattr(tool, "form", ""))}
+
     def describe(self) -> str:
         return "\n\n".join(f"### Tool: {tool.name}\n{tool.describe().strip()}" for tool in self.members)
 

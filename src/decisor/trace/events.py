@@ -1,182 +1,190 @@
-"""What happened: append-only events with a parent. The file, the story, the page and the report all read these.
+"""What happened in a run: append-only entries, each an event in a span. File, story, page and report read these.
 
-A trace file holds one JSON object a line: id, parent, kind, at (seconds since the run began), and the event's data.
-The messages of a prompt are a list, or an object that says what they add to the prompt of an earlier event.
-A torn last line (power loss, kill -9) is skipped by the reader.
+A new event is one class, here or beside, and its name in ``Event``; mypy then names the renderers that lack it.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
 
-from decisor.errors import SetupError
-from decisor.trace.prompts import Prompt, Talk, retold
-from decisor.types import Decision, Evidence, Figure, Message, Observation, Option, Ranking, Record, Replan
+from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
+from decisor.trace.prompts import PromptHistory
+from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
+from decisor.types import Decision, Message, Observation, Question, Usage
 
-Kind = Literal["run", "span", "plan", "replan", "lm", "action", "observation", "decision", "note"]
+NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened. ``parent`` is the id of the span it happened in; 0 is the run itself."""
+class RunStart:
+    """The question and what is put to it. Of an evaluation: ``technique`` is its label, settings included, beside
+    ``benchmark``, ``case`` and ``repeat``. ``edit``: what was changed, where a recorded run is gone on from."""
+
+    question: Question
+    technique: str = ""
+    lm: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    benchmark: str = ""
+    case: str = ""
+    repeat: int = 0
+    edit: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of the run with a name; entries inside carry its id."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The first plan."""
+
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """A new plan: after which step (1-based), and why."""
+
+    after_step: int
+    why: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LMCall:
+    """One call of the LM, complete. ``since``: the last entry before it began, so what it may have waited for."""
+
+    model: str
+    messages: Sequence[Message]
+    texts: tuple[str, ...]
+    finish: str = "stop"
+    usage: Usage = NO_USAGE
+    since: int | None = None
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStart:
+    """A tool is given its input."""
+
+    tool: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """What came back, ``seconds`` after the entry ``action``, an ActionStart."""
+
+    action: int
+    observation: Observation
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A technique's decision; the run's own where it stands in no span."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableReply:
+    """A reply could not be read: why, as a word and as the model is told."""
+
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    """A call of the LM failed for good: the kind of failure, what it said, and what it cost."""
+
+    reason: str
+    text: str
+    usage: Usage = NO_USAGE
+
+
+@dataclass(frozen=True, slots=True)
+class UnscoredAnswer:
+    """A judge said nothing that counts."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TechniqueChoice:
+    """The technique that ``auto`` runs, and why."""
+
+    technique: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunUsage:
+    """What the whole run cost."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Anything else that is to be read in the story."""
+
+    text: str
+
+
+Event: TypeAlias = (
+    RunStart | Span | Plan | PlanChange | LMCall | ActionStart | ActionResult | Conclusion | UnreadableReply
+    | FailedCall | UnscoredAnswer | TechniqueChoice | RunUsage | Note
+    | GraphPlan | NodeSpan | NodeResult | GraphResult
+    | SearchNode | SearchMatch | AnswerSnapshot | SearchTree | QueryScores | SearchProblem
+)  # fmt: skip
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event. ``id`` counts from 1; ``span`` is the id of the entry it happened in, 0 for the run itself; ``at`` are
+    seconds since the run began."""
 
     id: int
-    parent: int
-    kind: Kind
+    span: int
     at: float
-    data: Mapping[str, Any]
-
-
-def plain(value: Any) -> Any:
-    """Dataclasses, tuples and mappings as what JSON can hold."""
-    if isinstance(value, Prompt):
-        return [{"role": message.role, "content": message.content} for message in value]
-    if names := names_of(type(value)):
-        return {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value
-
-
-NAMES: dict[type, tuple[str, ...]] = {}
-
-
-def names_of(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass; none of anything else."""
-    if kind not in NAMES:
-        names = tuple(one.name for one in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
-        NAMES[kind] = names
-    return NAMES[kind]
-
-
-def unfolded(value: Any) -> Any:
-    """One level of ``plain``, for the encoder, which is fast at the rest; what else JSON cannot hold, as text."""
-    if isinstance(value, Prompt):
-        return list(value)
-    if names := names_of(type(value)):
-        return {name: getattr(value, name) for name in names}
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else str(value)
-
-
-ENCODER = json.JSONEncoder(ensure_ascii=False, default=unfolded)
-
-
-def to_json(value: Any) -> str:
-    """As ``plain``, in one line. Text that is no valid Unicode is replaced: it could not be stored."""
-    try:
-        text = ENCODER.encode(value)
-    except TypeError:  # a key that is no text
-        text = ENCODER.encode(plain(value))
-    return text.encode("utf-8", "replace").decode()
-
-
-def events_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
-    """From what the lines of one trace hold, with every prompt whole. Raises KeyError, TypeError or IndexError where
-    one is no event, or builds on one that is not there."""
-    prompts: dict[int, tuple[Message, ...]] = {}
-    for row in rows:
-        data = row["data"]
-        if row["kind"] == "lm" and "messages" in data:
-            whole = prompts[row["id"]] = retold(data["messages"], prompts)
-            data = {**data, "messages": [{"role": one.role, "content": one.content} for one in whole]}
-        yield Event(row["id"], row["parent"], row["kind"], row["at"], data)
-
-
-def line_of(event: Event) -> str:
-    messages = event.data.get("messages")
-    data = {**event.data, "messages": messages.told()} if isinstance(messages, Prompt) else event.data
-    row = {"id": event.id, "parent": event.parent, "kind": event.kind, "at": event.at, "data": data}
-    return to_json(row) + "\n"
+    event: Event
 
 
 @dataclass(slots=True)
 class Trace:
-    """Events of one run. ``listeners`` are called with each new one; ``file`` gets a line each, flushed."""
+    """The entries of one run. ``listeners`` are called with each new one, such as the ``write`` of a trace file."""
 
-    events: list[Event] = field(default_factory=list)
-    listeners: list[Callable[[Event], None]] = field(default_factory=list)
-    file: TextIO | None = None
+    entries: list[Entry] = field(default_factory=list)
+    listeners: list[Callable[[Entry], None]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
-    talk: Talk = field(default_factory=Talk)
+    prompts: PromptHistory = field(default_factory=PromptHistory)
 
-    def add(self, kind: Kind, parent: int = 0, **data: Any) -> int:
-        """Append and return the event's id (1, 2, ...)."""
-        number = len(self.events) + 1
-        if "messages" in data:
-            data["messages"] = self.talk.prompt(data["messages"], parent, number)
-        event = Event(number, parent, kind, round(time.monotonic() - self.began, 6), data)
-        self.events.append(event)
-        if self.file is not None:
-            self.file.write(line_of(event))
-            self.file.flush()
+    def add(self, event: Event, span: int = 0) -> int:
+        """Append and return the entry's id (1, 2, ...)."""
+        number = len(self.entries) + 1
+        if type(event) is LMCall:
+            event = replace(event, messages=self.prompts.add(event.messages, span, number))
+        entry = Entry(number, span, round(time.monotonic() - self.began, 6), event)
+        self.entries.append(entry)
         for listener in self.listeners:
-            listener(event)
-        return event.id
+            listener(entry)
+        return number
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of one class, in order."""
+        return list(events_of(self.entries, kind))
 
 
-def read_trace(path: Path) -> list[Event]:
-    """The events of a trace file.
-
-    Raises:
-        SetupError: the file cannot be read or is not a trace.
-    """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise SetupError(
-            f"Cannot read the trace {path}: {error}. Make one with: decisor ask ... --trace FILE"
-        ) from error
-    number, events = 0, []
-
-    def rows() -> Iterator[Any]:
-        nonlocal number
-        for number, line in enumerate(lines, 1):  # noqa: B007 - for the complaint
-            if line.strip():
-                yield json.loads(line)
-
-    try:
-        for event in events_of(rows()):
-            events.append(event)
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        if lines[0].startswith(b"SQLite format 3"):
-            raise SetupError(f"{path} is a database, not a trace. Is it a run store? decisor report {path}") from error
-        if number < len(lines):  # without a newline it was torn by a crash while it was written
-            raise SetupError(f"{path}, line {number}, is not a trace event. Is this a file of --trace?") from error
-    return events
-
-
-def decision_of(data: Mapping[str, Any]) -> Decision:
-    """A decision as a trace holds it."""
-    evidence = data["evidence"]
-    figures = tuple(Figure(**figure) for figure in evidence["figures"])
-    replans = tuple(Replan(**{**change, "plan": tuple(change["plan"])}) for change in data.get("replans", ()))
-    return Decision(
-        data["answer"],
-        Evidence(tuple(evidence["ids"]), figures),
-        ranking_of(data["ranking"]),
-        plan=tuple(data["plan"]),
-        replans=replans,
-        reasons=tuple(data["reasons"]),
-        stopped=data["stopped"],
-    )
-
-
-def observation_of(data: Mapping[str, Any]) -> Observation:
-    """An observation as a trace holds it."""
-    records = tuple(Record(**record) for record in data["records"])
-    return Observation(**{**data, "records": records, "ranking": ranking_of(data["ranking"])})
-
-
-def ranking_of(data: Mapping[str, Any] | None) -> Ranking | None:
-    if data is None:
-        return None
-    options = tuple(Option(option["name"], option["outcome"]) for option in data["options"])
-    return Ranking(**{**data, "options": options, "ties": tuple(data["ties"])})
+def events_of(entries: Iterable[Entry], kind: type[E]) -> Iterator[E]:
+    """The events of one class, in order."""
+    return (entry.event for entry in entries if isinstance(entry.event, kind))

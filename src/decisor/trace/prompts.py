@@ -23,12 +23,12 @@ SPANS = 16
 class Prompt(Sequence[Message]):
     """Reads like the list of its messages.
 
-    ``event``: the number of its event. It begins with ``same`` messages of ``before``; of the message after those, the
+    ``entry``: the number of its entry. It begins with ``same`` messages of ``before``; of the message after those, the
     first ``start`` and the last ``end`` characters are as there, and ``new`` begins with what is between. Without
     ``before``, ``new`` is all.
     """
 
-    event: int
+    entry: int
     new: tuple[Message, ...]
     before: Prompt | None = None
     same: int = 0
@@ -43,7 +43,7 @@ class Prompt(Sequence[Message]):
             at = at.before
         messages = at.new
         for link in reversed(links):
-            messages = joined(messages, link.new, link.same, link.start, link.end)
+            messages = extend(messages, link.new, link.same, link.start, link.end)
         return messages
 
     @overload
@@ -59,49 +59,50 @@ class Prompt(Sequence[Message]):
     def __len__(self) -> int:
         return self.same + len(self.new)
 
-    def told(self) -> Any:
-        """For a line of a trace file: a list of messages, or an object that names the event it builds on."""
+    def as_addition(self) -> Any:
+        """For a line of a trace file: a list of messages, or an object that names the entry it builds on."""
         new = [{"role": message.role, "content": message.content} for message in self.new]
         if self.before is None:
             return new
-        return {"since": self.before.event, "same": self.same, "start": self.start, "end": self.end, "new": new}
+        return {"since": self.before.entry, "same": self.same, "start": self.start, "end": self.end, "new": new}
 
 
 @dataclass(slots=True)
-class Talk:
+class PromptHistory:
     """The last prompt of each of the latest spans, whole, to compare the next one with."""
 
     last: OrderedDict[int, tuple[Prompt, tuple[Message, ...], int]] = field(default_factory=OrderedDict)
 
-    def prompt(self, messages: Sequence[Message], span: int, event: int) -> Prompt:
+    def add(self, messages: Sequence[Message], span: int, entry: int) -> Prompt:
         """``messages`` as what they add to the last prompt of their span."""
         whole = tuple(messages)
         before, earlier, links = self.last.pop(span, (None, (), 0))
-        made = Prompt(event, whole)
+        prompt = Prompt(entry, whole)
         if before is not None and links < LINKS:
-            made = adding(event, whole, before, earlier)
-        self.last[span] = made, whole, links + 1 if made.before else 0
+            prompt = addition(entry, whole, before, earlier)
+        self.last[span] = prompt, whole, links + 1 if prompt.before else 0
         if len(self.last) > SPANS:
             self.last.popitem(last=False)
-        return made
+        return prompt
 
 
-def adding(event: int, whole: tuple[Message, ...], before: Prompt, earlier: tuple[Message, ...]) -> Prompt:
+def addition(entry: int, whole: tuple[Message, ...], before: Prompt, earlier: tuple[Message, ...]) -> Prompt:
+    """``whole`` as what it adds to ``before``, whose messages are ``earlier``; whole where they have little alike."""
     same = 0
     while same < min(len(whole), len(earlier)) and whole[same] == earlier[same]:
         same += 1
     new, start, end = whole[same:], 0, 0
     if new and same < len(earlier) and earlier[same].role == new[0].role:
         here, there = new[0].content, earlier[same].content
-        start = alike(here, there, False)
-        end = min(alike(here, there, True), len(here) - start, len(there) - start)
+        start = common_length(here, there, False)
+        end = min(common_length(here, there, True), len(here) - start, len(there) - start)
         new = (Message(new[0].role, here[start : len(here) - end]), *new[1:])
     if start + end + sum(len(message.content) for message in whole[:same]) < WORTH:
-        return Prompt(event, whole)
-    return Prompt(event, new, before, same, start, end)
+        return Prompt(entry, whole)
+    return Prompt(entry, new, before, same, start, end)
 
 
-def joined(earlier: Sequence[Message], new: Sequence[Message], same: int, start: int, end: int) -> tuple[Message, ...]:
+def extend(earlier: Sequence[Message], new: Sequence[Message], same: int, start: int, end: int) -> tuple[Message, ...]:
     """The messages of a prompt that was kept as what it adds to ``earlier``."""
     if not (start or end):
         return (*earlier[:same], *new)
@@ -110,10 +111,10 @@ def joined(earlier: Sequence[Message], new: Sequence[Message], same: int, start:
     return (*earlier[:same], first, *new[1:])
 
 
-def alike(one: str, other: str, at_the_end: bool) -> int:
+def common_length(one: str, other: str, at_the_end: bool) -> int:
     """How many characters both begin with, or end with.
 
-    >>> alike("step 1, step 2", "step 1, and", False), alike("a line.", "no line.", True)
+    >>> common_length("step 1, step 2", "step 1, and", False), common_length("a line.", "no line.", True)
     (8, 6)
     """
     low, high = 0, min(len(one), len(other))
@@ -127,9 +128,12 @@ def alike(one: str, other: str, at_the_end: bool) -> int:
     return low
 
 
-def retold(told: Any, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
-    """The messages that a line of a trace file holds or builds. Raises KeyError or TypeError where it holds none."""
-    if isinstance(told, Mapping):
-        new = [Message(**message) for message in told["new"]]
-        return joined(earlier[told["since"]], new, told["same"], told["start"], told["end"])
-    return tuple(Message(**message) for message in told)
+def messages_of(addition: Any, earlier: Mapping[int, Sequence[Message]]) -> tuple[Message, ...]:
+    """The messages that a line of a trace file holds, or that it builds on those of an ``earlier`` entry.
+
+    Raises KeyError, IndexError or TypeError where it holds none.
+    """
+    if isinstance(addition, Mapping):
+        new = [Message(**message) for message in addition["new"]]
+        return extend(earlier[addition["since"]], new, addition["same"], addition["start"], addition["end"])
+    return tuple(Message(**message) for message in addition)

@@ -8,26 +8,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from decisor.benchmarks.case import Case
 from decisor.benchmarks.dqa import failures
 from decisor.benchmarks.dqa.databases import Stores, form_of
 from decisor.benchmarks.dqa.failures import Facts
 from decisor.benchmarks.dqa.score import any_mention, score
 from decisor.benchmarks.dqa.summary import replans
-from decisor.benchmarks.dqa.worlds import SCENARIOS, Asked, read_cases
-from decisor.benchmarks.protocol import Score
+from decisor.benchmarks.dqa.worlds import SCENARIOS, WorldCase, read_cases
+from decisor.benchmarks.protocol import Case, Score
 from decisor.errors import SetupError
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Decision, Environment, Tool
 
 UNLABELLED = {"unlabelled": True}
 
 
 @dataclass
-class Held:
+class SharedState:
     """What was read and opened, shared by copies of a benchmark."""
 
-    asked: dict[str, Asked] = field(default_factory=dict)
+    cases: dict[str, WorldCase] = field(default_factory=dict)
     stores: Stores | None = None
 
 
@@ -44,15 +43,15 @@ class DqaBench:
     db: str = field(default="", metadata=UNLABELLED)
     tools: Literal["database", "whatif"] = "database"
     name: str = "dqa"
-    held: Held = field(default_factory=Held, repr=False, compare=False)
+    shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
 
     def cases(self) -> Sequence[Case]:
         """By database, so that each is opened once."""
         if self.db and form_of(self.db) != self.form:
             raise SetupError(f"{self.db} is a database of the form {form_of(self.db)}, not {self.form}.")
-        found = [asked for name in self.scenarios() for asked in read_cases(self.data, name, self.form, self.limit)]
-        self.held.asked.update({asked.case.id: asked for asked in found})
-        return [asked.case for asked in sorted(found, key=lambda asked: asked.world.key)]
+        cases = [one for name in self.scenarios() for one in read_cases(self.data, name, self.form, self.limit)]
+        self.shared.cases.update({one.case.id: one for one in cases})
+        return [one.case for one in sorted(cases, key=lambda one: one.world.key)]
 
     def scenarios(self) -> Sequence[str]:
         if self.scenario != "both":
@@ -66,40 +65,39 @@ class DqaBench:
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         from decisor.tools.toolbox import Toolbox
 
-        asked = self.held.asked[case.id]
+        one = self.shared.cases[case.id]
         if self.tools == "whatif":
-            yield Toolbox([what_if(asked)])
+            yield Toolbox([what_if(one)])
             return
-        self.held.stores = self.held.stores or Stores(self.form, self.db)
-        async with self.held.stores.tool(asked.world) as tool:
+        self.shared.stores = self.shared.stores or Stores(self.form, self.db)
+        async with self.shared.stores.tool(one.world) as tool:
             yield Toolbox([tool])
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """``right`` is strict; ``ties`` also counts what is as good as the released answer."""
-        asked = self.held.asked[case.id]
-        held = score(decision.answer, case.gold[0], asked.candidates, asked.ties)
-        facts = Facts(case.group, case.gold[0], asked.able)
-        named = held.answer or (decision.answer if not any_mention(decision.answer, asked.candidates) else "")
-        failure = "" if held.tie_right else failures.classify(events, facts, named, decision.stopped)
+        one = self.shared.cases[case.id]
+        reading = score(decision.answer, case.gold[0], one.candidates, one.ties)
+        facts = Facts(case.group, case.gold[0], one.able)
+        answer = reading.answer or (decision.answer if not any_mention(decision.answer, one.candidates) else "")
         changes = replans(events)
         missed = failures.missed(events, case.group)
         return Score(
-            held.right,
-            held.answer,
-            {"strict": float(held.right), "ties": float(held.tie_right)},
-            failure,
-            (failures.retrieved_by(events), *(f"missed: {name}" for name in missed),
-             *(f"replan: {one.change}, {one.kind}" for one in changes)),
-            {"replans": len(changes), "retrievals": len(failures.retrievals(events))},
+            reading.right,
+            reading.answer,
+            metrics={"strict": float(reading.right), "ties": float(reading.tie_right)},
+            failure="" if reading.tie_right else failures.classify(events, facts, answer, decision.stopped),
+            tags=(failures.retrieved_by(events), *(f"missed: {name}" for name in missed),
+                  *(f"replan: {change.change}, {change.kind}" for change in changes)),
+            counts={"replans": len(changes), "retrievals": len(failures.retrievals(events))},
         )  # fmt: skip
 
     async def close(self) -> None:
-        if self.held.stores is not None:
-            await self.held.stores.close()
+        if self.shared.stores is not None:
+            await self.shared.stores.close()
 
 
-def what_if(asked: Asked) -> Tool:
+def what_if(one: WorldCase) -> Tool:
     from decisor.decision_models.ranking import rank
     from decisor.tools.whatif import WhatIfTool
 
-    return WhatIfTool(asked.model, rank)
+    return WhatIfTool(one.model, rank)

@@ -48,7 +48,7 @@ def databases(folder: Path, scenario: Scenario, form: Form) -> list[Path]:
     return list(dict.fromkeys(case.database for case in cases(folder, scenario, form)))
 
 
-def _questions(folder: Path, scenario: Scenario) -> list[dict[str, Any]]:
+def _questions(folder: Path, scenario: Scenario) -> list[Mapping[str, Any]]:
     for name in QUESTIONS[scenario]:
         path = folder / scenario / "questions" / name
         if path.is_file():

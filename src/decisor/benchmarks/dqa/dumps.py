@@ -80,16 +80,16 @@ def sql_rows(text: str) -> Rows:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("--"):
             continue
-        if found := INSERT.match(line):
-            table, names, values = found.groups()
-            named = [right(name) for name in names.split(",")] if names else columns.get(table.lower(), [])
-            row = [literal(*match.groups()) for match in LITERAL.finditer(values)]
-            if len(named) != len(row):
-                raise SetupError(f"Line {number} has {len(row)} values for {len(named)} columns: {line[:80]}")
-            yield table.lower(), dict(zip(named, row, strict=True))
-        elif found := CREATE.match(line):
-            parts = re.sub(r"\([^()]*\)", "", found[2]).split(",")
-            columns[found[1].lower()] = [right(part.split()[0]) for part in parts if "KEY" not in part.upper()]
+        if match := INSERT.match(line):
+            table, names, values = match.groups()
+            column_names = [right(name) for name in names.split(",")] if names else columns.get(table.lower(), [])
+            row = [literal(*one.groups()) for one in LITERAL.finditer(values)]
+            if len(column_names) != len(row):
+                raise SetupError(f"Line {number} has {len(row)} values for {len(column_names)} columns: {line[:80]}")
+            yield table.lower(), dict(zip(column_names, row, strict=True))
+        elif match := CREATE.match(line):
+            parts = re.sub(r"\([^()]*\)", "", match[2]).split(",")
+            columns[match[1].lower()] = [right(part.split()[0]) for part in parts if "KEY" not in part.upper()]
         else:
             raise SetupError(f"Line {number} is no CREATE TABLE or INSERT of one row: {line[:80]}")
 
@@ -102,14 +102,14 @@ def cypher_rows(text: str) -> Rows:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("//"):
             continue
-        if (found := CREATE_NODE.match(line)) and found[2] in NODES:
-            table, renamed = NODES[found[2]]
-            yield table, {renamed.get(name, name): value for name, value in properties(found[3]).items()}
-        elif (found := CREATE_EDGE.match(line)) and found[8] in EDGES:
-            ends = {found[1]: properties(found[3]), found[4]: properties(found[6])}
-            table, (start, start_key), (end, end_key) = EDGES[found[8]]
-            at = {start: ends[found[7]][start_key], end: ends[found[10]][end_key]}
-            yield table, {**at, **properties(found[9] or "")}
+        if (match := CREATE_NODE.match(line)) and match[2] in NODES:
+            table, renamed = NODES[match[2]]
+            yield table, {renamed.get(name, name): value for name, value in properties(match[3]).items()}
+        elif (match := CREATE_EDGE.match(line)) and match[8] in EDGES:
+            ends = {match[1]: properties(match[3]), match[4]: properties(match[6])}
+            table, (start, start_key), (end, end_key) = EDGES[match[8]]
+            at = {start: ends[match[7]][start_key], end: ends[match[10]][end_key]}
+            yield table, {**at, **properties(match[9] or "")}
         else:
             raise SetupError(f"Line {number} creates no node or relationship of Decision QA: {line[:80]}")
 

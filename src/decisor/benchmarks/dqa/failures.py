@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from decisor.trace.events import Event, plain
+from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
+from decisor.types import Observation, Value
 
 Failure = Literal["CAN", "MIS", "DEEP", "QUR", "OTH"]
 Reading = Literal["any", "all"]
@@ -63,67 +64,64 @@ class Facts:
     able: frozenset[str] = frozenset()
 
 
-def retrievals(events: Sequence[Event]) -> tuple[Retrieval, ...]:
+def retrievals(events: Sequence[Entry]) -> tuple[Retrieval, ...]:
     """The queries to databases in a trace, in order. An action without an observation (a limit) counts as failed."""
-    came = {event.data["action"]: event.data for event in events if event.kind == "observation"}
+    observations = {result.action: result.observation for result in events_of(events, ActionResult)}
     return tuple(
-        _retrieval(str(event.data["input"]), plain(came.get(event.id, {})).get("observation"))
-        for event in events
-        if event.kind == "action" and event.data["tool"] in DATABASES
+        _retrieval(entry.event.input, observations.get(entry.id))
+        for entry in events
+        if isinstance(entry.event, ActionStart) and entry.event.tool in DATABASES
     )
 
 
-def _retrieval(query: str, observation: Mapping[str, Any] | None) -> Retrieval:
+def _retrieval(query: str, observation: Observation | None) -> Retrieval:
     if observation is None:
         return Retrieval(query, True, 0, frozenset(), frozenset())
-    records = observation.get("records") or []
-    leaves = [leaf for record in records for leaf in _leaves(record["fields"])]
+    leaves = [leaf for record in observation.records for leaf in _leaves(record.fields)]
     return Retrieval(
         query,
-        bool(observation.get("error")),
-        len(records),
+        observation.error,
+        len(observation.records),
         frozenset(name for name, _ in leaves),
         frozenset(value for name, value in leaves if not (value.isdigit() and QUANTITY.search(name))),
     )
 
 
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(value: Value, name: str = "") -> Iterator[tuple[str, str]]:
     """Column and text of each value, nodes and lists of a graph unfolded."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _leaves(item, str(key))
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for item in value:
             yield from _leaves(item, name)
     else:
         yield name, str(value)
 
 
-def ranked(events: Sequence[Event]) -> bool:
+def ranked(events: Sequence[Entry]) -> bool:
     """Whether a decision model computed the outcome of candidates in this run."""
-    return any(
-        event.kind == "observation" and (plain(event.data).get("observation") or {}).get("ranking") for event in events
-    )
+    return any(result.observation.ranking for result in events_of(events, ActionResult))
 
 
-def missed(events: Sequence[Event], scenario: str) -> tuple[str, ...]:
+def missed(events: Sequence[Entry], scenario: str) -> tuple[str, ...]:
     """The needed values that were neither queried nor computed. Only queries that brought rows count.
 
     "Any missing" is a result that is not empty; "all missing" one as long as ``NEEDED[scenario]``.
     """
     if ranked(events):
         return ()
-    told = [f"{COMMENT.sub(' ', got.query)} {' '.join(got.columns)}" for got in retrievals(events) if got.rows]
-    return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in told))
+    texts = [f"{COMMENT.sub(' ', got.query)} {' '.join(got.columns)}" for got in retrievals(events) if got.rows]
+    return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in texts))
 
 
-def retrieved_by(events: Sequence[Event]) -> Literal["none", "SR", "MR"]:
+def retrieved_by(events: Sequence[Entry]) -> Literal["none", "SR", "MR"]:
     """SR: exactly one retrieval before the answer; MR: several."""
     count = len(retrievals(events))
     return "none" if not count else "SR" if count == 1 else "MR"
 
 
-def classify(events: Sequence[Event], facts: Facts, answer: str, stopped: str = "answered") -> Failure:
+def classify(events: Sequence[Entry], facts: Facts, answer: str, stopped: str = "answered") -> Failure:
     """The class of a wrong answer; ``answer`` is the candidate that was read, '' where none could be."""
     got = retrievals(events)
     missing = missed(events, facts.scenario)
@@ -150,8 +148,8 @@ def wrong_candidates(got: Sequence[Retrieval], facts: Facts, answer: str) -> boo
     """Whether the answer could not be right at all, or the best candidate was never looked at."""
     if facts.able and answer not in facts.able:
         return True
-    seen = any(facts.gold in one.values or _names(one.query, facts.gold) for one in got if not one.failed)
-    return not seen and not any(PICKED.search(one.query) for one in got if one.rows)
+    was_looked_at = any(facts.gold in one.values or _names(one.query, facts.gold) for one in got if not one.failed)
+    return not was_looked_at and not any(PICKED.search(one.query) for one in got if one.rows)
 
 
 def _names(query: str, candidate: str) -> bool:

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from decisor.decision_models.building import BuildingData
 from decisor.decision_models.locating import LocatingData
 from decisor.tools.databases.graph_write import Edge, Node
+from decisor.types import Value
 
 
 def graph_of(world: LocatingData | BuildingData) -> tuple[list[Node], list[Edge]]:
@@ -18,8 +17,8 @@ def graph_of(world: LocatingData | BuildingData) -> tuple[list[Node], list[Edge]
 
 
 def trade(world: LocatingData) -> tuple[list[Node], list[Edge]]:
-    nodes = [Node("Trade_node", named(row._asdict(), trade_node="name")) for row in world.nodes]
-    nodes += [Node("Country", named(row._asdict(), country_name="name")) for row in world.countries]
+    nodes = [Node("Trade_node", with_names(row._asdict(), trade_node="name")) for row in world.nodes]
+    nodes += [Node("Country", with_names(row._asdict(), country_name="name")) for row in world.countries]
     place = {row.trade_node: at for at, row in enumerate(world.nodes)}
     country = {row.country_name: len(world.nodes) + at for at, row in enumerate(world.countries)}
     edges = [Edge("source", place[row.source], place[row.dest], {"flow": row.flow}) for row in world.flows]
@@ -31,7 +30,7 @@ def trade(world: LocatingData) -> tuple[list[Node], list[Edge]]:
 
 
 def economy(world: BuildingData) -> tuple[list[Node], list[Edge]]:
-    nodes = [Node("Goods", named(row._asdict(), goods_name="name")) for row in world.goods]
+    nodes = [Node("Goods", with_names(row._asdict(), goods_name="name")) for row in world.goods]
     nodes += [Node("Building", row._asdict()) for row in world.buildings]
     goods = {row.code: at for at, row in enumerate(world.goods)}
     building = {row.id: len(world.goods) + at for at, row in enumerate(world.buildings)}
@@ -39,16 +38,16 @@ def economy(world: BuildingData) -> tuple[list[Node], list[Edge]]:
     for need in world.demand:
         properties = {"max_demand": need.max_demand, "current_input": need.current_input, "level": need.level}
         edges.append(Edge("Demand", goods[need.goods_id], building[need.building_id], properties))
-    for made in world.supply:
-        properties = {"max_supply": made.max_supply, "current_output": made.current_output, "level": made.level}
-        edges.append(Edge("Supply", building[made.building_id], goods[made.goods_id], properties))
+    for supply in world.supply:
+        properties = {"max_supply": supply.max_supply, "current_output": supply.current_output, "level": supply.level}
+        edges.append(Edge("Supply", building[supply.building_id], goods[supply.goods_id], properties))
     return nodes, edges
 
 
-def named(fields: dict[str, Any], **names: str) -> dict[str, Any]:
+def with_names(fields: dict[str, Value], **names: str) -> dict[str, Value]:
     """Columns by their names as properties.
 
-    >>> named({"trade_node": "a", "ingoing": 1.0}, trade_node="name")
+    >>> with_names({"trade_node": "a", "ingoing": 1.0}, trade_node="name")
     {'name': 'a', 'ingoing': 1.0}
     """
     return {names.get(name, name): value for name, value in fields.items()}

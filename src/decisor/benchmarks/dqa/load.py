@@ -63,8 +63,8 @@ def tables_of(world: World) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
         kinds: Mapping[str, type[tuple[Any, ...]]] = LOCATING
     else:
         rows, kinds = (world.goods, world.buildings, world.supply, world.demand), BUILDING
-    for (name, kind), held in zip(kinds.items(), rows, strict=True):
-        yield name, tuple(kind.__annotations__), held
+    for (name, kind), part in zip(kinds.items(), rows, strict=True):
+        yield name, tuple(kind.__annotations__), part
 
 
 def schema(world: World, more: str = "", ending: str = "") -> Iterator[str]:
@@ -150,7 +150,7 @@ def to_mysql(world: World, url: str) -> None:
             password=unquote(parts.password or ""),
             charset="utf8mb4",
         )
-        made: list[str] = []
+        tables: list[str] = []
         with contextlib.closing(db), db.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {_ticked(database)}")
             cursor.execute(f"USE {_ticked(database)}")
@@ -159,13 +159,13 @@ def to_mysql(world: World, url: str) -> None:
                 statements = schema(world, more="ord BIGINT INVISIBLE, ", ending=ending)
                 for statement, (name, columns, rows) in zip(statements, tables_of(world), strict=True):
                     cursor.execute(statement)
-                    made.append(name)
+                    tables.append(name)
                     into = f"INSERT INTO {name} ({', '.join(columns)}, ord)"
                     marks = ", ".join(["%s"] * (len(columns) + 1))
                     cursor.executemany(f"{into} VALUES ({marks})", [(*row, at) for at, row in enumerate(rows)])
                 db.commit()
             except pymysql.Error:
-                for name in made:
+                for name in tables:
                     cursor.execute(f"DROP TABLE {name}")
                 raise
 

@@ -30,7 +30,7 @@ SMALL = {"a", "an", "and", "at", "by", "each", "for", "from", "in", "of", "on", 
 
 
 @dataclass(frozen=True, slots=True)
-class Replanned:
+class ReplanClass:
     """One replan: more, as many or fewer steps, and the kind of change."""
 
     change: Change
@@ -50,10 +50,10 @@ def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 1.0
 
 
-def classify(old: Sequence[str], new: Sequence[str]) -> Replanned:
+def classify(old: Sequence[str], new: Sequence[str]) -> ReplanClass:
     """
     >>> classify(["Find the nodes", "Compute profit"], ["Find the nodes", "Find the flow", "Compute profit"])
-    Replanned(change='increase', kind='add lookup')
+    ReplanClass(change='increase', kind='add lookup')
     """
     change: Change = "increase" if len(new) > len(old) else "decrease" if len(new) < len(old) else "same"
     before, after = [words(step) for step in old], [words(step) for step in new]
@@ -61,29 +61,29 @@ def classify(old: Sequence[str], new: Sequence[str]) -> Replanned:
     gone = [at for at in range(len(old)) if at not in pairs]
     come = [at for at in range(len(new)) if at not in pairs.values()]
     if not gone and not come:
-        kept = [pairs[at] for at in sorted(pairs)]
-        return Replanned(change, "unchanged" if kept == sorted(kept) else "reorder")
+        order = [pairs[at] for at in sorted(pairs)]
+        return ReplanClass(change, "unchanged" if order == sorted(order) else "reorder")
     if any(splits(before[at], [after[to] for to in come]) for at in gone):
-        return Replanned(change, "divide")
+        return ReplanClass(change, "divide")
     if any(splits(after[to], [before[at] for at in gone]) for to in come):
-        return Replanned(change, "merge")
+        return ReplanClass(change, "merge")
     if len(come) > len(gone):
         lookup = any(not CALCULATION.search(NUMBERING.sub("", new[at])) for at in come)
-        return Replanned(change, "add lookup" if lookup else "add calculation")
+        return ReplanClass(change, "add lookup" if lookup else "add calculation")
     if len(gone) > len(come):
-        return Replanned(change, "delete")
+        return ReplanClass(change, "delete")
     alike = all(max(likeness(before[at], after[to]) for to in come) >= RELATED for at in gone)
-    return Replanned(change, "change target" if alike else "replace")
+    return ReplanClass(change, "change target" if alike else "replace")
 
 
 def paired(before: Sequence[frozenset[str]], after: Sequence[frozenset[str]]) -> dict[int, int]:
     """Old step -> new step where both say nearly the same, best pairs first."""
-    found = sorted(
+    likely = sorted(
         ((likeness(one, other), -at, -to) for at, one in enumerate(before) for to, other in enumerate(after)),
         reverse=True,
     )
     pairs: dict[int, int] = {}
-    for value, at, to in found:
+    for value, at, to in likely:
         if value >= SAME and -at not in pairs and -to not in pairs.values():
             pairs[-at] = -to
     return pairs
@@ -91,11 +91,11 @@ def paired(before: Sequence[frozenset[str]], after: Sequence[frozenset[str]]) ->
 
 def splits(whole: frozenset[str], parts: Sequence[frozenset[str]]) -> bool:
     """Whether two or more of ``parts`` each share words of their own with ``whole`` and cover most of it."""
-    taken: frozenset[str] = frozenset()
+    covered: frozenset[str] = frozenset()
     count = 0
     for part in parts:
-        own = (part & whole) - taken
+        own = (part & whole) - covered
         if own and len(own) >= 0.3 * len(whole):
-            taken |= part & whole
+            covered |= part & whole
             count += 1
-    return count >= 2 and len(taken) >= COVERED * len(whole)
+    return count >= 2 and len(covered) >= COVERED * len(whole)

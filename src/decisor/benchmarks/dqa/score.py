@@ -49,8 +49,10 @@ def plain_name(text: str) -> str:
     ('st lawrence', 'st lawrence')
     """
     letters = unicodedata.normalize("NFKD", text.casefold())
-    kept = "".join(" " if letter in "_-/ \t\n\r" else letter for letter in letters if not unicodedata.combining(letter))
-    return " ".join(re.sub(r"[^\w\s]", "", kept).split())
+    spaced = "".join(
+        " " if letter in "_-/ \t\n\r" else letter for letter in letters if not unicodedata.combining(letter)
+    )
+    return " ".join(re.sub(r"[^\w\s]", "", spaced).split())
 
 
 def extract(text: str, candidates: Sequence[str]) -> str:
@@ -74,31 +76,31 @@ def extract(text: str, candidates: Sequence[str]) -> str:
         if plain_name(part) in whole:
             return whole[plain_name(part)]
         for region in (marked(part, numbers), [part]):
-            named = mentions(region, whole, numbers)
-            if len(named) == 1:
-                return whole[named.pop()]
-            if named and region == [part] and part is tail:
+            candidates_here = mentions(region, whole, numbers)
+            if len(candidates_here) == 1:
+                return whole[candidates_here.pop()]
+            if candidates_here and region == [part] and part is tail:
                 return ""
     return ""
 
 
 def marked(text: str, numbers: bool) -> list[str]:
     """The stretches that the writer set apart."""
-    found = [next(group for group in match.groups() if group) for match in MARKED.finditer(text)]
-    return found + (ID.findall(text) if numbers else [])
+    stretches = [next(group for group in match.groups() if group) for match in MARKED.finditer(text)]
+    return stretches + (ID.findall(text) if numbers else [])
 
 
 def mentions(texts: Sequence[str], names: Iterable[str], numbers: bool) -> set[str]:
     """Which of the plain ``names`` occur, the longer one where two overlap."""
-    known = set(names)
+    plain_names = set(names)
     if numbers:
         return {
             match[1]
             for text in texts
             for match in NUMBER.finditer(text)
-            if match[1] in known and not NOT_AN_ID.search(text[: match.start()])
+            if match[1] in plain_names and not NOT_AN_ID.search(text[: match.start()])
         }
-    longest = sorted(known, key=len, reverse=True)
+    longest = sorted(plain_names, key=len, reverse=True)
     pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, longest)) + r")\b") if longest else re.compile(r"(?!)")
     return {match[0] for text in texts for match in pattern.finditer(plain_name(text))}
 

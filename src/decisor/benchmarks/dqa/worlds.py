@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decisor.benchmarks.case import Case
+from decisor.benchmarks.protocol import Case
 from decisor.errors import SetupError
 from decisor.types import WhatIf
 
@@ -34,7 +34,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Asked:
+class WorldCase:
     """A case, its world, and whom the question is about (a country, or goods). ``ties``: what is as good as the gold
     answer; ``able``: what can change the outcome."""
 
@@ -56,7 +56,7 @@ def model(data: LocatingData | BuildingData, subject: str, semantics: str) -> Wh
     return data.model(subject, "paper" if semantics == "paper" else "released")
 
 
-def read_cases(folder: Path, scenario: str, form: str, limit: int | None = None) -> list[Asked]:
+def read_cases(folder: Path, scenario: str, form: str, limit: int | None = None) -> list[WorldCase]:
     """The first ``limit`` questions, in file order.
 
     Raises:
@@ -66,9 +66,9 @@ def read_cases(folder: Path, scenario: str, form: str, limit: int | None = None)
 
     if not (folder / scenario / "questions").is_dir():
         raise SetupError(NO_FOLDER.format(folder=folder, scenario=scenario))
-    found = cases(folder, "locating" if scenario == "locating" else "building", "sql" if form == "sql" else "graph")
+    released = cases(folder, "locating" if scenario == "locating" else "building", "sql" if form == "sql" else "graph")
     worlds: dict[str, World] = {}
-    return [asked(one, find_world(one.database, worlds)) for one in found[:limit]]
+    return [world_case(one, find_world(one.database, worlds)) for one in released[:limit]]
 
 
 def find_world(path: Path, worlds: dict[str, World]) -> World:
@@ -88,8 +88,8 @@ def find_world(path: Path, worlds: dict[str, World]) -> World:
     return worlds[key]
 
 
-def asked(one: DqaCase, world: World) -> Asked:
-    return Asked(
+def world_case(one: DqaCase, world: World) -> WorldCase:
+    return WorldCase(
         Case(one.id, one.question, (one.gold,), one.scenario),
         world,
         one.subject,
@@ -105,9 +105,9 @@ def ties(data: LocatingData | BuildingData, subject: str, gold: str) -> tuple[st
     from decisor.decision_models.ranking import rank
 
     for semantics in ("released", "paper"):
-        found = rank(model(data, subject, semantics), trials=0).ties
-        if gold in found:
-            return found
+        best = rank(model(data, subject, semantics), trials=0).ties
+        if gold in best:
+            return best
     return (gold,)
 
 

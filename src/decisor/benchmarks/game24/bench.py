@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
 from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.search_counts import ratings
-from decisor.trace.events import Event
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.search_metrics import search_metrics
+from decisor.trace.events import ActionResult, Entry, events_of
 from decisor.types import Decision, Environment
 
 PLAIN = re.compile(r"[\d+\-*/() ]{1,200}")
@@ -44,22 +43,29 @@ class Game24Bench:
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         yield Puzzle.of(str(case.facts["numbers"]))
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         numbers = str(case.facts["numbers"])
         handed = finished(events)
         right = makes_24(decision.answer, numbers)
-        found = right or any(makes_24(answer, numbers) for answer in handed)
-        failure = "" if right else "no_answer" if not decision.answer else "not_selected" if found else "not_found"
-        metrics = {"selected": float(right), "found": float(found), **ratings(events)}
-        return Score(right, decision.answer, metrics, failure, ("found",) if found else (), {"sequences": len(handed)})
+        any_right = right or any(makes_24(answer, numbers) for answer in handed)
+        failure = "" if right else "no_answer" if not decision.answer else "not_selected" if any_right else "not_found"
+        metrics = {"selected": float(right), "found": float(any_right), **search_metrics(events)}
+        return Score(
+            right,
+            decision.answer,
+            metrics,
+            failure=failure,
+            tags=("found",) if any_right else (),
+            counts={"sequences": len(handed)},
+        )
 
     async def close(self) -> None:
         """Holds nothing open."""
 
 
-def finished(events: Sequence[Event]) -> list[str]:
+def finished(events: Sequence[Entry]) -> list[str]:
     """What the environment was handed, in order."""
-    answers = (event.data["observation"].answer for event in events if event.kind == "observation")
+    answers = (result.observation.answer for result in events_of(events, ActionResult))
     return [answer for answer in answers if answer]
 
 
@@ -68,11 +74,11 @@ def makes_24(expression: str, numbers: str) -> bool:
     >>> makes_24("8 / (3 - 8 / 3)", "3 3 8 8"), makes_24("(4 * 6) = 24", "4 5 6 10"), makes_24("4 +", "4 5 6 10")
     (True, False, False)
     """
-    told = expression.partition("=")[0].replace("×", "*").replace("÷", "/").replace("−", "-").strip()
-    if not PLAIN.fullmatch(told) or sorted(re.findall(r"\d+", told)) != sorted(numbers.split()):
+    formula = expression.partition("=")[0].replace("×", "*").replace("÷", "/").replace("−", "-").strip()
+    if not PLAIN.fullmatch(formula) or sorted(re.findall(r"\d+", formula)) != sorted(numbers.split()):
         return False
     try:
-        return value(ast.parse(told, mode="eval").body) == 24
+        return value(ast.parse(formula, mode="eval").body) == 24
     except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
         return False
 

@@ -20,26 +20,26 @@ FORM = "Write x op y, with two of the numbers left and one of + - * /, such as {
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Operand:
     """A number left, and how it was made of the first ones."""
 
     value: Fraction
-    made: str
+    expression: str
 
 
 @dataclass(slots=True)
 class Puzzle:
     """Satisfies ``types.Environment``."""
 
-    left: tuple[Held, ...]
+    left: tuple[Operand, ...]
 
     @classmethod
     def of(cls, numbers: str) -> Puzzle:
         """
-        >>> Puzzle.of("4 5 6 10").shown()
+        >>> Puzzle.of("4 5 6 10").left_text()
         '4 5 6 10'
         """
-        return cls(tuple(Held(Fraction(number), number) for number in numbers.split()))
+        return cls(tuple(Operand(Fraction(number), number) for number in numbers.split()))
 
     def tools(self) -> tuple[str, ...]:
         return (TOOL,)
@@ -51,8 +51,8 @@ class Puzzle:
             "8/3. It ends when one number is left."
         )
 
-    def shown(self) -> str:
-        return " ".join(str(held.value) for held in self.left)
+    def left_text(self) -> str:
+        return " ".join(str(operand.value) for operand in self.left)
 
     async def step(self, action: Action) -> Observation:
         """Raises ToolError, with nothing changed, where the input names no possible step."""
@@ -61,30 +61,30 @@ class Puzzle:
         if len(self.left) < 2:
             raise ToolError("One number is left: no step can follow.")
         first, op, second = self.read(action.input)
-        value = combined(self.left[first].value, op, self.left[second].value)
-        told = f"{self.left[first].value} {op} {self.left[second].value} = {value}."
-        made = f"({self.left[first].made} {op} {self.left[second].made})"
-        rest = [held for at, held in enumerate(self.left) if at not in (first, second)]
-        self.left = (*rest, Held(value, made))
-        ended = made[1:-1] if len(self.left) == 1 else None
-        return Observation(note=f"{told} Left: {self.shown()}", answer=ended)
+        value = combine(self.left[first].value, op, self.left[second].value)
+        equation = f"{self.left[first].value} {op} {self.left[second].value} = {value}."
+        expression = f"({self.left[first].expression} {op} {self.left[second].expression})"
+        rest = [operand for at, operand in enumerate(self.left) if at not in (first, second)]
+        self.left = (*rest, Operand(value, expression))
+        ended = expression[1:-1] if len(self.left) == 1 else None
+        return Observation(note=f"{equation} Left: {self.left_text()}", answer=ended)
 
     def read(self, text: str) -> tuple[int, str, int]:
         """Which two of the numbers left, by position, and the operator between them."""
-        values = [held.value for held in self.left]
+        values = [operand.value for operand in self.left]
         example = f"{values[0]} + {values[1]}"
-        found = list(readings(text))
-        if not found:
+        steps = list(readings(text))
+        if not steps:
             raise ToolError(f"That is no step. {FORM.format(example=example)}")
-        for x, op, y in found:
+        for x, op, y in steps:
             if x in values and y in [value for at, value in enumerate(values) if at != values.index(x)]:
                 first = values.index(x)
                 second = next(at for at, value in enumerate(values) if value == y and at != first)
                 return first, op, second
-        x, _, y = found[0]
+        x, _, y = steps[0]
         missing = next((number for number in (x, y) if number not in values), None)
         why = f"There is only one {x}" if missing is None else f"There is no {missing}"
-        raise ToolError(f"{why}: left are {self.shown()}. {FORM.format(example=example)}")
+        raise ToolError(f"{why}: left are {self.left_text()}. {FORM.format(example=example)}")
 
     def fork(self) -> Puzzle:
         return Puzzle(self.left)
@@ -96,10 +96,10 @@ def readings(text: str) -> Iterator[tuple[Fraction, str, Fraction]]:
     >>> [op for _, op, _ in readings("8/3 - -2 = 4.66")]
     ['-']
     """
-    told = text.partition("=")[0].replace("×", "*").replace("÷", "/").replace("−", "-").strip()
-    for at, op in enumerate(told):
+    plain_text = text.partition("=")[0].replace("×", "*").replace("÷", "/").replace("−", "-").strip()
+    for at, op in enumerate(plain_text):
         if op in "+-*/" and at:
-            x, y = number(told[:at]), number(told[at + 1 :])
+            x, y = number(plain_text[:at]), number(plain_text[at + 1 :])
             if x is not None and y is not None:
                 yield x, op, y
 
@@ -114,7 +114,7 @@ def number(text: str) -> Fraction | None:
     return Fraction(bare)
 
 
-def combined(x: Fraction, op: str, y: Fraction) -> Fraction:
+def combine(x: Fraction, op: str, y: Fraction) -> Fraction:
     """Raises ToolError for a division by zero."""
     if op == "/":
         if not y:

@@ -1,5 +1,6 @@
-"""MuSiQue (Trivedi et al., TACL 2022): ``musique_ans_v1.0_dev.jsonl`` as released, or questions.jsonl.gz with its
-corpus.
+"""MuSiQue: two to four hops that cannot be cut short. Right is an exact match with any alias.
+
+Trivedi et al., TACL 2022: ``musique_ans_v1.0_dev.jsonl`` as released, or questions.jsonl.gz with its corpus.
 
 {"id", "question", "answer", "answer_aliases", "answerable", "paragraphs": [{"idx", "title", "paragraph_text",
  "is_supporting"}], "question_decomposition": [{"question", "answer", "paragraph_support_idx"}]}
@@ -10,33 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.making import distinct, passage, qa_case
-from decisor.benchmarks.qa.rows import Row, Wrong, find, rows
+from decisor.benchmarks.protocol import Case
+from decisor.benchmarks.qa.bench import QaSet, qa_bench
+from decisor.benchmarks.qa.cases import distinct, passage, qa_case
+from decisor.benchmarks.qa.rows import Row, row_errors, rows
 from decisor.tools.documents.passage import Passage, read_passages
 from decisor.types import Value
 
-FILES = ("questions.jsonl.gz", "musique_ans_v1.0_dev.jsonl", "musique_ans_v1.0_train.jsonl")
 
-
-def file(data: Path) -> Path:
-    """Raises SetupError where ``data`` holds none of these files."""
-    return find(data, "musique", FILES, "MuSiQue")
-
-
-def cases(data: Path) -> list[Case]:
-    """The answerable questions. ``group``: hops and shape (2hop, 3hop1, 3hop2, 4hop1, ...).
-
-    Raises:
-        SetupError: there is no such file, or a row is no question of MuSiQue.
-    """
-    path = file(data)
-    found = []
+def read_cases(path: Path) -> list[Case]:
+    """The answerable questions. ``group``: hops and shape (2hop, 3hop1, 3hop2, 4hop1, ...)."""
+    cases = []
     for number, row in enumerate(rows(path), 1):
-        with Wrong(path, number, "MuSiQue"):
+        with row_errors(path, number, "MuSiQue"):
             if row.get("answerable", True):
-                found.append(ours(row) if "gold" in row else released(row))
-    return found
+                cases.append(ours(row) if "gold" in row else released(row))
+    return cases
 
 
 def ours(row: Row) -> Case:
@@ -63,15 +53,25 @@ def paragraphs(row: Row) -> list[Passage]:
     return [passage(paragraph["title"], paragraph["paragraph_text"]) for paragraph in row["paragraphs"]]
 
 
-def passages(data: Path) -> Iterator[Passage]:
+def read_corpus(path: Path) -> Iterator[Passage]:
     """The corpus beside our own file, else every paragraph of every question, each once."""
-    path = file(data)
     beside = path.with_name("corpus.jsonl.gz")
     return read_passages(beside) if beside.is_file() else distinct(released_passages(path))
 
 
 def released_passages(path: Path) -> Iterator[Passage]:
     for number, row in enumerate(rows(path), 1):
-        with Wrong(path, number, "MuSiQue"):
-            found = paragraphs(row)
-        yield from found
+        with row_errors(path, number, "MuSiQue"):
+            passages = paragraphs(row)
+        yield from passages
+
+
+MUSIQUE = QaSet(
+    name="musique",
+    title="MuSiQue",
+    folder="musique",
+    files=("questions.jsonl.gz", "musique_ans_v1.0_dev.jsonl", "musique_ans_v1.0_train.jsonl"),
+    read_cases=read_cases,
+    read_passages=read_corpus,
+)
+MuSiQueBench = qa_bench(MUSIQUE, __name__)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.qa.making import distinct, passage, qa_case
-from decisor.benchmarks.qa.rows import Row, Wrong, rows
+from decisor.benchmarks.protocol import Case
+from decisor.benchmarks.qa.cases import distinct, passage, qa_case
+from decisor.benchmarks.qa.rows import Row, row_errors, rows
 from decisor.tools.documents.passage import Passage, read_passages
 
 
@@ -19,7 +19,7 @@ def paragraph_cases(path: Path, what: str) -> list[Case]:
     """In the order of the file. Raises SetupError where a row is no question of the set."""
     cases = []
     for number, row in enumerate(rows(path), 1):
-        with Wrong(path, number, what):
+        with row_errors(path, number, what):
             gold = row["gold"] if "gold" in row else gold_of(row)
             cases.append(
                 qa_case(
@@ -60,6 +60,6 @@ def paragraph_corpus(path: Path, what: str) -> Iterator[Passage]:
 
 
 def read_context(path: Path, number: int, row: Row, what: str) -> list[Passage]:
-    with Wrong(path, number, what):
-        found = context(row)
-    return found
+    with row_errors(path, number, what):
+        passages = context(row)
+    return passages

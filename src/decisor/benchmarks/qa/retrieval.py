@@ -22,8 +22,8 @@ def recall(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> floa
     >>> recall(["b", "x", "a"], ["a", "b"], 2), recall(["b", "x", "a"], ["a", "b"])
     (0.5, 1.0)
     """
-    wanted = set(gold)
-    return len(wanted & set(ranked[:k])) / len(wanted) if wanted else 0.0
+    all_gold = set(gold)
+    return len(all_gold & set(ranked[:k])) / len(all_gold) if all_gold else 0.0
 
 
 def all_recall(ranked: Sequence[K], gold: Iterable[K], k: int | None = None) -> float:
@@ -37,8 +37,8 @@ def reciprocal_rank(ranked: Sequence[K], gold: Iterable[K]) -> float:
     >>> reciprocal_rank(["x", "a", "b"], ["a", "b"])
     0.5
     """
-    wanted = set(gold)
-    return next((1 / rank for rank, item in enumerate(ranked, 1) if item in wanted), 0.0)
+    all_gold = set(gold)
+    return next((1 / rank for rank, item in enumerate(ranked, 1) if item in all_gold), 0.0)
 
 
 def best_recall(ranked: Sequence[K], annotators: Sequence[Sequence[K]], k: int = 10) -> float:
@@ -72,15 +72,15 @@ class Match:
 
     def __mul__(self, other: Match) -> Match:
         """Joint: both must hold (HotpotQA: precision and recall multiply, F1 is made of the products)."""
-        precision, found = self.precision * other.precision, self.recall * other.recall
-        return Match(self.em * other.em, harmonic(precision, found), precision, found)
+        precision, recall = self.precision * other.precision, self.recall * other.recall
+        return Match(self.em * other.em, harmonic(precision, recall), precision, recall)
 
 
 def answer_match(predicted: str, gold: Sequence[str]) -> Match:
     """The answer's part of the joint score; with several accepted answers each number by the one that fits best."""
     fits = [hotpot_overlap(predicted, answer) for answer in gold] or [(0.0, 0.0, 0.0)]
-    f1, precision, found = (max(fit[i] for fit in fits) for i in range(3))
-    return Match(em(predicted, gold), f1, precision, found)
+    f1, precision, recall = (max(fit[i] for fit in fits) for i in range(3))
+    return Match(em(predicted, gold), f1, precision, recall)
 
 
 def set_match(predicted: Iterable[K], gold: Iterable[K]) -> Match:
@@ -90,10 +90,10 @@ def set_match(predicted: Iterable[K], gold: Iterable[K]) -> Match:
     >>> set_match([("A", 0), ("B", 1)], [("A", 0)])
     Match(em=0.0, f1=0.6666666666666666, precision=0.5, recall=1.0)
     """
-    found, wanted = set(predicted), set(gold)
-    common = len(found & wanted)
-    precision, share = common / len(found) if found else 0.0, common / len(wanted) if wanted else 0.0
-    return Match(float(found == wanted), harmonic(precision, share), precision, share)
+    ours, theirs = set(predicted), set(gold)
+    common = len(ours & theirs)
+    precision, share = common / len(ours) if ours else 0.0, common / len(theirs) if theirs else 0.0
+    return Match(float(ours == theirs), harmonic(precision, share), precision, share)
 
 
 def evidence_match(predicted: Iterable[Triple], gold: Sequence[Iterable[Triple]]) -> Match:
@@ -105,11 +105,11 @@ def evidence_match(predicted: Iterable[Triple], gold: Sequence[Iterable[Triple]]
     >>> evidence_match([("Emma", "author", "J. Austen")], [spellings("Emma", "author", "Austen", others=["J Austen"])])
     Match(em=1.0, f1=1.0, precision=1.0, recall=1.0)
     """
-    found = {plain(triple) for triple in predicted}
-    wanted = [{plain(triple) for triple in fact} for fact in gold]
-    fitting = sum(any(triple in fact for fact in wanted) for triple in found)
-    precision, share = fitting / len(found) if found else 0.0, fitting / len(wanted) if wanted else 0.0
-    return Match(float(fitting == len(found) == len(wanted)), harmonic(precision, share), precision, share)
+    triples = {plain(triple) for triple in predicted}
+    facts = [{plain(triple) for triple in fact} for fact in gold]
+    fitting = sum(any(triple in fact for fact in facts) for triple in triples)
+    precision, share = fitting / len(triples) if triples else 0.0, fitting / len(facts) if facts else 0.0
+    return Match(float(fitting == len(triples) == len(facts)), harmonic(precision, share), precision, share)
 
 
 def spellings(
@@ -145,15 +145,15 @@ def depth(needs: Mapping[K, Iterable[K]]) -> int:
     Raises:
         ValueError: the needs go round in a circle.
     """
-    known: dict[K, int] = {}
-    waiting = {part: [need for need in needed if need in needs] for part, needed in needs.items()}
+    depths: dict[K, int] = {}
+    waiting = {part: [need for need in direct if need in needs] for part, direct in needs.items()}
     while waiting:
-        ready = [part for part, needed in waiting.items() if all(need in known for need in needed)]
+        ready = [part for part, direct in waiting.items() if all(need in depths for need in direct)]
         if not ready:
             raise ValueError("the plan goes round in a circle")
         for part in ready:
-            known[part] = 1 + max((known[need] for need in waiting.pop(part)), default=0)
-    return max(known.values(), default=0)
+            depths[part] = 1 + max((depths[need] for need in waiting.pop(part)), default=0)
+    return max(depths.values(), default=0)
 
 
 def references(questions: Sequence[str]) -> dict[int, list[int]]:
@@ -177,6 +177,6 @@ def depth_table(depths: Iterable[int]) -> dict[str, float]:
     >>> depth_table([2, 2, 2, 1])
     {'0': 0.0, '1': 25.0, '2': 75.0, '3': 0.0, '>=4': 0.0}
     """
-    counted = Counter(min(number, 4) for number in depths)
-    total = sum(counted.values()) or 1
-    return {">=4" if number == 4 else str(number): 100 * counted[number] / total for number in range(5)}
+    plans = Counter(min(number, 4) for number in depths)
+    total = sum(plans.values()) or 1
+    return {">=4" if number == 4 else str(number): 100 * plans[number] / total for number in range(5)}

@@ -7,6 +7,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,7 +39,7 @@ def rows(path: Path) -> Iterator[Row]:
         SetupError: the file cannot be read, or a line is not a JSON object.
     """
     try:
-        with opened(path) as file:
+        with open_text(path) as file:
             if path.name.removesuffix(".gz").endswith(".tsv"):
                 csv.field_size_limit(2**24)
                 yield from csv.DictReader(file, delimiter="\t")
@@ -50,7 +51,7 @@ def rows(path: Path) -> Iterator[Row]:
         raise SetupError(f"{path} cannot be read: {error}.") from error
 
 
-def opened(path: Path) -> IO[str]:
+def open_text(path: Path) -> IO[str]:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8")
     return path.open(encoding="utf-8-sig", newline="")
@@ -59,7 +60,7 @@ def opened(path: Path) -> IO[str]:
 def lines(file: Iterable[str], path: Path) -> Iterator[Row]:
     for number, line in enumerate(file, 1):
         if line.strip():
-            yield checked(json.loads(line), path, number)
+            yield json_object(json.loads(line), path, number)
 
 
 def whole(text: str, path: Path) -> Iterator[Row]:
@@ -74,26 +75,22 @@ def whole(text: str, path: Path) -> Iterator[Row]:
     if not isinstance(value, list):
         raise SetupError(f"{path} holds no list of questions.")
     for number, item in enumerate(value, 1):
-        yield checked(item, path, number)
+        yield json_object(item, path, number)
 
 
-def checked(item: Any, path: Path, number: int) -> Row:
+def json_object(item: object, path: Path, number: int) -> Row:
     if not isinstance(item, dict):
         raise SetupError(f"{path}, row {number}, is no JSON object.")
     return item
 
 
-class Wrong:
-    """Turns what a row lacks into a message: ``with Wrong(path, number, "HotpotQA"): ...``."""
-
-    def __init__(self, path: Path, number: int, what: str) -> None:
-        self.where = f"{path}, row {number}, is no question of {what}"
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, KeyError):
-            raise SetupError(f"{self.where}: it has no {error}.") from error
-        if isinstance(error, TypeError | ValueError | AttributeError | IndexError):
-            raise SetupError(f"{self.where}: {error}.") from error
+@contextmanager
+def row_errors(path: Path, number: int, what: str) -> Iterator[None]:
+    """Turns what a row lacks into a SetupError: ``with row_errors(path, number, "HotpotQA"): ...``."""
+    where = f"{path}, row {number}, is no question of {what}"
+    try:
+        yield
+    except KeyError as error:
+        raise SetupError(f"{where}: it has no {error}.") from error
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        raise SetupError(f"{where}: {error}.") from error

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.qa import retrieval as retrieval
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.qa import retrieval
 from decisor.judging import text_match as answers
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, ActionStart, Entry, LMCall, events_of
+from decisor.trace.graph_events import GraphResult
 from decisor.types import Decision, Record
 
 Right = Callable[[str, Case], bool]
@@ -27,7 +26,7 @@ def exact(answer: str, case: Case) -> bool:
     return answers.em(answer, case.gold) == 1
 
 
-def held(answer: str, case: Case) -> bool:
+def contains_gold(answer: str, case: Case) -> bool:
     return answers.acc(answer, case.gold) == 1
 
 
@@ -40,55 +39,61 @@ def same(answer: str, case: Case) -> bool:
     return answer == case.gold[0]
 
 
-def score(case: Case, decision: Decision, events: Sequence[Event], right: Right, said: str | None = None) -> Score:
-    """``said``: the answer as it is read (a letter, yes or no); the decision's own by default.
+def score(case: Case, decision: Decision, events: Sequence[Entry], right: Right, answer: str) -> Score:
+    """``answer``: the decision's as it is read (a letter, yes or no), '' where it holds none.
 
     Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates.
     """
-    answer = decision.answer if said is None else said
     won = bool(answer) and right(answer, case)
     golds = gold_of(case)
     rankings = ranked(events)
-    held = {record.id: record for record in records(events)}
-    cited = [held[id] for id in decision.evidence.ids if id in held]
+    by_id = {record.id: record for record in records(events)}
+    citations = [by_id[id] for id in decision.evidence.ids if id in by_id]
     metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
-    metrics |= of_retrieval(rankings, golds, [record.source for record in cited]) | holding(case, rankings, events)
+    metrics |= of_retrieval(rankings, golds, [record.source for record in citations]) | holding(case, rankings, events)
     counts = {
         "retrievals": len(rankings),
-        "llm_calls": sum(event.kind == "lm" for event in events),
+        "llm_calls": len([*events_of(events, LMCall)]),
         "passages": len({source for ranking in rankings for source in ranking}),
-        "cited": len(cited),
+        "cited": len(citations),
         **of_plan(events),
     }
-    how = attribution_of(decision, cited, events)
+    attribution = attribution_of(decision, citations, events)
     if won:
-        metrics |= {name: float(how == name) for name in ("attributed", "declared", "unattributed")}
-    return Score(won, answer, metrics, failure_of(won, answer, golds, rankings), (how,) if answer else (), counts)
+        metrics |= {name: float(attribution == name) for name in ("attributed", "declared", "unattributed")}
+    return Score(
+        won,
+        answer,
+        metrics,
+        failure=failure_of(won, answer, golds, rankings),
+        tags=(attribution,) if answer else (),
+        counts=counts,
+    )
 
 
 def gold_of(case: Case) -> list[list[str]]:
     """Sets of passages of which one is enough: StrategyQA has one of each annotator, the others one in all."""
     annotators = case.facts.get("annotators")
-    given = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
-    return [gold for gold in map(texts, given) if gold]
+    sets = annotators if isinstance(annotators, list) else [case.facts.get("passages")]
+    return [gold for gold in map(texts, sets) if gold]
 
 
 def of_retrieval(
-    rankings: Sequence[Sequence[str]], golds: Sequence[Sequence[str]], cited: Sequence[str]
+    rankings: Sequence[Sequence[str]], golds: Sequence[Sequence[str]], citations: Sequence[str]
 ) -> dict[str, float]:
     """Recall of the gold passages: at k over all retrievals taken in turns, and of all that was retrieved."""
     if not golds or not rankings:
         return {}
     order = retrieval.interleaved(rankings)
-    found = {f"recall@{k}": retrieval.best_recall(order, golds, k) for k in AT}
-    found["recall"] = retrieval.best_recall(order, golds, len(order))
-    found |= {f"all_{name}": float(value == 1) for name, value in found.items() if name != "recall@2"}
-    matches = [retrieval.set_match(cited, gold) for gold in golds]
-    found["mrr"] = max(retrieval.reciprocal_rank(order, gold) for gold in golds)
-    return found | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
+    metrics = {f"recall@{k}": retrieval.best_recall(order, golds, k) for k in AT}
+    metrics["recall"] = retrieval.best_recall(order, golds, len(order))
+    metrics |= {f"all_{name}": float(value == 1) for name, value in metrics.items() if name != "recall@2"}
+    matches = [retrieval.set_match(citations, gold) for gold in golds]
+    metrics["mrr"] = max(retrieval.reciprocal_rank(order, gold) for gold in golds)
+    return metrics | {"cited_f1": max(match.f1 for match in matches), "cited_em": max(match.em for match in matches)}
 
 
-def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Event]) -> dict[str, float]:
+def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Entry]) -> dict[str, float]:
     """Whether one of the first passages holds an accepted answer (FlashRAG's retrieval recall): for sets without gold
     passages. Says nothing of yes, no and letters, so those have none."""
     if not rankings or "choices" in case.facts or answers.normalise(case.gold[0]) in ("yes", "no"):
@@ -100,36 +105,33 @@ def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Even
     }
 
 
-def ranked(events: Sequence[Event]) -> list[list[str]]:
+def ranked(events: Sequence[Entry]) -> list[list[str]]:
     """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too."""
-    tools = {event.id: event.data["tool"] for event in events if event.kind == "action"}
-    found = []
-    for event in events:
-        if event.kind == "observation":
-            passages = [record.source for record in event.data["observation"].records if record.text]
-            if passages or tools.get(event.data.get("action", 0)) == PASSAGES:
-                found.append(passages)
-    return found
+    tools = {entry.id: entry.event.tool for entry in events if isinstance(entry.event, ActionStart)}
+    rankings = []
+    for result in events_of(events, ActionResult):
+        passages = [record.source for record in result.observation.records if record.text]
+        if passages or tools.get(result.action) == PASSAGES:
+            rankings.append(passages)
+    return rankings
 
 
-def records(events: Sequence[Event]) -> list[Record]:
-    return [record for event in events if event.kind == "observation" for record in event.data["observation"].records]
+def records(events: Sequence[Entry]) -> list[Record]:
+    return [record for result in events_of(events, ActionResult) for record in result.observation.records]
 
 
-def of_plan(events: Sequence[Event]) -> dict[str, int]:
+def of_plan(events: Sequence[Entry]) -> dict[str, int]:
     """What a technique with a plan counted: nodes, depth, plan_fallback, degraded, and the like."""
-    noted = [event.data["counts"] for event in events if event.kind == "note" and "counts" in event.data]
-    return {name: int(number) for name, number in (noted[-1] if noted else {}).items() if name != "retrievals"}
+    counts = [result.counts for result in events_of(events, GraphResult)]
+    return {name: number for name, number in (counts[-1] if counts else {}).items() if name != "retrievals"}
 
 
-def attribution_of(decision: Decision, cited: Sequence[Record], events: Sequence[Event]) -> str:
+def attribution_of(decision: Decision, citations: Sequence[Record], events: Sequence[Entry]) -> str:
     """The technique's own finding where it made one, else whether a cited passage holds the answer."""
-    noted = [
-        str(event.data["attribution"]) for event in events if event.kind == "note" and event.data.get("attribution")
-    ]
-    if noted:
-        return WORDS.get(noted[-1], noted[-1])
-    documents = [f"{record.fields.get('title', '')} {record.text}" for record in cited]
+    attributions = [result.attribution for result in events_of(events, GraphResult)]
+    if attributions:
+        return WORDS.get(attributions[-1], attributions[-1])
+    documents = [f"{record.fields.get('title', '')} {record.text}" for record in citations]
     return retrieval.attribution(decision.answer, documents)
 
 
@@ -139,9 +141,9 @@ def failure_of(won: bool, answer: str, golds: Sequence[Sequence[str]], rankings:
         return "" if won else "no_answer"
     if not golds or not rankings:
         return "wrong"
-    found = {source for ranking in rankings for source in ranking}
-    return "misread" if any(found >= set(gold) for gold in golds) else "not_retrieved"
+    sources = {source for ranking in rankings for source in ranking}
+    return "misread" if any(sources >= set(gold) for gold in golds) else "not_retrieved"
 
 
-def texts(value: Any) -> list[str]:
+def texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list | tuple) else []

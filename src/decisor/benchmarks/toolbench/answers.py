@@ -1,6 +1,7 @@
 """Who answers the calls: what was recorded, a live server, or an LM that simulates. Each says who it was.
 
-StableToolBench (Guo et al., Findings of ACL 2024) answers from a cache, then live, then simulated; so does ``InOrder``.
+StableToolBench (Guo et al., Findings of ACL 2024) answers from a cache, then live, then simulated; so does
+``AnswersInOrder``.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from string import Template
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from decisor.benchmarks.toolbench.functions import Api, schema, standardize
 from decisor.benchmarks.toolbench.load import Call
 from decisor.benchmarks.toolbench.statuses import FAILED, NOT_RECORDED, reply_of
 from decisor.errors import LMError
 from decisor.secrets import Secret, redact_known
-from decisor.types import LM, Message, Sampling, Usage
+from decisor.types import LM, Message, Sampling, Usage, Value
 
 if TYPE_CHECKING:
     import aiohttp
@@ -43,7 +44,7 @@ class Answers(Protocol):
         """What an LM has cost to answer."""
         ...
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply | None:
         """None where it has nothing to say."""
         ...
 
@@ -51,32 +52,32 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedAnswers:
     """Answers exactly the calls that were recorded: the same API with the same arguments, 5 and "5" being the same."""
 
     calls: Sequence[Call]
     lm_usage: Usage = field(default_factory=Usage)
 
     @cached_property
-    def held(self) -> dict[tuple[str, str, str], dict[str, Any]]:
-        found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    def outputs(self) -> dict[tuple[str, str, str], dict[str, Value]]:
+        outputs_of: dict[tuple[str, str, str], dict[str, Value]] = {}
         for call in self.calls:
             if (arguments := read(call.input)) is not None:
-                found.setdefault((call.category, call.tool, call.api), {})[same(arguments)] = call.output
-        return found
+                outputs_of.setdefault((call.category, call.tool, call.api), {})[same(arguments)] = call.output
+        return outputs_of
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
-        known = self.of(api)
-        wanted = same(arguments)
-        return Reply(*reply_of(known[wanted]), "recorded") if wanted in known else None
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply | None:
+        outputs_of_api = self.of(api)
+        key = same(arguments)
+        return Reply(*reply_of(outputs_of_api[key]), "recorded") if key in outputs_of_api else None
 
-    def of(self, api: Api) -> dict[str, Any]:
+    def of(self, api: Api) -> dict[str, Value]:
         """What is recorded of an API, by arguments. Its names there were standardized with and without ``get_``."""
         tool = standardize(api.tool)
         for name in (tool, tool.removeprefix("get_")):
             for pure in (api.pure_name, api.pure_name.removeprefix("get_"), api.pure_name[:64]):
-                if known := self.held.get((api.category, f"{name}_for_{api.category}", pure)):
-                    return known
+                if outputs_of_api := self.outputs.get((api.category, f"{name}_for_{api.category}", pure)):
+                    return outputs_of_api
         return {}
 
     async def close(self) -> None:
@@ -84,7 +85,7 @@ class Recorded:
 
 
 @dataclass
-class Live:
+class LiveAnswers:
     """A server with ToolBench's own interface. ``key`` is sent as toolbench_key, and never comes back."""
 
     url: str
@@ -93,7 +94,7 @@ class Live:
     session: aiohttp.ClientSession | None = None
     lm_usage: Usage = field(default_factory=Usage)
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply:
         import aiohttp
 
         body = {
@@ -109,16 +110,16 @@ class Live:
                 asyncio.timeout(self.seconds),
                 self.session.post(self.url, json=body, headers=headers, allow_redirects=False) as reply,
             ):
-                held = b""
-                while len(held) <= MAX_BYTES and (more := await reply.content.read(65_536)):
-                    held += more
+                body_bytes = b""
+                while len(body_bytes) <= MAX_BYTES and (more := await reply.content.read(65_536)):
+                    body_bytes += more
         except TimeoutError:
             return Reply("Timeout error...", "", "live")
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return Reply(f"{FAILED}: {redact_known(str(error), [self.key])}", "", "live")
         if reply.status != 200:
             return Reply(f"{FAILED}: status {reply.status}", "", "live")
-        text = redact_known(held[:MAX_BYTES].decode("utf-8", "replace"), [self.key])
+        text = redact_known(body_bytes[:MAX_BYTES].decode("utf-8", "replace"), [self.key])
         return Reply(*reply_of(text), "live")
 
     async def close(self) -> None:
@@ -127,7 +128,7 @@ class Live:
 
 
 @dataclass
-class Simulated:
+class SimulatedAnswers:
     """An LM makes an answer up from the API's document and recorded examples. Marked as simulated wherever it is shown.
 
     ``recorded`` gives the examples. The calls are the environment's: the technique's budget does not count them, they
@@ -135,14 +136,17 @@ class Simulated:
     """
 
     lm: LM
-    recorded: Recorded
+    recorded: RecordedAnswers
     lm_usage: Usage = field(default_factory=Usage)
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply | None:
-        known = list(self.recorded.of(api).items())[:EXAMPLES]
-        told = "\n".join(f"Input: {given}\nOutput: {json.dumps(output)[:EXAMPLE_CHARS]}" for given, output in known)
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply | None:
+        samples = list(self.recorded.of(api).items())[:EXAMPLES]
+        examples = "\n".join(
+            f"Input: {arguments_text}\nOutput: {json.dumps(output)[:EXAMPLE_CHARS]}"
+            for arguments_text, output in samples
+        )
         prompt = SIMULATE.substitute(
-            document=json.dumps(schema(api), ensure_ascii=False), examples=told or "(none)",
+            document=json.dumps(schema(api), ensure_ascii=False), examples=examples or "(none)",
             input=json.dumps(arguments, ensure_ascii=False),
         )  # fmt: skip
         try:
@@ -161,35 +165,35 @@ class Simulated:
 
 
 @dataclass(frozen=True)
-class InOrder:
+class AnswersInOrder:
     """The first that has something to say; of a live server only what is an answer, if somebody follows it."""
 
-    held: Sequence[Answers]
+    sources: Sequence[Answers]
 
     @property
     def lm_usage(self) -> Usage:
-        return sum((one.lm_usage for one in self.held), Usage())
+        return sum((one.lm_usage for one in self.sources), Usage())
 
-    async def answer(self, api: Api, arguments: Mapping[str, Any]) -> Reply:
+    async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply:
         last: Reply | None = None
-        for one in self.held:
+        for one in self.sources:
             reply = await one.answer(api, arguments)
             last = reply or last
-            if reply and (reply.by != "live" or accepted(reply)):
+            if reply and (reply.by != "live" or is_answer(reply)):
                 return reply
         return last or Reply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
 
     async def close(self) -> None:
-        for one in self.held:
+        for one in self.sources:
             await one.close()
 
 
-def accepted(reply: Reply) -> bool:
+def is_answer(reply: Reply) -> bool:
     """StableToolBench's check: no error, and nothing that looks like a refusal."""
     return not reply.error and not any(word in reply.response.lower() for word in REFUSALS)
 
 
-def read(text: Any) -> dict[str, Any] | None:
+def read(text: str) -> dict[str, Value] | None:
     """The arguments in an action's input; None where it is no JSON object."""
     try:
         value = json.loads(text, strict=False) if str(text).strip() else {}
@@ -198,7 +202,7 @@ def read(text: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def same(arguments: Mapping[str, Any]) -> str:
+def same(arguments: Mapping[str, Value]) -> str:
     """One text for arguments that are the same call.
 
     >>> same({"b": 5, "a": " x "}) == same({"a": "x", "b": "5"})
@@ -207,7 +211,7 @@ def same(arguments: Mapping[str, Any]) -> str:
     return json.dumps({str(name): plain(arguments[name]) for name in sorted(arguments)}, ensure_ascii=False)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Value) -> Value:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float | str):

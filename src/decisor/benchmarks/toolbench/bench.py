@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.search_counts import ratings
-from decisor.benchmarks.toolbench.answers import Answers, InOrder, Live, Recorded, Simulated
-from decisor.benchmarks.toolbench.environment import ToolServer, described
-from decisor.benchmarks.toolbench.failures import Called, calls, failure, tags
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.search_metrics import search_metrics
+from decisor.benchmarks.toolbench.answers import Answers, AnswersInOrder, LiveAnswers, RecordedAnswers, SimulatedAnswers
+from decisor.benchmarks.toolbench.environment import ToolServer, describe_function
+from decisor.benchmarks.toolbench.failures import CallOutcome, calls, failure, tags
 from decisor.benchmarks.toolbench.functions import schema
 from decisor.benchmarks.toolbench.load import Task, load_calls, load_tasks
 from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.pass_rate import Attempt, Passed, PassJudge, solvable_pass_rate
 from decisor.judging.question import judging
 from decisor.secrets import Secret
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import LM, Decision, Environment, Question, Usage
 
 RULES = (
@@ -68,21 +67,21 @@ class ToolBenchBench:
         return tuple(one for one in (self.judging_lm, self.simulating_lm) if one is not None)
 
     @cached_property
-    def recorded(self) -> Recorded:
-        return Recorded(load_calls(self.data))
+    def recorded(self) -> RecordedAnswers:
+        return RecordedAnswers(load_calls(self.data))
 
     @cached_property
-    def answering(self) -> Live | None:
-        return Live(self.live, Secret(os.environ.get(self.key_env, ""))) if self.live else None
+    def answering(self) -> LiveAnswers | None:
+        return LiveAnswers(self.live, Secret(os.environ.get(self.key_env, ""))) if self.live else None
 
-    def answers(self) -> InOrder:
+    def answers(self) -> AnswersInOrder:
         """For one run of a case: what its simulated answers cost is counted in it."""
-        held: list[Answers] = [self.recorded]
+        sources: list[Answers] = [self.recorded]
         if self.answering is not None:
-            held.append(self.answering)
+            sources.append(self.answering)
         if self.simulating_lm is not None:
-            held.append(Simulated(self.simulating_lm.lent(), self.recorded))
-        return InOrder(held)
+            sources.append(SimulatedAnswers(self.simulating_lm.lent(), self.recorded))
+        return AnswersInOrder(sources)
 
     def cases(self) -> Sequence[Case]:
         return [
@@ -94,25 +93,30 @@ class ToolBenchBench:
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         yield ToolServer(self.tasks[case.id], self.answers())
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
-        made = calls(events)
-        attempt = self.attempt(case, decision, made)
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
+        outcomes = calls(events)
+        attempt = self.attempt(case, decision, outcomes)
         judge = self.judging_lm.lent() if self.judging_lm is not None else None
         passed = await self.passed(attempt, judge)
-        metrics = {"valid": float(attempt.given), **ratings(events)}
+        metrics = {"valid": float(attempt.given), **search_metrics(events)}
         if passed.right is not None:
             metrics["passed"] = float(passed.right)
         if passed.statuses:
             metrics["solved"] = solvable_pass_rate([passed.statuses])[0]
-        counts = {"api_calls": sum(one.status not in (3, 4) for one in made), "judged": len(passed.votes)}
+        counts = {"api_calls": sum(one.status not in (3, 4) for one in outcomes), "judged": len(passed.votes)}
         return Score(
-            passed.right, decision.answer, metrics, failure(made, passed.right), tags(made, passed.right), counts,
-            Usage() if judge is None else judge.spent,
-        )  # fmt: skip
+            passed.right,
+            decision.answer,
+            metrics,
+            failure=failure(outcomes, passed.right),
+            tags=tags(outcomes, passed.right),
+            counts=counts,
+            judging=Usage() if judge is None else judge.spent,
+        )
 
-    def attempt(self, case: Case, decision: Decision, made: Sequence[Called]) -> Attempt:
-        functions = "\n\n".join(described(schema(api)) for api in self.tasks[case.id].apis)
-        steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in made)
+    def attempt(self, case: Case, decision: Decision, outcomes: Sequence[CallOutcome]) -> Attempt:
+        functions = "\n\n".join(describe_function(schema(api)) for api in self.tasks[case.id].apis)
+        steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in outcomes)
         return Attempt(case.question.text, functions, decision.answer, steps, finished=bool(decision.answer.strip()))
 
     async def passed(self, attempt: Attempt, judge: LM | None) -> Passed:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
-from typing import Any
 
 from decisor.benchmarks.toolbench.answers import Answers, Reply, read
-from decisor.benchmarks.toolbench.functions import ANSWER, FINISH, GIVE_UP, Api, distinct, finish_schema, schema
+from decisor.benchmarks.toolbench.functions import ANSWER, FINISH, GIVE_UP, Api, Schema, distinct, finish_schema, schema
 from decisor.benchmarks.toolbench.load import Task
 from decisor.benchmarks.toolbench.statuses import BAD_INPUT, NO_FUNCTION
 from decisor.tools.functions.arguments import Arguments
@@ -46,37 +45,37 @@ class ToolServer:
         return (*self.functions, FINISH)
 
     def describe(self) -> str:
-        told = [schema(api) for api in self.functions.values()] + [finish_schema()]
-        return "\n\n".join(described(one) for one in told)
+        functions = [schema(api) for api in self.functions.values()] + [finish_schema()]
+        return "\n\n".join(describe_function(one) for one in functions)
 
     async def step(self, action: Action) -> Observation:
         """A call that fails is an observation with its error."""
         if self.finished:
-            return self.observed(Reply(f"{BAD_INPUT}: the task is finished, nothing can follow.", ""))
+            return self.observation(Reply(f"{BAD_INPUT}: the task is finished, nothing can follow.", ""))
         if action.tool == FINISH:
             return self.finish(action.input)
         api = self.functions.get(action.tool)
         if api is None:
-            return self.observed(Reply(f"{NO_FUNCTION}: {action.tool}. There is {', '.join(self.tools())}.", ""))
+            return self.observation(Reply(f"{NO_FUNCTION}: {action.tool}. There is {', '.join(self.tools())}.", ""))
         arguments = read(action.input)
         if arguments is None:
-            return self.observed(Reply(f"{BAD_INPUT}: write the arguments as one JSON object.", ""))
+            return self.observation(Reply(f"{BAD_INPUT}: write the arguments as one JSON object.", ""))
         reply = await self.answers.answer(api, arguments)
         assert reply is not None
-        return self.observed(reply)
+        return self.observation(reply)
 
     def finish(self, text: str) -> Observation:
         kind, answer = read_finish(text)
         if kind == GIVE_UP:
             self.finished = True
-            return replace(self.observed(Reply("", "This attempt is given up.")), answer="")
+            return replace(self.observation(Reply("", "This attempt is given up.")), answer="")
         if kind != ANSWER or answer is None:
             missing = "final_answer" if kind == ANSWER else f"return_type, as {ANSWER} or {GIVE_UP}"
-            return self.observed(Reply(f"{BAD_INPUT}: {FINISH} needs {missing}.", ""))
+            return self.observation(Reply(f"{BAD_INPUT}: {FINISH} needs {missing}.", ""))
         self.finished = True
-        return replace(self.observed(Reply("", "The final answer is handed in.")), answer=answer)
+        return replace(self.observation(Reply("", "The final answer is handed in.")), answer=answer)
 
-    def observed(self, reply: Reply) -> Observation:
+    def observation(self, reply: Reply) -> Observation:
         over = len(reply.error) + len(reply.response) - LONGEST
         response = f"{reply.response[: max(len(reply.response) - over, 0)]}..." if over > 0 else reply.response
         fields: dict[str, Value] = {"error": reply.error[:LONGEST], "response": response}
@@ -89,7 +88,7 @@ class ToolServer:
         return ToolServer(self.task, self.answers, self.finished, self.counter)
 
 
-def described(function: Mapping[str, Any]) -> str:
+def describe_function(function: Schema) -> str:
     """As text: the name, what it does, and its arguments with examples."""
     properties = {
         name: {**about, **({"example": about["example_value"]} if "example_value" in about else {})}
@@ -105,12 +104,12 @@ def read_finish(text: str) -> tuple[str, str | None]:
     >>> read_finish('{"return_type": "give_answer", "final_answer": "It is "warm" today"}')
     ('give_answer', 'It is "warm" today')
     """
-    found = read(text)
-    if found is not None:
-        answer = found.get("final_answer")
-        return str(found.get("return_type", "")), None if answer is None else answer if isinstance(
+    arguments = read(text)
+    if arguments is not None:
+        answer = arguments.get("final_answer")
+        return str(arguments.get("return_type", "")), None if answer is None else answer if isinstance(
             answer, str
         ) else json.dumps(answer)
     kind = re.search(r'"return_type"\s*:\s*"(\w+)"?', text)
-    answered = re.search(r'"final_answer"\s*:\s*"(.*)', text, re.S)
-    return kind[1] if kind else "", re.sub(r'"?\s*}?\s*$', "", answered[1]) if answered else None
+    answer_match = re.search(r'"final_answer"\s*:\s*"(.*)', text, re.S)
+    return kind[1] if kind else "", re.sub(r'"?\s*}?\s*$', "", answer_match[1]) if answer_match else None

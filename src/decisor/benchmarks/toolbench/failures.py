@@ -20,7 +20,7 @@ from decisor.benchmarks.toolbench.answers import By
 from decisor.benchmarks.toolbench.functions import FINISH
 from decisor.benchmarks.toolbench.statuses import UNAVAILABLE, status_of
 from decisor.outcome import Outcome
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
 from decisor.types import Observation
 
 CLASSES: Mapping[str, frozenset[int]] = {
@@ -33,7 +33,7 @@ WHO: tuple[By, ...] = ("recorded", "live", "simulated")
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class CallOutcome:
     """One call: the function, its input, how it ended, who answered, and what the model was shown."""
 
     tool: str
@@ -43,47 +43,49 @@ class Called:
     response: str
 
 
-def calls(events: Sequence[Event]) -> list[Called]:
+def calls(events: Sequence[Entry]) -> list[CallOutcome]:
     """In time order. Actions without an observation are left out."""
-    actions = {event.id: event.data for event in events if event.kind == "action"}
-    found = []
-    for event in events:
-        if event.kind == "observation" and event.data["action"] in actions:
-            action, seen = actions[event.data["action"]], event.data["observation"]
-            found.append(called(str(action["tool"]), str(action["input"]), seen))
-    return found
+    actions = {entry.id: entry.event for entry in events if isinstance(entry.event, ActionStart)}
+    results = [result for result in events_of(events, ActionResult) if result.action in actions]
+    return [call_outcome(actions[one.action].tool, actions[one.action].input, one.observation) for one in results]
 
 
-def called(tool: str, given: str, seen: Observation) -> Called:
-    fields = seen.records[0].fields if seen.records else {}
+def call_outcome(tool: str, arguments: str, observation: Observation) -> CallOutcome:
+    fields = observation.records[0].fields if observation.records else {}
     error, response = str(fields.get("error", "")), str(fields.get("response", ""))
     status = status_of(error)
     if tool == FINISH and not status:
-        status = 3 if seen.answer else 4
-    return Called(tool, given, status, seen.records[0].source if seen.records else "", f"{error} {response}".strip())
+        status = 3 if observation.answer else 4
+    return CallOutcome(
+        tool,
+        arguments,
+        status,
+        by=observation.records[0].source if observation.records else "",
+        response=f"{error} {response}".strip(),
+    )
 
 
-def met(made: Sequence[Called]) -> list[str]:
+def met(outcomes: Sequence[CallOutcome]) -> list[str]:
     """The classes that calls ran into, and what was not recorded."""
-    statuses = {one.status for one in made}
-    found = [name for name, codes in CLASSES.items() if codes & statuses]
-    return [*found, GAP] if 13 in statuses else found
+    statuses = {one.status for one in outcomes}
+    classes = [name for name, codes in CLASSES.items() if codes & statuses]
+    return [*classes, GAP] if 13 in statuses else classes
 
 
-def tags(made: Sequence[Called], passed: bool | None) -> tuple[str, ...]:
+def tags(outcomes: Sequence[CallOutcome], passed: bool | None) -> tuple[str, ...]:
     """The classes, with ``fixed:`` ones where the run passed all the same, and who answered."""
-    found = met(made)
-    incidents = [name for name in found if name in CLASSES]
+    classes = met(outcomes)
+    incidents = [name for name in classes if name in CLASSES]
     fixed = [f"{FIXED}{name}" for name in incidents] if passed else []
     decided = [DECISION] if passed is False and not incidents else []
-    return (*found, *decided, *fixed, *(f"by:{who}" for who in WHO if any(one.by == who for one in made)))
+    return (*classes, *decided, *fixed, *(f"by:{who}" for who in WHO if any(one.by == who for one in outcomes)))
 
 
-def failure(made: Sequence[Called], passed: bool | None) -> str:
+def failure(outcomes: Sequence[CallOutcome], passed: bool | None) -> str:
     """The first class of a run that did not pass; '' where it did or nobody judged."""
     if passed is not False:
         return ""
-    return next((name for name in met(made) if name in CLASSES), DECISION)
+    return next((name for name in met(outcomes) if name in CLASSES), DECISION)
 
 
 @dataclass(frozen=True, slots=True)

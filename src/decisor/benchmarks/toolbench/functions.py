@@ -11,12 +11,14 @@ Qin et al., "ToolLLM", ICLR 2024; the release's inference/Downstream_tasks/rapid
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from decisor.types import Value
 
+Schema = Mapping[str, Any]
+"""A function as OpenAI\'s function calling takes it."""
 LONGEST_NAME, LONGEST_TEXT = 64, 256
 TYPES = {"NUMBER": "integer", "STRING": "string", "BOOLEAN": "boolean"}
 RESERVED = {"from", "class", "return", "false", "true", "id", "and"}
@@ -70,30 +72,30 @@ def change(name: str) -> str:
     return f"is_{name}" if name in RESERVED else name
 
 
-def schema(api: Api) -> dict[str, Any]:
+def schema(api: Api) -> Schema:
     """The function as OpenAI's function calling takes it, with the release's extra key ``optional``."""
     about = f'A function of the tool "{standardize(api.tool)}".'
-    if told := api.description.strip().replace(api.name, api.function)[:LONGEST_TEXT]:
-        about = f'{about} What it does: "{told}"'
+    if what_it_does := api.description.strip().replace(api.name, api.function)[:LONGEST_TEXT]:
+        about = f'{about} What it does: "{what_it_does}"'
     optional = api.optional if api.required else ()
     return {
         "name": api.function,
         "description": about,
         "parameters": {
             "type": "object",
-            "properties": {change(standardize(one.name)): described(one) for one in (*api.required, *optional)},
+            "properties": {change(standardize(one.name)): parameter_schema(one) for one in (*api.required, *optional)},
             "required": [change(standardize(one.name)) for one in api.required],
             "optional": [change(standardize(one.name)) for one in optional],
         },
     }
 
 
-def described(one: Parameter) -> dict[str, Any]:
-    told = {"type": TYPES.get(one.type, "string"), "description": one.description[:LONGEST_TEXT]}
-    return {**told, "example_value": one.default} if str(one.default) else told
+def parameter_schema(one: Parameter) -> Schema:
+    values = {"type": TYPES.get(one.type, "string"), "description": one.description[:LONGEST_TEXT]}
+    return {**values, "example_value": one.default} if str(one.default) else values
 
 
-def finish_schema() -> dict[str, Any]:
+def finish_schema() -> Schema:
     """The function that ends a sequence."""
     answer = "What the user is told: the whole answer. Needed with give_answer."
     return {
@@ -112,7 +114,7 @@ def finish_schema() -> dict[str, Any]:
 
 def distinct(apis: Sequence[Api]) -> dict[str, Api]:
     """By function name; of APIs whose cut names are the same, the first, as the release finds them."""
-    found: dict[str, Api] = {}
+    by_name: dict[str, Api] = {}
     for api in apis:
-        found.setdefault(api.function, api)
-    return found
+        by_name.setdefault(api.function, api)
+    return by_name

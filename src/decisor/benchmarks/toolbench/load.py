@@ -16,7 +16,9 @@ from typing import Any
 
 from decisor.benchmarks.toolbench.functions import Api, Parameter
 from decisor.errors import SetupError
+from decisor.types import Value
 
+Row = Mapping[str, Any]
 QUERIES, CALLS = "test_queries.jsonl.gz", "recorded_calls.jsonl.gz"
 
 
@@ -39,7 +41,7 @@ class Call:
     tool: str
     api: str
     input: str
-    output: Any
+    output: Value
 
 
 def load_tasks(folder: Path, split: str = "all") -> list[Task]:
@@ -52,15 +54,15 @@ def load_tasks(folder: Path, split: str = "all") -> list[Task]:
     splits = Counter(name for name, _ in rows)
     if split != "all" and split not in splits:
         raise SetupError(f"{folder} has no split {split!r}; it has all, {', '.join(sorted(splits))}.")
-    tasks, seen = [], Counter[str]()
+    tasks, counts = [], Counter[str]()
     for name, row in rows:
         if split in ("all", name):
             try:
                 task = _task(name, row)
             except (KeyError, TypeError, AttributeError) as error:
                 raise SetupError(f"An instruction of {folder} is not of the released form: {error!r}.") from error
-            seen[task.id] += 1
-            again = f"-{seen[task.id]}" if seen[task.id] > 1 else ""
+            counts[task.id] += 1
+            again = f"-{counts[task.id]}" if counts[task.id] > 1 else ""
             tasks.append(Task(task.id + again, task.split, task.query, task.apis, task.relevant))
     return tasks
 
@@ -73,7 +75,7 @@ def load_calls(folder: Path) -> list[Call]:
     return [Call(row["category"], row["tool"], row["api"], row["input"], row["output"]) for row in _lines(path)]
 
 
-def _rows(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _rows(folder: Path) -> Iterator[tuple[str, Row]]:
     if (folder / QUERIES).is_file():
         for row in _lines(folder / QUERIES):
             yield str(row.get("split", "test")), row
@@ -92,7 +94,7 @@ def _rows(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             raise SetupError(f"{file} is not JSON: {error}.") from error
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _lines(path: Path) -> Iterator[Row]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -104,13 +106,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _task(split: str, row: Mapping[str, Any]) -> Task:
+def _task(split: str, row: Row) -> Task:
     apis = tuple(_api(one) for one in row["api_list"])
     relevant = tuple((str(tool), str(api)) for tool, api in row.get("relevant APIs", ()))
     return Task(f"{split}-{row['query_id']}", split, str(row["query"]).strip(), apis, relevant)
 
 
-def _api(row: Mapping[str, Any]) -> Api:
+def _api(row: Row) -> Api:
     return Api(
         row["category_name"], row["tool_name"], row["api_name"], row.get("api_description") or "",
         tuple(_parameter(one) for one in row["required_parameters"]),
@@ -118,5 +120,5 @@ def _api(row: Mapping[str, Any]) -> Api:
     )  # fmt: skip
 
 
-def _parameter(row: Mapping[str, Any]) -> Parameter:
+def _parameter(row: Row) -> Parameter:
     return Parameter(row["name"], row["type"], row.get("description") or "", row.get("default", ""))

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+from decisor.types import Value
 
 NO_FUNCTION = "No such function name"
 BAD_INPUT = "Bad input"
@@ -44,7 +45,7 @@ def status_of(error: str) -> int:
     return next((code for prefix, code in ERRORS.items() if error.startswith(prefix)), 12)
 
 
-def reply_of(output: Any) -> tuple[str, str]:
+def reply_of(output: Value) -> tuple[str, str]:
     """The error and the response in what a server answered: an object with both, its text, or something else.
 
     >>> reply_of('{"error": "", "response": "7"}'), reply_of({"error": "Timeout error...", "response": ""})
@@ -57,8 +58,8 @@ def reply_of(output: Any) -> tuple[str, str]:
         try:
             value = json.loads(output)
         except ValueError:
-            known = next((prefix for prefix in ERRORS if prefix in output[:80]), "")
-            return (known, output) if known else (f"{FAILED}: the answer is not JSON", output)
+            error = next((prefix for prefix in ERRORS if prefix in output[:80]), "")
+            return (error, output) if error else (f"{FAILED}: the answer is not JSON", output)
     if not isinstance(value, Mapping) or not {"error", "response"} & value.keys():
         return "", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     response = value.get("response", "")

@@ -12,7 +12,7 @@ from decisor.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TaskRun:
     """``answer``: the final answer, with the steps where the judge is to weigh them. ``passed`` by the pass judge."""
 
     task: str
@@ -37,7 +37,11 @@ class Wins:
 
 
 async def wins(
-    ones: Mapping[str, Ran], others: Mapping[str, Ran], run: Run, judge: Preference | None = None, at_once: int = 8
+    ones: Mapping[str, TaskRun],
+    others: Mapping[str, TaskRun],
+    run: Run,
+    judge: Preference | None = None,
+    at_once: int = 8,
 ) -> Wins:
     """Of ``ones`` over ``others``, on the tasks (by id) that both ran. The default judge asks three times, in both
     orders; ToolBench's own asks in one order: ``Preference(TOOL_CRITERIA, one_order=True, votes=...)``."""
@@ -52,5 +56,5 @@ async def wins(
             return 0.5
         return await prefer(one.task, one.answer, other.answer, run)
 
-    found = await each(compare, sorted(ones.keys() & others.keys()), at_once)
-    return Wins(found.count(1.0), found.count(0.0), found.count(0.5), found.count(None))
+    results = await each(compare, sorted(ones.keys() & others.keys()), at_once)
+    return Wins(results.count(1.0), results.count(0.0), results.count(0.5), results.count(None))

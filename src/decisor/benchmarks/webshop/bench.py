@@ -12,18 +12,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from decisor.benchmarks.case import Case
-from decisor.benchmarks.protocol import Score
-from decisor.benchmarks.qa.shelf import cache_folder, digest
-from decisor.benchmarks.search_counts import ratings
+from decisor.benchmarks.digest import digest
+from decisor.benchmarks.protocol import Case, Score
+from decisor.benchmarks.search_metrics import search_metrics
 from decisor.benchmarks.webshop.goals import SPLITS, Goal, Kind, Split
 from decisor.benchmarks.webshop.nouns import nouns
 from decisor.benchmarks.webshop.reward import Fit, fit
 from decisor.benchmarks.webshop.shop import ORDER, Shop, WebShop, open_shop, order_text
+from decisor.cache import cache_folder
 from decisor.errors import SetupError
-from decisor.trace.events import Event
+from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
 from decisor.types import Decision, Environment, Question, Record, Value
 
 KEPT_FROM_BYTES = 100 * 2**20
@@ -57,38 +56,45 @@ class WebShopBench:
         return [self.case(number, goal) for number, goal in numbered]
 
     def case(self, number: int, goal: Goal) -> Case:
-        wanted = {option[0]: option[1] for option in goal.options if isinstance(option, tuple)}
+        options = {option[0]: option[1] for option in goal.options if isinstance(option, tuple)}
         item = self.shop.item(goal.asin)
         facts: dict[str, Value] = {"number": number, "asin": goal.asin, "attributes": goal.attributes,
                                    "options": goal.options, "price_limit": goal.price_limit}  # fmt: skip
-        return Case(str(number), Question(goal.text, RULES), (order_text(goal.asin, wanted),), item.category, facts)
+        return Case(str(number), Question(goal.text, RULES), (order_text(goal.asin, options),), item.category, facts)
 
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         yield WebShop(self.shop, case.question.text)
 
-    async def score(self, case: Case, decision: Decision, events: Sequence[Event]) -> Score:
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         goal = self.shop.goals[int(str(case.facts["number"]))]
-        orders = ordered(events)
+        orders = orders_of(events)
         fits = [self.fit(order, goal) for order in orders]
-        at = chosen(decision.answer, orders)
+        at = place_of(decision.answer, orders)
         got = fits[at] if at is not None else NOTHING
         best = max((one.reward for one in fits), default=0.0)
         metrics = {
             "reward": got.reward, "success": float(got.reward == 1), "type": got.type, "attributes": got.attributes,
             "options": got.options, "price": got.price, "best_reward": best,
-            "first_reward": fits[0].reward if fits else 0.0, **ratings(events),
+            "first_reward": fits[0].reward if fits else 0.0, **search_metrics(events),
         }  # fmt: skip
         failure = "" if got.reward == 1 else "no_order" if at is None else "not_selected" if best == 1 else worst(got)
         answer = str(orders[at].fields["order"]) if at is not None else ""
-        return Score(got.reward == 1, answer, metrics, failure, (f"nouns:{nouns()[0]}",), counts(events, orders))
+        return Score(
+            got.reward == 1,
+            answer,
+            metrics,
+            failure=failure,
+            tags=(f"nouns:{nouns()[0]}",),
+            counts=counts(events, orders),
+        )
 
     def fit(self, order: Record, goal: Goal) -> Fit:
         asin, options = str(order.fields["asin"]), order.fields["options"]
-        taken = {name: str(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
+        values = {name: str(value) for name, value in options.items()} if isinstance(options, Mapping) else {}
         shop = self.shop
         item = shop.item(asin)
-        return fit(item, taken, shop.price(item), goal, shop.item(goal.asin), nouns()[1])
+        return fit(item, values, shop.price(item), goal, shop.item(goal.asin), nouns()[1])
 
     async def close(self) -> None:
         """Holds nothing open."""
@@ -106,17 +112,17 @@ def keep_in(folder: Path) -> Path | None:
     return cache_folder() / "webshop" / digest("\n".join(state))
 
 
-def ordered(events: Sequence[Event]) -> list[Record]:
+def orders_of(events: Sequence[Entry]) -> list[Record]:
     """The orders of a run, in time order."""
-    seen = [event.data["observation"] for event in events if event.kind == "observation"]
-    return [record for observation in seen for record in observation.records if record.source == ORDER]
+    results = events_of(events, ActionResult)
+    return [record for result in results for record in result.observation.records if record.source == ORDER]
 
 
-def chosen(answer: str, orders: Sequence[Record]) -> int | None:
+def place_of(answer: str, orders: Sequence[Record]) -> int | None:
     """The place of the order that an answer names: by its text, else the last one of the product it names."""
     whole = [at for at, order in enumerate(orders) if order.fields["order"] == answer.strip()]
-    named = [at for at, order in enumerate(orders) if str(order.fields["asin"]).lower() in answer.lower()]
-    return (whole or named)[-1] if whole or named else None
+    of_product = [at for at, order in enumerate(orders) if str(order.fields["asin"]).lower() in answer.lower()]
+    return (whole or of_product)[-1] if whole or of_product else None
 
 
 def worst(got: Fit) -> str:
@@ -126,6 +132,6 @@ def worst(got: Fit) -> str:
     return "attributes" if got.attributes < 1 else "options" if got.options < 1 else "price"
 
 
-def counts(events: Sequence[Event], orders: Sequence[Record]) -> dict[str, int]:
-    used: list[Any] = [event.data["tool"] for event in events if event.kind == "action"]
+def counts(events: Sequence[Entry], orders: Sequence[Record]) -> dict[str, int]:
+    used = [action.tool for action in events_of(events, ActionStart)]
     return {"orders": len(orders), "searches": used.count("search"), "clicks": used.count("click")}

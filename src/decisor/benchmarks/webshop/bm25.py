@@ -34,19 +34,19 @@ class Index:
 
     def find(self, query: str, limit: int) -> list[int]:
         """Numbers of at most ``limit`` documents, best first; equal ones in their order."""
-        wanted = Counter(self.numbers[term] for term in self.terms(query) if term in self.numbers)
-        if not wanted:
+        query_terms = Counter(self.numbers[term] for term in self.terms(query) if term in self.numbers)
+        if not query_terms:
             return []
-        spans = [(self.begins[number], self.begins[number + 1], times) for number, times in wanted.items()]
+        spans = [(self.begins[number], self.begins[number + 1], times) for number, times in query_terms.items()]
         documents = np.concatenate([self.documents[begin:end] for begin, end, _ in spans])
         parts = np.concatenate([times * self.parts[begin:end] for begin, end, times in spans])
         scores = np.bincount(documents, parts, self.size)
-        found = np.flatnonzero(scores)
-        values = scores[found]
-        if len(found) > limit:
+        matches = np.flatnonzero(scores)
+        values = scores[matches]
+        if len(matches) > limit:
             best = values >= np.partition(values, -limit)[-limit]
-            found, values = found[best], values[best]
-        order: list[int] = found[np.lexsort((found, -values))[:limit]].tolist()
+            matches, values = matches[best], values[best]
+        order: list[int] = matches[np.lexsort((matches, -values))[:limit]].tolist()
         return order
 
 
@@ -62,15 +62,15 @@ def build(texts: Iterable[str], terms: Callable[[str], list[str]]) -> Index:
             times.append(min(count, 65_535))
     which = np.asarray(of_term, np.int32)
     order = np.argsort(which, kind="stable")
-    held = np.bincount(which, minlength=len(numbers))
+    in_documents = np.bincount(which, minlength=len(numbers))
     exact = np.asarray(lengths, np.int64)
     mean = exact.sum() / max(len(exact), 1) or 1.0
-    norms = (K1 * (1 - B + B * kept_lengths(exact) / mean)).astype(np.float32)
-    rarity = np.log(1 + (len(exact) - held + 0.5) / (held + 0.5)).astype(np.float32)
+    norms = (K1 * (1 - B + B * coarse_lengths(exact) / mean)).astype(np.float32)
+    rarity = np.log(1 + (len(exact) - in_documents + 0.5) / (in_documents + 0.5)).astype(np.float32)
     documents = np.repeat(np.arange(len(exact), dtype=np.int32), np.asarray(distinct, np.int64))[order]
     often = np.asarray(times, np.uint16)[order].astype(np.float32)
-    parts = np.repeat(rarity, held) * often / (often + norms[documents])
-    begins = np.concatenate([[0], np.cumsum(held)]).tolist()
+    parts = np.repeat(rarity, in_documents) * often / (often + norms[documents])
+    begins = np.concatenate([[0], np.cumsum(in_documents)]).tolist()
     return Index(len(exact), numbers, begins, documents, parts, terms)
 
 
@@ -90,14 +90,14 @@ def load(folder: Path, terms: Callable[[str], list[str]]) -> Index:
     return Index(int(size), {word: number for number, word in enumerate(words)}, begins, documents, parts, terms)
 
 
-def kept_lengths(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+def coarse_lengths(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
     """Lengths as one byte keeps them: exact below 40, then the first four binary digits of what is above 24.
 
-    >>> kept_lengths(np.array([7, 39, 40, 41, 42, 100, 1000])).tolist()
+    >>> coarse_lengths(np.array([7, 39, 40, 41, 42, 100, 1000])).tolist()
     [7.0, 39.0, 40.0, 40.0, 42.0, 96.0, 984.0]
     """
     above = np.maximum(lengths - 24, 0)
     digits = np.frexp(above.astype(np.float64))[1]
     step = 2 ** np.maximum(digits - 4, 0)
-    kept: NDArray[np.float64] = np.where(lengths < 24, lengths, 24 + above // step * step).astype(np.float64)
-    return kept
+    coarse: NDArray[np.float64] = np.where(lengths < 24, lengths, 24 + above // step * step).astype(np.float64)
+    return coarse

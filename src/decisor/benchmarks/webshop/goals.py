@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from decisor.benchmarks.webshop.products import Asked, Product
+from decisor.benchmarks.webshop.products import Instruction, Product
 
 Kind = Literal["synthetic", "human"]
 Split = Literal["test", "eval", "train", "all"]
@@ -46,40 +46,42 @@ def price_of(item: Product, seed: int) -> float:
 
 def goals(products: Iterable[Product], kind: Kind, seed: int) -> list[Goal]:
     """In the release's order."""
-    found = [goal for item in products for goal in goals_of(item, kind, seed)]
+    goal_list = [goal for item in products for goal in goals_of(item, kind, seed)]
     if kind == "synthetic":
-        count = Counter(attribute for goal in found for attribute in goal.attributes)
-        found = [
+        count = Counter(attribute for goal in goal_list for attribute in goal.attributes)
+        goal_list = [
             replace(goal, weight=sum(1 / count[name] for name in goal.attributes) / len(goal.attributes))
-            for goal in found
+            for goal in goal_list
         ]
-    random.Random(ORDER_SEED).shuffle(found)
-    return found
+    random.Random(ORDER_SEED).shuffle(goal_list)
+    return goal_list
 
 
 def goals_of(item: Product, kind: Kind, seed: int) -> list[Goal]:
     price, rng = price_of(item, seed), random.Random(f"{seed} {item.asin} limit")
     if kind == "human":
-        wanted = [asked for asked in item.human if asked.attributes]
-        return [human_goal(item, asked, *price_limit(price, rng)) for asked in wanted]
+        instructions = [instruction for instruction in item.human if instruction.attributes]
+        return [human_goal(item, instruction, *price_limit(price, rng)) for instruction in instructions]
     if item.synthetic is None:
         return []
-    limit, told = price_limit(price, rng)
+    limit, words = price_limit(price, rng)
     names = sorted(item.options)
     return [
-        synthetic_goal(item, item.synthetic, tuple(zip(names, values, strict=True)), limit, told)
+        synthetic_goal(item, item.synthetic, tuple(zip(names, values, strict=True)), limit, words)
         for values in itertools.product(*(item.options[name] for name in names))
     ]
 
 
-def human_goal(item: Product, asked: Asked, limit: float, told: str) -> Goal:
-    return Goal(asked.text.strip(".") + told, item.asin, asked.attributes, asked.options, limit)
+def human_goal(item: Product, instruction: Instruction, limit: float, words: str) -> Goal:
+    return Goal(instruction.text.strip(".") + words, item.asin, instruction.attributes, instruction.options, limit)
 
 
-def synthetic_goal(item: Product, asked: Asked, options: tuple[tuple[str, str], ...], limit: float, told: str) -> Goal:
+def synthetic_goal(
+    item: Product, instruction: Instruction, options: tuple[tuple[str, str], ...], limit: float, words: str
+) -> Goal:
     with_options = ", and ".join(f"{name}: {value}" for name, value in options)
-    text = f"{asked.text}{' with ' if options else ''}{with_options}{told}"
-    return Goal(text, item.asin, asked.attributes, options, limit)
+    text = f"{instruction.text}{' with ' if options else ''}{with_options}{words}"
+    return Goal(text, item.asin, instruction.attributes, options, limit)
 
 
 def price_limit(price: float, rng: random.Random) -> tuple[float, str]:

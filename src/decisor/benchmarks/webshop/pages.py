@@ -13,28 +13,28 @@ from decisor.benchmarks.webshop.products import Product
 
 Name = Literal["search", "results", "item", "description", "features", "reviews", "bought"]
 SUB_PAGES: dict[str, Name] = {"description": "description", "features": "features", "reviews": "reviews"}
-FOUND, PER_PAGE = 50, 10
+MAX_RESULTS, PER_PAGE = 50, 10
 BACK, BEFORE, NEXT, BUY = "Back to Search", "< Prev", "Next >", "Buy Now"
 SEPARATOR = " [SEP] "
 
 
-class Shelf(Protocol):
+class ProductsByNumber(Protocol):
     def __getitem__(self, number: int) -> Product: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """What a search found: numbers of products, best first, and where to look them up."""
 
     numbers: tuple[int, ...] = ()
-    shelf: Shelf = field(default=(), compare=False, repr=False)
+    products: ProductsByNumber = field(default=(), compare=False, repr=False)
 
     def page(self, number: int) -> tuple[Product, ...]:
         """Ten of them; pages count from 1."""
-        return tuple(self.shelf[one] for one in self.numbers[(number - 1) * PER_PAGE : number * PER_PAGE])
+        return tuple(self.products[one] for one in self.numbers[(number - 1) * PER_PAGE : number * PER_PAGE])
 
 
-NOTHING = Found()
+NOTHING = SearchResults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,17 @@ class View:
     values by name, kept until the shopper leaves the item."""
 
     page: Name = "search"
-    found: Found = NOTHING
+    results: SearchResults = NOTHING
     number: int = 1
     item: Product | None = None
-    chosen: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
 
     @property
     def on_page(self) -> tuple[Product, ...]:
-        return self.found.page(self.number)
+        return self.results.page(self.number)
 
 
-def shown(view: View, instruction: str) -> str:
+def page_text(view: View, instruction: str) -> str:
     """The page as text."""
     if view.page == "search":
         return SEPARATOR.join(("WebShop", "Instruction:", instruction, "Search"))
@@ -64,9 +64,9 @@ def shown(view: View, instruction: str) -> str:
 
 def _middle(view: View) -> Sequence[str]:
     if view.page == "results":
-        told = f"Page {view.number} (Total results: {len(view.found.numbers)})"
+        count_line = f"Page {view.number} (Total results: {len(view.results.numbers)})"
         listed = [text for item in view.on_page for text in (item.asin, item.title, item.price_tag)]
-        return [told, *_turns(view), *listed]
+        return [count_line, *_turns(view), *listed]
     item = view.item
     assert item is not None
     if view.page == "item":
@@ -79,7 +79,7 @@ def _middle(view: View) -> Sequence[str]:
 
 def _turns(view: View) -> list[str]:
     before = [BEFORE] if view.number > 1 else []
-    return [*before, NEXT] if view.number * PER_PAGE < len(view.found.numbers) else before
+    return [*before, NEXT] if view.number * PER_PAGE < len(view.results.numbers) else before
 
 
 def clickable(view: View) -> list[str]:
@@ -102,14 +102,14 @@ def after_click(view: View, value: str) -> View:
         if value in (NEXT.lower(), BEFORE.lower()):
             return replace(view, number=view.number + (1 if value == NEXT.lower() else -1))
         item = next(one for one in view.on_page if one.asin.lower() == value)
-        return replace(view, page="item", item=item, chosen={})
+        return replace(view, page="item", item=item, options={})
     if value == BEFORE.lower():
         to_results = view.page == "item"
-        return replace(view, page="results", item=None, chosen={}) if to_results else replace(view, page="item")
+        return replace(view, page="results", item=None, options={}) if to_results else replace(view, page="item")
     if value == BUY.lower():
         return replace(view, page="bought")
     if value in SUB_PAGES:
         return replace(view, page=SUB_PAGES[value])
     assert view.item is not None
     name = [name for name, values in view.item.options.items() if value in values][-1]
-    return replace(view, chosen={**view.chosen, name: value})
+    return replace(view, options={**view.options, name: value})

@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from decisor.errors import SetupError
 
+Row = Mapping[str, Any]
 PRODUCTS = ("items_shuffle.json", "products_1k.jsonl.gz", "items_shuffle_1000.json")
 INSTRUCTIONS = ("items_ins_v2.json", "items_ins_v2_1000.json")
 HUMAN = "items_human_ins.json"
@@ -26,7 +27,7 @@ CHUNK_CHARS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Instruction:
     """An instruction for a product: what is wanted, with which attributes and option values."""
 
     text: str
@@ -51,8 +52,8 @@ class Product:
     categories: str
     query: str
     rating: str = "N.A."
-    synthetic: Asked | None = None
-    human: tuple[Asked, ...] = ()
+    synthetic: Instruction | None = None
+    human: tuple[Instruction, ...] = ()
 
 
 def load_products(folder: Path) -> Iterator[Product]:
@@ -62,44 +63,50 @@ def load_products(folder: Path) -> Iterator[Product]:
         SetupError: a file is missing or not of the released form.
     """
     path = _one_of(folder, PRODUCTS)
-    asked = read_json(_one_of(folder, INSTRUCTIONS))
+    instructions = read_json(_one_of(folder, INSTRUCTIONS))
     human = read_json(folder / HUMAN) if (folder / HUMAN).is_file() else {}
-    seen: set[str] = set()
+    asins: set[str] = set()
     for row in rows(path):
         try:
             asin = row["asin"]
-            if asin not in seen and asin != "nan" and len(asin) <= 10:
-                seen.add(asin)
-                made = product(row, asked.get(asin, {}), human.get(asin, row.get("instructions", ())))
+            if asin not in asins and asin != "nan" and len(asin) <= 10:
+                asins.add(asin)
+                item = product(row, instructions.get(asin, {}), human.get(asin, row.get("instructions", ())))
             else:
                 continue
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SetupError(f"A product of {path} is not of the released form: {error!r}.") from error
-        yield made
+        yield item
 
 
-def product(row: Mapping[str, Any], asked: Mapping[str, Any], human: Sequence[Mapping[str, Any]]) -> Product:
+def product(row: Row, instruction: Row, human: Sequence[Row]) -> Product:
     """From a released row, or from one that is loaded already (it has a ``Title``)."""
     loaded = "Title" in row
     prices, tag = (tuple(row["pricing"]), row["Price"]) if loaded else _prices(row.get("pricing"))
     bullets = row["small_description"]
     options = row["options"] if loaded else _options(row["customization_options"])
+    attributes = instruction["attributes"] if "attributes" in instruction else row.get("Attributes", NO_ATTRIBUTES)
+    synthetic = (
+        Instruction(instruction["instruction"], tuple(instruction["instruction_attributes"]))
+        if instruction.get("instruction")
+        else None
+    )
     return Product(
-        row["asin"],
-        row["name"],
-        row["full_description"],
-        tuple(bullets) if isinstance(bullets, list) else (bullets,),
-        prices,
-        tag,
-        {name: tuple(values) for name, values in options.items()},
-        tuple(asked["attributes"]) if "attributes" in asked else tuple(row.get("Attributes", NO_ATTRIBUTES)),
-        row["category"],
-        row["product_category"],
-        row["query"].lower().strip(),
-        row.get("Rating", "N.A."),
-        Asked(asked["instruction"], tuple(asked["instruction_attributes"])) if asked.get("instruction") else None,
-        tuple(
-            Asked(one["instruction"], tuple(one["instruction_attributes"]), tuple(one["instruction_options"]))
+        asin=row["asin"],
+        title=row["name"],
+        description=row["full_description"],
+        bullets=tuple(bullets) if isinstance(bullets, list) else (bullets,),
+        prices=prices,
+        price_tag=tag,
+        options={name: tuple(values) for name, values in options.items()},
+        attributes=tuple(attributes),
+        category=row["category"],
+        categories=row["product_category"],
+        query=row["query"].lower().strip(),
+        rating=row.get("Rating", "N.A."),
+        synthetic=synthetic,
+        human=tuple(
+            Instruction(one["instruction"], tuple(one["instruction_attributes"]), tuple(one["instruction_options"]))
             for one in human
         ),
     )
@@ -114,44 +121,44 @@ def _prices(text: str | None) -> tuple[tuple[float, ...], str]:
     return prices, " to ".join(f"${price}" for price in prices)
 
 
-def _options(released: Mapping[str, Any] | str | None) -> dict[str, list[str]]:
+def _options(released: Row | str | None) -> dict[str, list[str]]:
     """
     >>> _options({"Size": [{"value": " S/M "}], "Fit": None})
     {'size': ['s | m']}
     """
-    given = released if isinstance(released, Mapping) else {}
+    by_name = released if isinstance(released, Mapping) else {}
     return {
         name.lower(): [value["value"].strip().replace("/", " | ").lower() for value in values]
-        for name, values in given.items()
+        for name, values in by_name.items()
         if values is not None
     }
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
+def rows(path: Path) -> Iterator[Row]:
     """The objects of a JSON array or of JSON lines, one at a time."""
     decoder = json.JSONDecoder()
-    with opened(path) as file:
-        held, at = file.read(CHUNK_CHARS), 0
-        while held:
-            while at < len(held) and held[at] in " \t\r\n,[]":
+    with open_text(path) as file:
+        text, at = file.read(CHUNK_CHARS), 0
+        while text:
+            while at < len(text) and text[at] in " \t\r\n,[]":
                 at += 1
             try:
-                row, at = decoder.raw_decode(held, at)
+                row, at = decoder.raw_decode(text, at)
             except ValueError as error:
                 more = file.read(CHUNK_CHARS)
                 if not more:
-                    if held[at:].strip():
-                        raise SetupError(f"{path} is not JSON near {held[at : at + 40]!r}.") from error
+                    if text[at:].strip():
+                        raise SetupError(f"{path} is not JSON near {text[at : at + 40]!r}.") from error
                     return
-                held, at = held[at:] + more, 0
+                text, at = text[at:] + more, 0
                 continue
             yield row
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> Row:
     """Raises SetupError where it is not a JSON object."""
     try:
-        with opened(path) as file:
+        with open_text(path) as file:
             value = json.load(file)
     except ValueError as error:
         raise SetupError(f"{path} is not JSON: {error}.") from error
@@ -160,7 +167,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def opened(path: Path) -> IO[str]:
+def open_text(path: Path) -> IO[str]:
     if path.suffix == ".gz":
         return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
     return path.open(encoding="utf-8")

@@ -43,37 +43,37 @@ class Fit:
     price: float
 
 
-def fit(bought: Product, options: Mapping[str, str], price: float, goal: Goal, asked: Product, nouns: Nouns) -> Fit:
-    """``asked``: the product that the goal was made from. ``price`` in dollars."""
-    met = sum(has_attribute(bought, wanted) for wanted in goal.attributes)
-    chosen = [colour_of(value) for value in options.values()]
-    taken = sum(has_option(wanted, chosen) for wanted in goal.options)
+def fit(product: Product, options: Mapping[str, str], price: float, goal: Goal, wish: Product, nouns: Nouns) -> Fit:
+    """``wish``: the product that the goal was made from. ``price`` in dollars."""
+    attributes_met = sum(has_attribute(product, need) for need in goal.attributes)
+    values = [colour_of(value) for value in options.values()]
+    options_met = sum(has_option(need, values) for need in goal.options)
     cheap = price <= goal.price_limit
-    kind = type_of(bought, asked, nouns)
+    kind = type_of(product, wish, nouns)
     parts = len(goal.attributes) + len(goal.options) + 1
     return Fit(
-        kind * (met + taken + cheap) / parts,
+        kind * (attributes_met + options_met + cheap) / parts,
         kind,
-        met / len(goal.attributes) if goal.attributes else 1.0,
-        taken / len(goal.options) if goal.options else 1.0,
+        attributes_met / len(goal.attributes) if goal.attributes else 1.0,
+        options_met / len(goal.options) if goal.options else 1.0,
         float(cheap),
     )
 
 
-def has_attribute(bought: Product, wanted: str) -> bool:
-    if any(alike(had, wanted) > ALIKE for had in bought.attributes):
+def has_attribute(product: Product, attribute: str) -> bool:
+    if any(alike(had, attribute) > ALIKE for had in product.attributes):
         return True
-    texts = (bought.title, " ".join(bought.bullets), bought.description)
-    return any(wanted in text.lower() for text in texts)
+    texts = (product.title, " ".join(product.bullets), product.description)
+    return any(attribute in text.lower() for text in texts)
 
 
-def has_option(wanted: tuple[str, str] | str, chosen: Sequence[str]) -> bool:
+def has_option(option: tuple[str, str] | str, values: Sequence[str]) -> bool:
     """A synthetic goal wants a name and a value; a colour word counts there only where it is the whole of either."""
-    if isinstance(wanted, str):
-        text = colour_of(wanted)
+    if isinstance(option, str):
+        text = colour_of(option)
     else:
-        text = next((colour for colour in COLOURS if colour in wanted), str(wanted))
-    return any(alike(value, text) > ALIKE for value in chosen)
+        text = next((colour for colour in COLOURS if colour in option), str(option))
+    return any(alike(value, text) > ALIKE for value in values)
 
 
 def colour_of(text: str) -> str:
@@ -84,16 +84,16 @@ def colour_of(text: str) -> str:
     return next((colour for colour in COLOURS if colour in text), text)
 
 
-def type_of(bought: Product, asked: Product, nouns: Nouns) -> float:
+def type_of(product: Product, wish: Product, nouns: Nouns) -> float:
     """1, 0.5, 0.1 or 0: whether it is the kind of thing that was asked for."""
-    had, wanted = set(nouns(bought.title)), nouns(asked.title)
-    share = len(had & set(wanted)) / len(wanted) if wanted else 0.2
+    nouns_here, nouns_wished = set(nouns(product.title)), nouns(wish.title)
+    share = len(nouns_here & set(nouns_wished)) / len(nouns_wished) if nouns_wished else 0.2
     if share == 0:
         return 0.0
     if share < 0.1:
         return 0.1
-    common = categories(bought) & categories(asked)
-    return 1.0 if bought.query == asked.query or len(common) >= 2 or share > 0.2 else 0.5
+    common = categories(product) & categories(wish)
+    return 1.0 if product.query == wish.query or len(common) >= 2 or share > 0.2 else 0.5
 
 
 def categories(item: Product) -> set[str]:

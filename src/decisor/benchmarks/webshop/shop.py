@@ -11,9 +11,9 @@ from pathlib import Path
 
 from decisor.benchmarks.webshop.bm25 import Index
 from decisor.benchmarks.webshop.goals import Goal, Kind, goals, price_of
-from decisor.benchmarks.webshop.pages import FOUND, Found, View, after_click, clickable, shown
+from decisor.benchmarks.webshop.pages import MAX_RESULTS, SearchResults, View, after_click, clickable, page_text
 from decisor.benchmarks.webshop.products import Product, load_products
-from decisor.benchmarks.webshop.stock import Stock, hold, is_kept, keep, kept
+from decisor.benchmarks.webshop.stock import Stock, disk_stock, is_stock, memory_stock, write_stock
 from decisor.types import Action, Observation, Record, Value
 
 RELEASED = re.compile(r"\s*(search|click)\s*\[(.+)\]\s*", re.S)
@@ -39,15 +39,15 @@ class Shop:
         """What it costs, in dollars."""
         return price_of(item, self.seed)
 
-    def find(self, keywords: str) -> Found:
+    def find(self, keywords: str) -> SearchResults:
         """At most 50, best first. The release's marks narrow by field: <q> query, <c> category, <a> attribute."""
         mark, _, rest = keywords.partition(" ")
         if mark in ("<q>", "<c>", "<a>"):
-            return Found(tuple(self.stock.marked(mark, rest.strip())), self.stock)
+            return SearchResults(tuple(self.stock.with_mark(mark, rest.strip())), self.stock)
         if mark == "<r>":
             size = len(self.stock)
-            return Found(tuple(random.Random(rest).sample(range(size), min(FOUND, size))), self.stock)
-        return Found(tuple(self.index.find(keywords, FOUND)), self.stock)
+            return SearchResults(tuple(random.Random(rest).sample(range(size), min(MAX_RESULTS, size))), self.stock)
+        return SearchResults(tuple(self.index.find(keywords, MAX_RESULTS)), self.stock)
 
 
 def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Path | None = None) -> Shop:
@@ -58,12 +58,12 @@ def open_shop(folder: Path, kind: Kind = "synthetic", seed: int = 0, keep_in: Pa
     """
     if keep_in is None:
         stock: Stock
-        stock, index = hold(load_products(folder))
+        stock, index = memory_stock(load_products(folder))
     else:
-        if not is_kept(keep_in):
-            keep(load_products(folder), keep_in)
-        stock, index = kept(keep_in)
-    return Shop(stock, index, goals(stock.asked(), kind, seed), seed)
+        if not is_stock(keep_in):
+            write_stock(load_products(folder), keep_in)
+        stock, index = disk_stock(keep_in)
+    return Shop(stock, index, goals(stock.with_instruction(), kind, seed), seed)
 
 
 @dataclass
@@ -79,49 +79,49 @@ class WebShop:
         return ("search", "click")
 
     def describe(self) -> str:
-        return DESCRIBED
+        return TOOLS_TEXT
 
     async def step(self, action: Action) -> Observation:
         """The page after the action. What cannot be clicked changes nothing, and is said."""
         name, value = read(action)
         if self.view.page == "bought":
-            return self.observed("The order is placed: nothing more can be done in this shop.", error=True)
+            return self.show("The order is placed: nothing more can be done in this shop.", error=True)
         offered = clickable(self.view)
         if name == "search" and value:
             self.view = View("results", self.shop.find(value))
         elif name == "click" and value in offered:
             self.view = after_click(self.view, value)
             if self.view.page == "bought":
-                return self.ordered()
+                return self.order()
         else:
-            return self.observed(refused(name, value, offered), error=True)
-        return self.observed(", ".join(f"{name}: {value}" for name, value in self.view.chosen.items()))
+            return self.show(refused(name, value, offered), error=True)
+        return self.show(", ".join(f"{name}: {value}" for name, value in self.view.options.items()))
 
-    def observed(self, note: str, error: bool = False) -> Observation:
+    def show(self, note: str, error: bool = False) -> Observation:
         """The page, and under it the options chosen, or what is wrong."""
-        page = Record(f"o{next(self.counter)}.r1", text=shown(self.view, self.instruction), source=PAGE)
-        chosen = f"Chosen so far: {note}" if note and not error else note
-        return Observation((page,), chosen, error)
+        page = Record(f"o{next(self.counter)}.r1", text=page_text(self.view, self.instruction), source=PAGE)
+        text = f"Chosen so far: {note}" if note and not error else note
+        return Observation((page,), text, error)
 
-    def ordered(self) -> Observation:
-        item, chosen = self.view.item, self.view.chosen
+    def order(self) -> Observation:
+        item, options = self.view.item, self.view.options
         assert item is not None
-        answer = order_text(item.asin, chosen)
-        fields: dict[str, Value] = {"order": answer, "asin": item.asin, "options": chosen, "title": item.title}
-        order = Record(f"o{next(self.counter)}.r1", fields, source=ORDER)
-        return Observation((order,), shown(self.view, self.instruction), answer=answer)
+        answer = order_text(item.asin, options)
+        fields: dict[str, Value] = {"order": answer, "asin": item.asin, "options": options, "title": item.title}
+        record = Record(f"o{next(self.counter)}.r1", fields, source=ORDER)
+        return Observation((record,), page_text(self.view, self.instruction), answer=answer)
 
     def fork(self) -> WebShop:
         return replace(self)
 
 
-def order_text(asin: str, chosen: Mapping[str, str]) -> str:
+def order_text(asin: str, options: Mapping[str, str]) -> str:
     """
     >>> order_text("B07X", {"size": "9", "color": "red"})
     'B07X (color: red, size: 9)'
     """
-    options = ", ".join(f"{name}: {chosen[name]}" for name in sorted(chosen))
-    return f"{asin} ({options})" if options else asin
+    values = ", ".join(f"{name}: {options[name]}" for name in sorted(options))
+    return f"{asin} ({values})" if values else asin
 
 
 def read(action: Action) -> tuple[str, str]:
@@ -130,8 +130,8 @@ def read(action: Action) -> tuple[str, str]:
     >>> read(Action("click", "Buy Now")), read(Action("search[red shoes]", "")), read(Action("click", "click[< prev]"))
     (('click', 'buy now'), ('search', 'red shoes'), ('click', '< prev'))
     """
-    written = RELEASED.fullmatch(action.tool) or RELEASED.fullmatch(action.input)
-    name, value = (written[1], written[2]) if written else (action.tool, action.input)
+    release_form = RELEASED.fullmatch(action.tool) or RELEASED.fullmatch(action.input)
+    name, value = (release_form[1], release_form[2]) if release_form else (action.tool, action.input)
     return name.strip().lower(), value.strip().lower()
 
 
@@ -146,7 +146,7 @@ def refused(name: str, value: str, offered: Sequence[str]) -> str:
     return f"There is no {value!r} to click here. There is: {', '.join(offered[:LISTED])}{more}."
 
 
-DESCRIBED = """\
+TOOLS_TEXT = """\
 ### Tool: search
 Searches the shop. Input: keywords. It can be used on every page, and shows up to 50 products, 10 a page: the id, the
 title and the price of each.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from decisor.benchmarks.webshop.bm25 import Index, build, load, save
-from decisor.benchmarks.webshop.products import Asked, Product
+from decisor.benchmarks.webshop.products import Instruction, Product
 from decisor.benchmarks.webshop.terms import terms
 
 VERSION = "1"
@@ -36,17 +36,17 @@ class Stock(Protocol):
         """Raises KeyError where there is no such product."""
         ...
 
-    def marked(self, mark: str, value: str) -> list[int]:
+    def with_mark(self, mark: str, value: str) -> list[int]:
         """The products with this query (<q>), category (<c>) or attribute (<a>)."""
         ...
 
-    def asked(self) -> Iterator[Product]:
+    def with_instruction(self) -> Iterator[Product]:
         """Those that an instruction asks for."""
         ...
 
 
 @dataclass(frozen=True)
-class Held:
+class MemoryStock:
     products: Sequence[Product]
 
     @cached_property
@@ -62,10 +62,10 @@ class Held:
     def number(self, asin: str) -> int:
         return self.numbers[asin]
 
-    def marked(self, mark: str, value: str) -> list[int]:
+    def with_mark(self, mark: str, value: str) -> list[int]:
         return [number for number, item in enumerate(self.products) if value in field_of(item, mark)]
 
-    def asked(self) -> Iterator[Product]:
+    def with_instruction(self) -> Iterator[Product]:
         return (item for item in self.products if item.synthetic or item.human)
 
 
@@ -74,7 +74,7 @@ def field_of(item: Product, mark: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Kept:
+class DiskStock:
     """Satisfies ``Stock``, from the database at ``path``."""
 
     path: Path
@@ -102,30 +102,30 @@ class Kept:
             raise KeyError(asin)
         return int(row[0])
 
-    def marked(self, mark: str, value: str) -> list[int]:
+    def with_mark(self, mark: str, value: str) -> list[int]:
         of_list = "EXISTS (SELECT 1 FROM json_each(product.attributes) WHERE json_each.value = ?)"
         where = {"<q>": "query = ?", "<c>": "category = ?"}.get(mark, of_list)
-        found = self.db.execute(f"SELECT number FROM product WHERE {where} ORDER BY number", (value,))
-        return [number for (number,) in found]
+        numbers = self.db.execute(f"SELECT number FROM product WHERE {where} ORDER BY number", (value,))
+        return [number for (number,) in numbers]
 
-    def asked(self) -> Iterator[Product]:
+    def with_instruction(self) -> Iterator[Product]:
         for (body,) in self.db.execute("SELECT body FROM product WHERE asked ORDER BY number"):
             yield unpacked(body)
 
 
-def indexed(item: Product) -> str:
+def search_text(item: Product) -> str:
     """What the search reads of a product."""
     options = ", and ".join(f"{name}: {', '.join(values)}" for name, values in item.options.items())
     return " ".join((item.title, item.description, item.bullets[0] if item.bullets else "", options)).lower()
 
 
-def hold(products: Iterable[Product]) -> tuple[Held, Index]:
-    held = Held(list(products))
-    return held, build((indexed(item) for item in held.products), terms)
+def memory_stock(products: Iterable[Product]) -> tuple[MemoryStock, Index]:
+    stock = MemoryStock(list(products))
+    return stock, build((search_text(item) for item in stock.products), terms)
 
 
-def keep(products: Iterable[Product], folder: Path) -> None:
-    """Write a folder that ``kept`` opens."""
+def write_stock(products: Iterable[Product], folder: Path) -> None:
+    """Write a folder that ``disk_stock`` opens."""
     making = folder.with_name(f"{folder.name}.making-{os.getpid()}")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
@@ -145,23 +145,23 @@ def keep(products: Iterable[Product], folder: Path) -> None:
     making.rename(folder)
 
 
-def is_kept(folder: Path) -> bool:
+def is_stock(folder: Path) -> bool:
     mark = folder / "version"
     return mark.is_file() and mark.read_text() == VERSION
 
 
-def kept(folder: Path) -> tuple[Kept, Index]:
-    """What ``keep`` wrote; the index stays on disk until it is used."""
-    return Kept(folder / "products.db"), load(folder, terms)
+def disk_stock(folder: Path) -> tuple[DiskStock, Index]:
+    """What ``write_stock`` wrote; the index stays on disk until it is used."""
+    return DiskStock(folder / "products.db"), load(folder, terms)
 
 
 def _written(products: Iterable[Product], db: sqlite3.Connection) -> Iterator[str]:
     """What the search reads of each product, as it is put away."""
     for number, item in enumerate(products):
-        asked = bool(item.synthetic or item.human)
-        row = number, item.asin, asked, item.query, item.category, json.dumps(item.attributes), packed(item)
+        has_instruction = bool(item.synthetic or item.human)
+        row = number, item.asin, has_instruction, item.query, item.category, json.dumps(item.attributes), packed(item)
         db.execute("INSERT INTO product VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        yield indexed(item)
+        yield search_text(item)
 
 
 def packed(item: Product) -> str:
@@ -170,8 +170,8 @@ def packed(item: Product) -> str:
 
 def unpacked(body: str) -> Product:
     """
-    >>> asked = Asked("a lamp", ("brass",))
-    >>> lamp = Product("B1", "Lamp", "", ("a",), (1.0, 2.0), "$1", {"size": ("s",)}, (), "", "", "", human=(asked,))
+    >>> lamp_wish = Instruction("a lamp", ("brass",))
+    >>> lamp = Product("B1", "Lamp", "", ("a",), (1.0, 2.0), "$1", {"size": ("s",)}, (), "", "", "", human=(lamp_wish,))
     >>> unpacked(packed(lamp)) == lamp
     True
     """
@@ -179,10 +179,10 @@ def unpacked(body: str) -> Product:
     for name in ("bullets", "prices", "attributes"):
         row[name] = tuple(row[name])
     row["options"] = {name: tuple(values) for name, values in row["options"].items()}
-    row["synthetic"] = _asked(row["synthetic"]) if row["synthetic"] else None
-    row["human"] = tuple(_asked(one) for one in row["human"])
+    row["synthetic"] = _instruction(row["synthetic"]) if row["synthetic"] else None
+    row["human"] = tuple(_instruction(one) for one in row["human"])
     return Product(**row)
 
 
-def _asked(row: dict[str, list[str]]) -> Asked:
-    return Asked(str(row["text"]), tuple(row["attributes"]), tuple(row["options"]))
+def _instruction(row: dict[str, list[str]]) -> Instruction:
+    return Instruction(str(row["text"]), tuple(row["attributes"]), tuple(row["options"]))

@@ -40,13 +40,13 @@ def terms(text: str) -> list[str]:
     >>> terms("The Women's shoes, size 8.5 and US:8")
     ['women', 'shoe', 'size', '8.5', 'us', '8']
     """
-    found: list[str] = []
+    words: list[str] = []
     for chunk in CHUNK.findall(text):
         if chunk.isascii() and chunk.isalnum():  # most are; only the others need the whole rule
-            found.append(term(chunk))
+            words.append(term(chunk))
         else:
-            found += map(term, WORD.findall(chunk))
-    return [one for one in found if one]
+            words += map(term, WORD.findall(chunk))
+    return [one for one in words if one]
 
 
 @lru_cache(maxsize=200_000)
@@ -59,10 +59,10 @@ def term(word: str) -> str:
     word = re.sub(r"['\u2019\uff07][sS]$", "", word)[:LONGEST].lower()
     if word in STOP_WORDS or not word.strip("_"):
         return ""
-    return word if len(word) <= 2 else changed(_stemmer().stemWord(word))
+    return word if len(word) <= 2 else with_lucene_ending(_stemmer().stemWord(word))
 
 
-def changed(stem: str) -> str:
+def with_lucene_ending(stem: str) -> str:
     """With the two endings that Porter's own program, and Lucene's, treat otherwise than his paper: -bli and -logi."""
     if stem.endswith("ibli") and measure(stem[:-4]) > 1:
         return stem[:-4]

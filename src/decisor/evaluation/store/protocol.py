@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from decisor.errors import SetupError
 from decisor.outcome import Outcome
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
 from decisor.types import Completion, Token, Usage, Value
 
 Key = tuple[str, str, str, str, int]
@@ -76,7 +76,7 @@ class Store(Protocol):
         """Give back every case that this process holds."""
         ...
 
-    def finish(self, outcome: Outcome, events: Sequence[Event], fence: int | None = None) -> bool:
+    def finish(self, outcome: Outcome, entries: Sequence[Entry], fence: int | None = None) -> bool:
         """Keep an outcome with its trace, in one transaction. False, keeping nothing, where it is finished already or
         ``fence`` is no longer current: another process took the case over."""
         ...
@@ -93,8 +93,8 @@ class Store(Protocol):
         """The same without holding them all."""
         ...
 
-    def trace(self, key: Key) -> list[Event]:
-        """The events of a finished case, data as plain values; empty where it is not finished."""
+    def trace(self, key: Key) -> list[Entry]:
+        """The entries of a finished case; empty where it is not finished."""
         ...
 
     def reply(self, key: str) -> Completion | None:
@@ -123,8 +123,8 @@ class Store(Protocol):
 
 def outcome_of(text: str) -> Outcome:
     """
-    >>> from decisor.trace.events import to_json
-    >>> outcome_of(to_json(Outcome("dqa", "c1", "exact", "", 0, "right", snapshots={30: True}))).snapshots
+    >>> from decisor.encoding import json_text
+    >>> outcome_of(json_text(Outcome("dqa", "c1", "exact", "", 0, "right", snapshots={30: True}))).snapshots
     {30: True}
     """
     row = json.loads(text)

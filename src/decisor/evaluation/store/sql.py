@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
+from decisor.encoding import json_text
 from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import Claim, Key, Task, completion_of, outcome_of
 from decisor.outcome import Outcome
-from decisor.trace.events import Event, events_of, line_of, to_json
+from decisor.trace.events import Entry
+from decisor.trace.file import file_text, read_text
 from decisor.types import Completion, Usage, Value
 
 KEY = "benchmark, case_id, technique, model, repeat"
@@ -90,10 +92,10 @@ class SqlStore:
         with self.transaction():
             held = self.about()
             if held:
-                same_settings(held, json.loads(to_json(about)), self.db.name)
+                same_settings(held, json.loads(json_text(about)), self.db.name)
                 return
             keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
-            self.db.many(keep, [(name, to_json(value)) for name, value in about.items()])
+            self.db.many(keep, [(name, json_text(value)) for name, value in about.items()])
 
     def plan(self, tasks: Sequence[Task]) -> None:
         with self.transaction():
@@ -139,14 +141,14 @@ class SqlStore:
             with self.transaction():
                 self.db.many(FREE, [(self.owner,)])
 
-    def finish(self, outcome: Outcome, events: Sequence[Event], fence: int | None = None) -> bool:
-        lines = zlib.compress("".join(map(line_of, events)).encode(), 1)
+    def finish(self, outcome: Outcome, entries: Sequence[Entry], fence: int | None = None) -> bool:
+        lines = zlib.compress(file_text(entries).encode(), 1)
         with self.transaction():
             if fence is None:
                 self.plan([Task(outcome.key)])
                 fence = self.db.rows(f"SELECT fence FROM cases WHERE {WHOSE}", outcome.key)[0][0]
             keep = f"UPDATE cases SET outcome = ? WHERE {WHOSE} AND fence = ? AND outcome IS NULL RETURNING seq"
-            rows = self.db.rows(keep, (to_json(outcome), *outcome.key, fence))
+            rows = self.db.rows(keep, (json_text(outcome), *outcome.key, fence))
             if rows:
                 trace = "INSERT INTO traces VALUES (?, ?) ON CONFLICT (seq) DO UPDATE SET lines = excluded.lines"
                 self.db.many(trace, [(rows[0][0], lines)])
@@ -165,11 +167,10 @@ class SqlStore:
         for (text,) in self.db.stream(f"SELECT outcome FROM cases WHERE outcome IS NOT NULL ORDER BY {KEY}"):
             yield outcome_of(text)
 
-    def trace(self, key: Key) -> list[Event]:
+    def trace(self, key: Key) -> list[Entry]:
         find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
         rows = self.db.rows(find, key)
-        lines = zlib.decompress(rows[0][0]).decode().split("\n") if rows else []
-        return list(events_of(json.loads(line) for line in lines if line))
+        return read_text(zlib.decompress(rows[0][0]).decode()) if rows else []
 
     def reply(self, key: str) -> Completion | None:
         rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))
@@ -185,7 +186,7 @@ class SqlStore:
         with self.transaction():
             earlier = self.reply(key) if usable else None
             keep = "INSERT INTO replies (key, usable, body) VALUES (?, ?, ?)"
-            self.db.many(keep, [(key, int(usable), to_json(reply))])
+            self.db.many(keep, [(key, int(usable), json_text(reply))])
         return earlier or reply
 
     def spent(self) -> Usage:

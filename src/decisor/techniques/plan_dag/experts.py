@@ -13,7 +13,8 @@ from decisor.replies.fields import parse_answer, read_fields
 from decisor.replies.plans import PlanGraph, parse_plan_graph
 from decisor.replies.text import clean, query, unfenced
 from decisor.run import Run
-from decisor.techniques.plan_dag.node import Answered, Chunk, line, show_documents, told
+from decisor.techniques.plan_dag.node import Chunk, line, show_documents, told
+from decisor.trace.graph_events import NodeAnswer
 from decisor.types import Message, Question, Record
 
 
@@ -32,10 +33,10 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
         return found
 
     with run.span("planner") as sub:
-        return await replace(sub, asks_again=1).ask(prompt, read)
+        return await replace(sub, retries=1).ask(prompt, read)
 
 
-async def resolve(run: Run, asked: str, parents: Sequence[Answered]) -> str:
+async def resolve(run: Run, asked: str, parents: Sequence[NodeAnswer]) -> str:
     prompt = RESOLVE.substitute(asked=asked, parents="\n".join(told(parent) for parent in parents))
 
     def read(reply: str) -> str:
@@ -145,7 +146,7 @@ def describe(tools: str, name: str) -> str:
     return tools[at:].split("\n\n### Tool: ")[0] if at >= 0 else tools
 
 
-async def aggregate(run: Run, question: Question, answers: Sequence[Answered]) -> tuple[str, str]:
+async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer]) -> tuple[str, str]:
     parts = "\n".join(told(answer) for answer in answers)
     lost = ", ".join(answer.node for answer in answers if answer.missing)
     prompt = AGGREGATE.substitute(question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from decisor.replies.attribution import Attribution, attribute
+from decisor.replies.attribution import attribute
 from decisor.replies.plans import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.shared.render import show_value
+from decisor.trace.graph_events import NodeAnswer, NodeResult, Status
 from decisor.types import Record
 
-Status = Literal["answered", "unknown", "failed", "blocked", "budget"]
 KEPT = 20
 
 
@@ -23,49 +22,24 @@ class Chunk(NamedTuple):
     quote: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """One node: the question as it was put (tags filled in), its answer, and what that rests on.
-
-    ``documents``: those that were kept for it, each citable by its id. ``document`` is the one that the answer stands
-    in and ``support`` the words there. ``why``: of a failure. ``sure`` is False where a parent's answer was unknown.
-    """
-
-    node: str
-    asked: str
-    answer: str = ""
-    status: Status = "answered"
-    attribution: Attribution = "unattributed"
-    document: str = ""
-    support: str = ""
-    documents: tuple[Record, ...] = ()
-    why: str = ""
-    retrievals: int = 0
-    sure: bool = True
-
-    @property
-    def missing(self) -> bool:
-        return self.status in ("failed", "blocked", "budget")
-
-
 def answered(
     part: Part, asked: str, chunk: Chunk, documents: Sequence[Record], retrievals: int, sure: bool
-) -> Answered:
+) -> NodeAnswer:
     """A node's answer with its attribution. An empty answer is an unknown one; of many rows the first are kept."""
     how, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
     status: Status = "answered" if chunk.text else "unknown"
     kept = tuple(one for place, one in enumerate(documents) if place < KEPT or one.id == document)
-    return Answered(part.id, asked, chunk.text, status, how, document, support, kept, "", retrievals, sure)
+    return NodeAnswer(part.id, asked, chunk.text, status, how, document, support, kept, "", retrievals, sure)
 
 
-def told(answer: Answered) -> str:
+def told(answer: NodeAnswer) -> str:
     """An answer in one line, for the model.
 
-    >>> told(Answered("Q1.1", "Who wrote it?", "Ann"))
+    >>> told(NodeAnswer("Q1.1", "Who wrote it?", "Ann"))
     'Q1.1: Who wrote it? -> Ann'
     """
     words = answer.answer if answer.status == "answered" else f"({answer.status})"
-    return f"{answer.node}: {line(answer.asked)} -> {line(words)}" + ("" if answer.sure else " (not certain)")
+    return f"{answer.node}: {line(answer.question)} -> {line(words)}" + ("" if answer.sure else " (not certain)")
 
 
 def line(text: str) -> str:
@@ -98,13 +72,7 @@ def show_graph(plan: PlanGraph) -> tuple[str, ...]:
     )
 
 
-def note(answer: Answered, run: Run, reused: bool = False) -> Answered:
+def note(answer: NodeAnswer, run: Run, reused: bool = False) -> NodeAnswer:
     """Into the trace, whole: a later run may take it from there."""
-    run.trace.add("note", run.span_id, answered=answer, **({"reused": True} if reused else {}))
+    run.trace.add(NodeResult(answer, reused), run.span_id)
     return answer
-
-
-def answered_of(data: Mapping[str, Any]) -> Answered:
-    """A node's answer as the trace file holds it."""
-    documents = tuple(Record(**record) for record in data["documents"])
-    return Answered(**{**data, "documents": documents})

@@ -8,8 +8,9 @@ from dataclasses import replace
 from decisor.replies.attribution import NO_NAME, Attribution, holds, normal, words_of
 from decisor.replies.figures import numbers_in, numbers_of, supported, without_citations
 from decisor.replies.plans import PlanGraph
-from decisor.techniques.plan_dag.node import Answered, show_graph
+from decisor.techniques.plan_dag.node import show_graph
 from decisor.techniques.shared.decision import LEFT_OUT, NO_ANSWER
+from decisor.trace.graph_events import NodeAnswer
 from decisor.types import Decision, Evidence, Question, Stopped
 
 FALLBACK = "fallback"
@@ -19,7 +20,7 @@ HOW: tuple[Attribution, ...] = ("attributed", "quoted", "own", "given", "unattri
 def conclusion(
     question: Question,
     plan: PlanGraph,
-    answers: Sequence[Answered],
+    answers: Sequence[NodeAnswer],
     answer: str,
     because: str,
     stopped: Stopped = "answered",
@@ -45,19 +46,19 @@ def conclusion(
     return replace(decision, reasons=tuple(reasons))
 
 
-def reason_of(one: Answered) -> str:
+def reason_of(one: NodeAnswer) -> str:
     """
-    >>> reason_of(Answered("Q1.1", "Who wrote it?", "Ann", document="o1.r2"))
+    >>> reason_of(NodeAnswer("Q1.1", "Who wrote it?", "Ann", document="o1.r2"))
     'Q1.1: Who wrote it? -> Ann [o1.r2]'
     """
     if one.missing:
-        return f"Missing: {one.node}: {one.asked} ({one.status}: {one.why})"
+        return f"Missing: {one.node}: {one.question} ({one.status}: {one.why})"
     said = one.answer or "unknown"
     mark = f" [{one.document}]" if one.document else f" ({one.attribution})" if one.answer else ""
-    return f"{one.node}: {one.asked} -> {said}{mark}" + ("" if one.sure else " (not certain)")
+    return f"{one.node}: {one.question} -> {said}{mark}" + ("" if one.sure else " (not certain)")
 
 
-def attribution_of(answer: str, plan: PlanGraph, answers: Sequence[Answered]) -> tuple[Attribution, str]:
+def attribution_of(answer: str, plan: PlanGraph, answers: Sequence[NodeAnswer]) -> tuple[Attribution, str]:
     """Of the final answer: attributed where any node's document holds it, else as the last node that nothing needs."""
     if answer and normal(answer) not in NO_NAME:
         for one in reversed(answers):
@@ -71,7 +72,7 @@ def attribution_of(answer: str, plan: PlanGraph, answers: Sequence[Answered]) ->
     return last[-1].attribution, last[-1].document
 
 
-def counts_of(plan: PlanGraph, answers: Sequence[Answered]) -> dict[str, int]:
+def counts_of(plan: PlanGraph, answers: Sequence[NodeAnswer]) -> dict[str, int]:
     """What is counted of one question. ``depth`` has the main question at 0, so 0 is: no plan."""
     return {
         "nodes": 0 if plan.simple else len(plan.parts),

@@ -9,7 +9,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from decisor.replies.plans import PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag import experts as ours
-from decisor.techniques.plan_dag.node import Answered, Chunk
+from decisor.techniques.plan_dag.node import Chunk
+from decisor.trace.graph_events import NodeAnswer
 from decisor.types import LM, Question, Record
 
 P = ParamSpec("P")
@@ -23,7 +24,7 @@ class Planner(Protocol):
 
 
 class DynamicQuery(Protocol):
-    async def __call__(self, run: Run, /, asked: str, parents: Sequence[Answered]) -> str:
+    async def __call__(self, run: Run, /, asked: str, parents: Sequence[NodeAnswer]) -> str:
         """The question with its tags replaced by what the parents answered."""
         ...
 
@@ -65,7 +66,7 @@ class QueryWriter(Protocol):
 
 
 class Aggregator(Protocol):
-    async def __call__(self, run: Run, /, question: Question, answers: Sequence[Answered]) -> tuple[str, str]:
+    async def __call__(self, run: Run, /, question: Question, answers: Sequence[NodeAnswer]) -> tuple[str, str]:
         """The answer to the main question and why."""
         ...
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from decisor.errors import SetupError
 from decisor.techniques.replay.recorded_run import Past, PastStep, Reply, number_of
 from decisor.techniques.shared.decision import THINK
+from decisor.techniques.shared.forms import forms_of
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Record, Sampling, Usage
 
 FLAGS = {"sql": "--db", "cypher": "--graph", "passages": "--docs", "whatif": "--model"}
@@ -70,6 +71,9 @@ class Later:
     def tools(self) -> tuple[str, ...]:
         """With those that were there: a run is not to take another way because a tool is not named again."""
         return (*self.held.tools(), *self.missing())
+
+    def forms(self) -> dict[str, str]:
+        return forms_of(self.held)
 
     def missing(self) -> tuple[str, ...]:
         """Those that were there and are not now."""

@@ -5,17 +5,17 @@ The one place here that knows how a trace holds them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_origin, get_type_hints
 
 from decisor.errors import SetupError
-from decisor.replies.plans import Part, PlanGraph
+from decisor.replies.plans import PlanGraph
 from decisor.settings import settings_of, without_none
 from decisor.techniques import TECHNIQUES, kind_of
-from decisor.techniques.plan_dag.node import Answered, answered_of
 from decisor.techniques.shared.part_lms import parts_of
-from decisor.trace.events import Event, decision_of, observation_of, plain
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Span, TechniqueChoice
+from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeResult, NodeSpan
 from decisor.types import Action, Decision, Observation, Question
 
 
@@ -48,7 +48,7 @@ class Past:
     replies: tuple[Reply, ...] = ()
     steps: tuple[PastStep, ...] = ()
     plan: PlanGraph | None = None
-    answers: Mapping[str, Answered] = field(default_factory=dict)
+    answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     decision: Decision | None = None
     nested: bool = False
     at_hand: tuple[str, ...] = ()
@@ -71,61 +71,59 @@ def number_of(id: str) -> int:
     return int(head) if head.isdecimal() else 0
 
 
-def read_past(events: Sequence[Event]) -> Past:
+def read_past(entries: Sequence[Entry]) -> Past:
     """
     Raises:
-        SetupError: an event is not as a run writes it.
+        SetupError: the trace names what is not there.
     """
-    try:
-        return past_of(events)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SetupError(f"The trace holds an event that cannot be gone on from ({error!r}).") from error
-
-
-def past_of(events: Sequence[Event]) -> Past:
-    head: dict[str, Any] = {}
+    past = Past()
     replies: list[Reply] = []
     actions: dict[int, tuple[Action, int]] = {}
     steps: list[PastStep] = []
-    answers: dict[str, Answered] = {}
-    for event in events:
-        data = event.data
-        if event.kind == "run":
-            name, *settings = str(data["technique"]).split()
-            labelled = dict(setting.split("=", 1) for setting in settings if "=" in setting)
-            head = {"question": Question(**plain(data["question"])), "technique": name,
-                    "settings": {**labelled, **plain(data.get("settings", {}))},
-                    "at_hand": tuple(map(str, plain(data.get("tools", ()))))}  # fmt: skip
-        elif event.kind == "note" and data.get("name") == "auto":
-            head |= chosen_by_auto(data["technique"], head.get("settings", {}))
-        elif event.kind == "lm":
-            asked = tuple((one["role"], one["content"]) for one in plain(data.get("messages", ())))
-            replies.append(Reply(data["texts"][0], data["finish"], asked))
-        elif event.kind == "action":
-            actions[event.id] = Action(data["tool"], data["input"]), len(replies) - 1
-        elif event.kind == "observation":
-            action, reply = actions[data["action"]]
-            steps.append(PastStep(action, observation_of(plain(data["observation"])), reply))
-        elif event.kind == "plan" and "nodes" in data and "plan" not in head:
-            head["plan"] = plan_of(plain(data))
-        elif event.kind == "note" and "answered" in data:
-            one = answered_of(plain(data["answered"]))
-            answers[one.node] = one
-        elif event.kind == "decision" and event.parent == 0:
-            head["decision"] = decision_of(plain(data["decision"]))
-    nested = any(event.kind == "span" for event in events)
-    return Past(**head, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
+    answers: dict[str, NodeAnswer] = {}
+    for entry in entries:
+        match entry.event:
+            case RunStart() as start:
+                name, settings = label_parts(start.technique)
+                past = replace(past, question=start.question, technique=name, at_hand=start.tools,
+                               settings={**settings, **start.settings})  # fmt: skip
+            case TechniqueChoice(technique=name):
+                past = replace(past, technique=name, settings=settings_for(name, past.settings))
+            case LMCall(messages=messages, texts=texts, finish=finish):
+                replies.append(Reply(texts[0] if texts else "", finish, tuple((m.role, m.content) for m in messages)))
+            case ActionStart(tool=tool, input=text):
+                actions[entry.id] = Action(tool, text), len(replies) - 1
+            case ActionResult(action=start_id, observation=observation):
+                if start_id not in actions:
+                    raise SetupError(f"The trace holds a result of an action, {start_id}, that it does not hold.")
+                action, reply = actions[start_id]
+                steps.append(PastStep(action, observation, reply))
+            case GraphPlan(graph=graph) if past.plan is None:
+                past = replace(past, plan=graph)
+            case NodeResult(answer=answer):
+                answers[answer.node] = answer
+            case Conclusion(decision=decision) if entry.span == 0:
+                past = replace(past, decision=decision)
+            case _:
+                pass
+    nested = any(isinstance(entry.event, Span | NodeSpan) for entry in entries)
+    return replace(past, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
 
 
-def chosen_by_auto(name: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """The technique that ran in the place of ``auto``, with those of its settings that are the technique's too."""
-    known = settings_of(kind_of(built_in(name)))
-    return {"technique": name, "settings": {key: value for key, value in settings.items() if key in known}}
+def label_parts(label: str) -> tuple[str, dict[str, str]]:
+    """A technique's label of an evaluation: its name and its settings.
+
+    >>> label_parts("plan_rag max_steps=4 replan=no")
+    ('plan_rag', {'max_steps': '4', 'replan': 'no'})
+    """
+    name, *settings = label.split() or [""]
+    return name, dict(setting.split("=", 1) for setting in settings if "=" in setting)
 
 
-def plan_of(data: Mapping[str, Any]) -> PlanGraph:
-    parts = tuple(Part(**{**part, "parents": tuple(part["parents"])}) for part in data["nodes"])
-    return PlanGraph(parts, tuple(data["repairs"]), data["simple"])
+def settings_for(name: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of the settings of ``auto`` that are also of the technique that ran in its place."""
+    own = settings_of(kind_of(built_in(name)))
+    return {key: value for key, value in settings.items() if key in own}
 
 
 def how_of(

@@ -18,7 +18,7 @@ from decisor.replies.fields import LABEL, NAMES
 from decisor.replies.plans import Part, PlanGraph, ordered
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.techniques.plan_dag.node import Answered, note, show_graph
+from decisor.techniques.plan_dag.node import note, show_graph
 from decisor.techniques.plan_dag.result import reason_of
 from decisor.techniques.reasoning_dag import ReasoningDAG, source_of
 from decisor.techniques.replay.playback import Later, Replaying
@@ -26,7 +26,8 @@ from decisor.techniques.replay.recorded_run import Past, PastStep, how_of, read_
 from decisor.techniques.shared.decision import THINK, tell
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.techniques.shared.render import show_observation
-from decisor.trace.events import Event
+from decisor.trace.events import Entry
+from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeSpan
 from decisor.types import Action, Decision, Observation, Question, Record, Technique
 
 
@@ -68,7 +69,7 @@ class Rerun:
 
 
 async def rerun(
-    events: Sequence[Event],
+    events: Sequence[Entry],
     edits: Sequence[Edit],
     run: Run,
     how: Technique | None = None,
@@ -110,16 +111,15 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
     went: dict[str, str] = {}
     env = Later(run.env, past)
     later = run.using(env=env)
-    later.trace.add("plan", later.span_id, plan=show_graph(plan), nodes=plan.parts, repairs=plan.repairs,
-                    simple=plan.simple, why="")  # fmt: skip
+    later.trace.add(GraphPlan(show_graph(plan), plan), later.span_id)
 
-    async def act(id: str, done: Mapping[str, Answered]) -> Answered:
+    async def act(id: str, done: Mapping[str, NodeAnswer]) -> NodeAnswer:
         part, edit = parts[id], named.get(id)
         changed = edit is not None or not all(same(done[parent], old.get(parent)) for parent in part.parents)
         went[id] = "edited" if edit else "again" if changed or id not in old else "reused"
         if edit and edit.answer is not None:
-            asked = old[id].asked if id in old else part.query
-            return kept(part, Answered(id, asked, edit.answer, attribution="given"), later, reused=False)
+            asked = old[id].question if id in old else part.query
+            return kept(part, NodeAnswer(id, asked, edit.answer, attribution="given"), later, reused=False)
         if went[id] == "reused":
             return kept(part, old[id], later)
         if not any(done[parent].missing for parent in part.parents):
@@ -136,13 +136,13 @@ async def rerun_graph(past: Past, edits: Sequence[Edit], how: ReasoningDAG, run:
     return Rerun(past.decision, decision, tuple(rows))
 
 
-def kept(part: Part, answer: Answered, run: Run, reused: bool = True) -> Answered:
+def kept(part: Part, answer: NodeAnswer, run: Run, reused: bool = True) -> NodeAnswer:
     """An answer that is taken as it is, in a span like any other. ``reused``: from the run before."""
-    with run.span("node", node=part.id, ask=part.query, needs=part.parents, source=part.source) as sub:
+    with run.span(NodeSpan(part.id, part.query, part.parents, part.source)) as sub:
         return note(answer, sub, reused)
 
 
-def same(one: Answered, other: Answered | None) -> bool:
+def same(one: NodeAnswer, other: NodeAnswer | None) -> bool:
     return other is not None and one.status == other.status and normal(one.answer) == normal(other.answer)
 
 
@@ -216,9 +216,9 @@ async def rerun_steps(past: Past, edits: Sequence[Edit], how: Technique, run: Ru
     again = run.using(lm=Replaying(run.lm, replies, thought), env=env)
     if (judge := getattr(how, "judge", None)) is not None:
         how = with_lms(how, {"judge": Replaying(judge, replies)})
-    at = len(run.trace.events)
+    before = len(run.trace.entries)
     decision = await how(past.question, again)
-    after = read_past(run.trace.events[at:])
+    after = read_past(run.trace.entries[before:])
     rows = []
     for place in range(1, max(len(past.steps), len(after.steps)) + 1):
         old, new = step_text(past.steps, place), step_text(after.steps, place)

@@ -12,6 +12,7 @@ from decisor.replies.figures import citations, numbers_in, numbers_of, supported
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.shared.render import shown_records
+from decisor.trace.events import ActionResult, ActionStart, Conclusion
 from decisor.types import Action, Decision, Evidence, Message, Observation, Question, Ranking, Replan, Step, Stopped
 
 THINK = "think"
@@ -90,9 +91,9 @@ async def retrieve(said: Written, story: Story, run: Run) -> Story:
     assert said.call is not None
     action = Action(said.call.tool, said.call.input)
     if action.tool == THINK and THINK not in run.env.tools():
-        at = run.trace.add("action", run.span_id, tool=THINK, input=action.input)
+        start = run.trace.add(ActionStart(THINK, action.input), run.span_id)
         observation = Observation(note="(noted)")
-        run.trace.add("observation", run.span_id, action=at, seconds=0.0, observation=observation)
+        run.trace.add(ActionResult(start, observation), run.span_id)
     else:
         observation = await run.act(action)
     step = Step(action, observation, said.thought, said.current)
@@ -126,7 +127,7 @@ async def conclude(prompt: Sequence[Message], story: Story, run: Run, error: Err
 
 def tell(decision: Decision, run: Run) -> Decision:
     """Into the trace, and on."""
-    run.trace.add("decision", run.span_id, decision=decision)
+    run.trace.add(Conclusion(decision), run.span_id)
     return decision
 
 

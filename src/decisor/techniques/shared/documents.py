@@ -12,6 +12,7 @@ from decisor.replies.figures import citations, without_citations
 from decisor.replies.text import clean
 from decisor.run import Run
 from decisor.techniques.shared.decision import NO_ANSWER, Story, tell
+from decisor.techniques.shared.forms import forms_of
 from decisor.techniques.shared.render import show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped
 
@@ -25,13 +26,17 @@ def passages_tool(env: Environment) -> str:
     """The tool that finds passages: the one of that name, or the only one there is.
 
     Raises:
-        SetupError: there is none.
+        SetupError: there is none, or there are several.
     """
-    tools = env.tools()
-    if PASSAGES not in tools and (len(tools) != 1 or tools[0] in NO_PASSAGES):
+    tools, forms = env.tools(), forms_of(env)
+    finders = [name for name in tools if forms[name] == PASSAGES] or [name for name in tools if len(tools) == 1]
+    if not finders or forms[finders[0]] in NO_PASSAGES:
         there = ", ".join(tools) or "none"
         raise SetupError(f"This technique reads passages, and the tools are: {there}. Give it documents, with --docs.")
-    return PASSAGES if PASSAGES in tools else tools[0]
+    if len(finders) > 1:
+        raise SetupError(f"This technique reads from one place, and there are {', '.join(finders)}: index "
+                         "them together with decisor index, or take another technique.")  # fmt: skip
+    return finders[0]
 
 
 async def find(query: str, limit: int, story: Story, run: Run) -> Story:

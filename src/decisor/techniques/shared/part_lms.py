@@ -35,6 +35,16 @@ def parts_of(kind: type) -> tuple[str, ...]:
     return (*judges, *(EXPERTS if hints.get("experts") is Experts else ()))
 
 
+def lm_settings(kind: type) -> dict[str, str]:
+    """The settings that name an LM, and the part that each is for.
+
+    >>> from decisor.techniques import kind_of
+    >>> lm_settings(kind_of("radagent"))
+    {'judge_lm': 'judge'}
+    """
+    return {f"{part}_lm": part for part in parts_of(kind)}
+
+
 def with_lms(made: Technique, lms: Mapping[str, LM]) -> Technique:
     """The technique, its parts asking these LMs. ``lms``: by a name that ``parts_of`` tells."""
     technique: Any = made

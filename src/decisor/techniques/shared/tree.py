@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from string import Template
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from decisor.budget import Limits
 from decisor.errors import BudgetExceeded, ParseError
@@ -19,10 +19,10 @@ from decisor.replies.moves import Move, parse_move
 from decisor.run import Run
 from decisor.techniques.shared.decision import Story, tell
 from decisor.techniques.shared.render import show_observation, show_steps
+from decisor.trace.search_events import AnswerSnapshot, Ended, NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Environment, Message, Observation, Question, Sampling, Step
 
 T = TypeVar("T")
-Ended = Literal["", "answered", "gave_up", "steps"]
 UNREADABLE = "(unreadable)"
 SHOWN_TO_JUDGE = 1_024
 
@@ -86,7 +86,7 @@ class Tree:
         every: int = 30,
     ) -> Tree:  # fmt: skip
         """A root in a fork of the run's environment. At most ``calls`` LM calls, and what the run itself allows."""
-        run = replace(run, asks_again=0).using(budget=run.budget.child(Limits(calls=calls)))
+        run = replace(run, retries=0).using(budget=run.budget.child(Limits(calls=calls)))
         env = run.env.fork()
         root = Node(0, None, 0, env, rated=True)
         system = SYSTEM.substitute(tools=env.describe(), last=max_steps)
@@ -155,9 +155,9 @@ class Tree:
         node.children.append(child)
         if ended:
             self.sequences.append(child)
-        self.run.trace.add("note", self.run.span_id, name="node", node=child.id, of=node.id, thought=step.thought,
-                           tool=step.action.tool, input=step.action.input, error=step.observation.error,
-                           text=show_observation(step.observation)[:300], ended=ended)  # fmt: skip
+        text = show_observation(step.observation)[:300]
+        event = SearchNode(child.id, node.id, step.action, step.thought, text, step.observation.error, ended)
+        self.run.trace.add(event, self.run.span_id)
         return child
 
     async def sequence(self, node: Node, differ: bool = True) -> Node:
@@ -180,23 +180,28 @@ class Tree:
         while self.every and self.marked + self.every <= (self.used if to is None else to):
             self.marked += self.every
             best = self.best()
-            self.run.trace.add("note", self.run.span_id, name="snapshot", calls=self.marked,
-                               answer=best.answer if best else "")  # fmt: skip
+            self.run.trace.add(AnswerSnapshot(self.marked, best.answer if best else ""), self.run.span_id)
 
     def decide(self, chosen: Node | None, why: str) -> Decision:
         """The decision of a sequence, with the whole tree in the trace."""
         self.mark(min(limit for budget in self.run.budget.chain() if (limit := budget.limits.calls) is not None))
-        nodes = [
-            {"id": n.id, "of": n.parent.id if n.parent else None, "elo": round(n.elo, 3), "matches": n.matches,
-             "value": round(n.value, 4), "ended": n.ended, "answer": n.answer} for n in self.nodes
-        ]  # fmt: skip
-        self.run.trace.add("note", self.run.span_id, name="tree", nodes=nodes, chosen=chosen.id if chosen else None)
+        tree = SearchTree(tuple(map(rating, self.nodes)), chosen.id if chosen else None)
+        self.run.trace.add(tree, self.run.span_id)
         if chosen is None or chosen.ended != "answered":
             why = f"None of {counted(len(self.sequences), 'sequence')} ended with an answer."
             return tell(Decision("", reasons=(why,), stopped="no_answer"), self.run)
         steps = tuple(node.step for node in chosen.path() if node.step)
         decision = Story(self.question, steps).decision(chosen.answer, chosen.because)
         return tell(replace(decision, reasons=(*decision.reasons, why)), self.run)
+
+
+def rating(node: Node) -> NodeRating:
+    """As the trace keeps it."""
+    parent = node.parent.id if node.parent else None
+    return NodeRating(
+        node.id, parent, elo=round(node.elo, 3), matches=node.matches, value=round(node.value, 4),
+        ended=node.ended, answer=node.answer,
+    )  # fmt: skip
 
 
 def tried_line(node: Node) -> str:

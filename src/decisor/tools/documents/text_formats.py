@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from decisor.errors import Error, SetupError
+from decisor.outside import text_codec
 from decisor.tools.documents.bm25 import INSTALL
-from decisor.tools.documents.chunks import Block, Content, tidy
+from decisor.tools.documents.cutting import Block, Content, tidy
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -32,10 +36,10 @@ class Unreadable(Error):
     """A document that is named and skipped; says why."""
 
 
-def decoded(data: bytes, charset: str = "") -> str:
+def decode(data: bytes, charset: str = "") -> str:
     """By byte order mark, else UTF-8, else the charset that the document names, else Windows-1252.
 
-    >>> decoded("Köln".encode("utf-16")), decoded("Köln".encode("latin-1"))
+    >>> decode("Köln".encode("utf-16")), decode("Köln".encode("latin-1"))
     ('Köln', 'Köln')
 
     Raises:
@@ -46,7 +50,7 @@ def decoded(data: bytes, charset: str = "") -> str:
             return tidy(data.decode(name, "replace"))
     if b"\x00" in data[:8192]:
         raise Unreadable("it is no text")
-    for name in ("utf-8", charset or "cp1252"):
+    for name in ("utf-8", text_codec(charset) or "cp1252"):
         try:
             return tidy(data.decode(name))
         except (UnicodeDecodeError, LookupError):
@@ -56,7 +60,7 @@ def decoded(data: bytes, charset: str = "") -> str:
 
 def read_text(data: bytes) -> Content:
     """Paragraphs are parted by empty lines."""
-    return Content(blocks=tuple(Block(part.strip()) for part in re.split(r"\n\s*\n", decoded(data)) if part.strip()))
+    return Content(blocks=tuple(Block(part.strip()) for part in re.split(r"\n\s*\n", decode(data)) if part.strip()))
 
 
 def read_markdown(data: bytes) -> Content:
@@ -76,15 +80,15 @@ def read_markdown(data: bytes) -> Content:
             blocks.append(Block(text, tuple(name for _, name in trail)))
         lines.clear()
 
-    for line in COMMENT.sub("", _without_head(decoded(data))).split("\n"):
+    for line in COMMENT.sub("", _without_head(decode(data))).split("\n"):
         mark = FENCE.match(line)
         if fence or mark:
             lines.append(line)
             fence = "" if fence and mark and mark[1].startswith(fence) else fence or (mark[1] if mark else "")
             continue
         heading, level = "", 0
-        if found := HEADING.fullmatch(line):
-            heading, level = found[2] or "", len(found[1])
+        if mark_line := HEADING.fullmatch(line):
+            heading, level = mark_line[2] or "", len(mark_line[1])
         elif lines and len(lines) == 1 and (under := UNDERLINE.fullmatch(line)):
             heading, level = lines.pop().strip(), 1 if under[1][0] == "=" else 2
         if level:
@@ -118,17 +122,17 @@ def read_html(data: bytes) -> Content:
         from selectolax.lexbor import LexborHTMLParser
     except ImportError as error:
         raise SetupError(f"HTML needs selectolax: {INSTALL}.") from error
-    charset = found[1].decode() if (found := CHARSET.search(data[:4096])) else ""
-    tree = LexborHTMLParser(decoded(data, charset))
-    named = tree.css_first("title")
-    title = " ".join(named.text().split()) if named is not None else ""
+    charset = match[1].decode() if (match := CHARSET.search(data[:4096])) else ""
+    tree = LexborHTMLParser(decode(data, charset))
+    heading = tree.css_first("title")
+    title = " ".join(heading.text().split()) if heading is not None else ""
     for node in tree.css("[hidden], [aria-hidden=true]"):
         node.decompose()
     tree.strip_tags(DROPPED)
-    return _seen(tree.root, title) if tree.root is not None else Content(title)
+    return _content(tree.root, title) if tree.root is not None else Content(title)
 
 
-def _seen(root: Any, title: str) -> Content:
+def _content(root: LexborNode, title: str) -> Content:
     """The tree from top to bottom, by its links, so that no depth of nesting overflows the stack."""
     blocks: list[Block] = []
     trail: list[tuple[int, str]] = []
@@ -149,7 +153,7 @@ def _seen(root: Any, title: str) -> Content:
             blocks.append(Block(text, tuple(name for _, name in trail)))
         level = 0
 
-    node = root
+    node: LexborNode | None = root
     while node is not None:
         tag = node.tag
         if tag == "-text":

@@ -7,31 +7,33 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.tools.documents.bm25 import INSTALL
-from decisor.tools.documents.embedding import Embedder
+from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.passage import Passage, stamp_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from usearch.index import Index as NeighbourIndex
 
 EXACT = 50_000
 BATCH = 256
 CONNECTIVITY, ADDING, SEARCHING = 16, 128, 128
 
 
-def engine() -> Any:
+def engine() -> ModuleType:
     """The usearch module. Raises SetupError where it is not installed."""
     try:
         with suppress(ImportError):
             import onnxruntime  # noqa: F401 (importing it after usearch 2.26 ends the process)
         import usearch.index
     except ImportError as error:
-        how = INSTALL if isinstance(error, ModuleNotFoundError) else f"it cannot be loaded beside what is ({error})"
-        raise SetupError(f"Dense retrieval needs usearch: {how}.") from error
+        why = INSTALL if isinstance(error, ModuleNotFoundError) else f"it cannot be loaded beside what is ({error})"
+        raise SetupError(f"Dense retrieval needs usearch: {why}.") from error
     return usearch.index
 
 
@@ -39,7 +41,7 @@ def engine() -> Any:
 class Vectors:
     """Half-precision vectors under the numbers of their passages, memory-mapped from one file."""
 
-    index: Any
+    index: NeighbourIndex
 
     @classmethod
     def open(cls, path: Path) -> Vectors:
@@ -57,8 +59,8 @@ class Vectors:
         limit = min(limit, len(self.index))
         if limit < 1:
             return []
-        found = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
-        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(found.keys, found.distances, strict=True)]
+        matches = self.index.search(vector, limit, exact=len(self.index) <= EXACT)
+        pairs = [(int(key), 1.0 - float(far)) for key, far in zip(matches.keys, matches.distances, strict=True)]
         return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
     def cosines(self, vector: NDArray[np.float32], numbers: Sequence[int]) -> list[tuple[int, float]]:
@@ -80,13 +82,13 @@ class VectorBuilder:
     embedder: Embedder
     part: Path
     old: Path | None = None
-    index: Any = None
+    index: NeighbourIndex | None = None
     waiting: list[tuple[int, Passage]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.old is not None:
             self.index = engine().Index.restore(str(self.old))
-        self.remembered = Remembered(self.part, self.embedder.name)
+        self.memory = VectorMemory(self.part, self.embedder.name)
 
     def add(self, number: int, passage: Passage) -> None:
         self.waiting.append((number, passage))
@@ -106,11 +108,11 @@ class VectorBuilder:
             return
         texts = [passage.whole for _, passage in self.waiting]
         stamps = [stamp_of(text) for text in texts]
-        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in self.remembered.held}:
-            self.remembered.add(list(new), np.asarray(self.embedder.embed(list(new.values())), np.float16))
-        vectors = np.stack([self.remembered.held[stamp] for stamp in stamps])
+        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in self.memory.vectors}:
+            self.memory.add(list(new), np.asarray(self.embedder.embed(list(new.values())), np.float16))
+        vectors = np.stack([self.memory.vectors[stamp] for stamp in stamps])
         if self.index is None:
-            self.index = made(vectors.shape[1])
+            self.index = new_index(vectors.shape[1])
         if vectors.shape[1] != self.index.ndim:
             raise SetupError(f"{self.embedder.name} gives {vectors.shape[1]} numbers a text, not {self.index.ndim}.")
         self.index.add(np.array([number for number, _ in self.waiting], np.uint64), vectors)
@@ -119,28 +121,29 @@ class VectorBuilder:
     def finish(self, path: Path) -> int:
         """Save; the dimension of the vectors."""
         self.flush()
-        index = made(1) if self.index is None else self.index
+        index = new_index(1) if self.index is None else self.index
         index.save(str(path))
         width: int = index.ndim
         return width
 
     def close(self) -> None:
-        self.remembered.file.close()
+        self.memory.file.close()
 
 
-def made(width: int) -> Any:
-    return engine().Index(
+def new_index(width: int) -> NeighbourIndex:
+    index: NeighbourIndex = engine().Index(
         ndim=width, metric="cos", dtype="f16", connectivity=CONNECTIVITY, expansion_add=ADDING,
         expansion_search=SEARCHING,
     )  # fmt: skip
+    return index
 
 
-class Remembered:
+class VectorMemory:
     """Vectors by the stamp of their text, in a file that only grows: a line with the embedder's name, then for each
     its stamp (16 bytes), its width (4) and its numbers (2 each). A torn end is cut off; another embedder's go."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self.held: dict[bytes, NDArray[np.float16]] = {}
+        self.vectors: dict[bytes, NDArray[np.float16]] = {}
         self.file = path.open("a+b")
         head = name.encode() + b"\n"
         self.file.seek(0)
@@ -159,14 +162,14 @@ class Remembered:
             end = at + 20 + 2 * width
             if end > len(data):
                 break
-            self.held[data[at : at + 16]] = np.frombuffer(data, np.float16, width, at + 20)
+            self.vectors[data[at : at + 16]] = np.frombuffer(data, np.float16, width, at + 20)
             at = end
         return at
 
     def add(self, stamps: Sequence[bytes], vectors: NDArray[np.float16]) -> None:
-        made = io.BytesIO()
+        data = io.BytesIO()
         for stamp, vector in zip(stamps, vectors, strict=True):
-            self.held[stamp] = vector
-            made.write(stamp + len(vector).to_bytes(4, "little") + vector.tobytes())
-        self.file.write(made.getvalue())
+            self.vectors[stamp] = vector
+            data.write(stamp + len(vector).to_bytes(4, "little") + vector.tobytes())
+        self.file.write(data.getvalue())
         self.file.flush()

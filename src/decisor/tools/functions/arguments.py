@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from decisor.errors import ParseError, ToolError
+from decisor.outside import one_line
 from decisor.replies.jsons import read_one
-from decisor.tools.functions.json_schema import KINDS, Misfit, Schema, deref, fitted, kinds_of, listed, one_line
+from decisor.tools.functions.json_schema import Misfit, Schema, fit, mapping, texts
+from decisor.tools.functions.schema_words import SchemaWords
+from decisor.types import Value
 
-SHOWN_DEPTH, SHOWN_CHOICES = 3, 20
+MOST_LINES, LONGEST_EXAMPLE = 100, 2000
 
 
 @dataclass(frozen=True)
@@ -21,46 +23,42 @@ class Arguments:
     """What a tool takes: a schema of type object. ``root``: the document that its references point into."""
 
     schema: Schema
-    root: Mapping[str, Any] = field(default_factory=dict)
+    root: Schema = field(default_factory=dict)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.schema.get("properties", {}))
+    def properties(self) -> Schema:
+        return mapping(self.schema.get("properties"))
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return texts(self.schema.get("required"))
 
     def describe(self) -> str:
         """One line each, and an example."""
-        if not self.names:
+        if not self.properties:
             return "Input: {}"
-        required = self.schema.get("required", ())
-        example = {name: self.example(self.schema["properties"][name]) for name in self.names if name in required}
-        lines = [f"Input: one JSON object, such as {json.dumps(example, ensure_ascii=False)}"]
-        for name in self.names:
-            about = deref(self.schema["properties"][name], self.root)
-            told = one_line(str(about.get("description", "")), 256)
-            must = ", required" if name in required else ""
-            lines.append(f"- {one_line(name, 80)} ({shown(about, self.root)}{must}){': ' if told else ''}{told}")
+        lines = [f"Input: one JSON object, such as {self._example_text()}"]
+        for name in list(self.properties)[:MOST_LINES]:
+            words = SchemaWords(self.root)
+            about = one_line(str(words.look(self.properties[name]).get("description", "")), 256)
+            must = ", required" if name in self.required else ""
+            kind = words.describe(self.properties[name])
+            lines.append(f"- {one_line(name, 80)} ({kind}{must}){': ' if about else ''}{about}")
+        if len(self.properties) > MOST_LINES:
+            lines.append(f"- and {len(self.properties) - MOST_LINES} more")
         return "\n".join(lines)
 
-    def example(self, schema: Schema, depth: int = 0) -> Any:
-        schema = deref(schema, self.root)
-        for key in ("example", "default", "const"):
-            if key in schema:
-                return schema[key]
-        if schema.get("enum"):
-            return schema["enum"][0]
-        for key in ("anyOf", "oneOf", "allOf"):
-            if schema.get(key) and depth < SHOWN_DEPTH:
-                return self.example(schema[key][0], depth + 1)
-        kind = kinds_of(schema)[:1]
-        if kind == ("array",):
-            return [self.example(schema.get("items", {}), depth + 1)] if depth < SHOWN_DEPTH else []
-        if kind == ("object",):
-            wanted = schema.get("properties", {}).items() if depth < SHOWN_DEPTH else ()
-            required = schema.get("required", ())
-            return {name: self.example(one, depth + 1) for name, one in wanted if name in required}
-        return {"integer": 1, "number": 1.5, "boolean": True, "null": None}.get(kind[0] if kind else "", "...")
+    def example(self) -> Mapping[str, Value]:
+        """One that has what is required."""
+        names = [name for name in self.properties if name in self.required]
+        return {name: SchemaWords(self.root).example(self.properties[name]) for name in names}
 
-    def read(self, text: str) -> dict[str, Any]:
+    def _example_text(self) -> str:
+        example = self.example()
+        text = json.dumps(example, ensure_ascii=False)
+        return text if len(text) <= LONGEST_EXAMPLE else json.dumps(dict.fromkeys(list(example)[:MOST_LINES], "..."))
+
+    def read(self, text: str) -> Mapping[str, Value]:
         """What the model wrote, as fitting arguments. A bare value is taken for the only (required) argument.
 
         >>> Arguments({"properties": {"n": {"type": "integer"}}, "required": ["n"]}).read('{"n": "7",}')
@@ -69,14 +67,13 @@ class Arguments:
         Raises:
             ToolError: it is no JSON object, or does not fit.
         """
-        value = self._parsed(text)
+        value = self._parse(text)
         try:
-            fitting: dict[str, Any] = fitted(value, {"type": "object", **self.schema}, self.root)
+            return mapping(fit(value, {"type": "object", **self.schema}, self.root))
         except Misfit as misfit:
             raise ToolError(f"{misfit} {self.describe()}") from misfit
-        return fitting
 
-    def _parsed(self, text: str) -> Any:
+    def _parse(self, text: str) -> Value:
         only = self._only()
         try:
             value = read_one(text, []) if text.strip() else {}
@@ -88,33 +85,5 @@ class Arguments:
 
     def _only(self) -> str:
         """The one argument that a bare value can stand for, or ''."""
-        required = tuple(self.schema.get("required", ()))
-        candidates = required or self.names
+        candidates = self.required or tuple(self.properties)
         return candidates[0] if len(candidates) == 1 else ""
-
-
-def shown(schema: Schema, root: Mapping[str, Any], depth: int = 0) -> str:
-    """A schema in a few words.
-
-    >>> shown({"type": "array", "items": {"enum": ["a", "b"]}}, {})
-    'list of one of "a", "b"'
-    """
-    schema = deref(schema, root)
-    if schema.get("enum"):
-        return f"one of {listed(schema['enum'])}"
-    parts = [one for key in ("anyOf", "oneOf", "allOf") for one in schema.get(key, ())]
-    if parts and depth < SHOWN_DEPTH:
-        return " or ".join(dict.fromkeys(shown(one, root, depth + 1) for one in parts))
-    kinds = kinds_of(schema)
-    if "array" in kinds:
-        return f"list of {shown(schema.get('items', {}), root, depth + 1)}" if depth < SHOWN_DEPTH else "list"
-    if "object" in kinds and schema.get("properties") and depth < SHOWN_DEPTH:
-        required = schema.get("required", ())
-        inner = [f"{name}{'' if name in required else '?'}: {shown(one, root, depth + 1)}"
-                 for name, one in schema["properties"].items()]  # fmt: skip
-        return "{" + ", ".join(inner[:SHOWN_CHOICES]) + (", ..." if len(inner) > SHOWN_CHOICES else "") + "}"
-    low, high = schema.get("minimum"), schema.get("maximum")
-    bounds = f" from {low}" if low is not None else ""
-    bounds += f" to {high}" if high is not None else ""
-    form = f", {schema['format']}" if kinds == ("string",) and schema.get("format") else ""
-    return " or ".join(KINDS.get(kind, kind) for kind in kinds) + bounds + form or "anything"

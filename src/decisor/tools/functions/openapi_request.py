@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from decisor.errors import ToolError
 from decisor.tools.functions.openapi import Operation, Parameter
+from decisor.types import Value
 
 SEPARATORS = {"spaceDelimited": "%20", "pipeDelimited": "|"}
 
@@ -25,7 +25,7 @@ class Request:
 
 
 def build(
-    operation: Operation, arguments: Mapping[str, Any], keys: Mapping[str, str], key_query: Sequence[tuple[str, str]]
+    operation: Operation, arguments: Mapping[str, Value], keys: Mapping[str, str], key_query: Sequence[tuple[str, str]]
 ) -> Request:
     """``keys``: headers that let the call in; ``key_query``: query parameters that do.
 
@@ -45,7 +45,7 @@ def build(
         elif one.place == "header":
             headers[one.wire] = in_header(one, value)
         else:
-            body = encoded(operation.media, value)
+            body = encode_body(operation.media, value)
             headers["Content-Type"] = operation.media
     ending = "&".join(f"{quote(name, safe='[]')}={text}" for name, text in query)
     ending = "&".join(part for part in (ending, urlencode(key_query)) if part)
@@ -54,15 +54,15 @@ def build(
     )
 
 
-def in_path(one: Parameter, value: Any) -> str:
+def in_path(one: Parameter, value: Value) -> str:
     """Styles simple, label and matrix; percent-encoded, so that a value stays one segment."""
-    text = joined(value, ",", one.explode)
+    text = join_values(value, ",", one.explode)
     if not text or text in (".", "..") or text.lower().replace("%2e", ".") in (".", ".."):
         raise ToolError(f"{one.name} cannot be {text!r}: it is a part of the path.")
     return {"label": ".", "matrix": f";{one.wire}="}.get(one.style, "") + text
 
 
-def in_query(one: Parameter, value: Any) -> list[tuple[str, str]]:
+def in_query(one: Parameter, value: Value) -> list[tuple[str, str]]:
     """Styles form, spaceDelimited, pipeDelimited and deepObject."""
     if isinstance(value, Mapping):
         if one.style == "deepObject":
@@ -71,19 +71,19 @@ def in_query(one: Parameter, value: Any) -> list[tuple[str, str]]:
             return [(str(name), quote(plain(item), safe="")) for name, item in value.items()]
     if isinstance(value, list) and one.explode:
         return [(one.wire, quote(plain(item), safe="")) for item in value]
-    return [(one.wire, joined(value, SEPARATORS.get(one.style, ","), False))]
+    return [(one.wire, join_values(value, SEPARATORS.get(one.style, ","), False))]
 
 
-def in_header(one: Parameter, value: Any) -> str:
-    text = ",".join(map(plain, value)) if isinstance(value, list) else plain(value)
+def in_header(one: Parameter, value: Value) -> str:
+    text = ",".join(plain(item) for item in value) if isinstance(value, list) else plain(value)
     if any(ord(char) < 32 or ord(char) > 126 for char in text):
         raise ToolError(f"{one.name} cannot hold line ends or characters beyond ASCII: it is sent as a header.")
     return text
 
 
-def joined(value: Any, separator: str, explode: bool) -> str:
+def join_values(value: Value, separator: str, explode: bool) -> str:
     """
-    >>> joined(["a b", 2], ",", False), joined({"x": 1}, ",", True), joined("../etc", ",", False)
+    >>> join_values(["a b", 2], ",", False), join_values({"x": 1}, ",", True), join_values("../etc", ",", False)
     ('a%20b,2', 'x=1', '..%2Fetc')
     """
     if isinstance(value, Mapping):
@@ -94,13 +94,13 @@ def joined(value: Any, separator: str, explode: bool) -> str:
     return separator.join(quote(plain(item), safe="") for item in (value if isinstance(value, list) else [value]))
 
 
-def plain(value: Any) -> str:
+def plain(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return json.dumps(value) if isinstance(value, Mapping | list) else "" if value is None else str(value)
 
 
-def encoded(media: str, value: Any) -> bytes:
+def encode_body(media: str, value: Value) -> bytes:
     if media != "application/x-www-form-urlencoded":
         return json.dumps(value, ensure_ascii=False).encode()
     pairs = value.items() if isinstance(value, Mapping) else []

@@ -19,13 +19,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
+from decisor.outside import quoted
 from decisor.tools.functions.arguments import Arguments
-from decisor.tools.functions.hints import Signature, signature
-from decisor.tools.functions.results import Cut, observed
+from decisor.tools.functions.results import Cut, observe
 from decisor.types import Observation
+
+if TYPE_CHECKING:
+    from decisor.tools.functions.signature import Signature
 
 SPEC = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 MOST_OVERDUE, OVERDUE = 3, "decisor-overdue"
@@ -40,64 +43,67 @@ class FunctionTool:
         SetupError: a hint of the function cannot be read from JSON.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     seconds: float = 30.0
     cut: Cut = CUT
     running: set[threading.Thread] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        assert self.read  # what is wrong with the hints is said now
+        assert self.signature  # what is wrong with the hints is said now
 
     @property
     def name(self) -> str:
         return getattr(self.function, "__name__", "") or type(self.function).__name__
 
     @cached_property
-    def read(self) -> Signature:
+    def signature(self) -> Signature:
+        from decisor.tools.functions.signature import signature  # pydantic loads for function tools only
+
         return signature(self.function)
 
     @cached_property
     def arguments(self) -> Arguments:
-        return Arguments(self.read.schema)
+        return Arguments(self.signature.schema, self.signature.schema)
 
     def describe(self) -> str:
-        told = inspect.getdoc(self.function) or "(no description)"
-        return f"{told}\n{self.arguments.describe()}"
+        about = inspect.getdoc(self.function) or "(no description)"
+        return f"{about}\n{self.arguments.describe()}"
 
     async def call(self, text: str) -> Observation:
         """Raises ToolError where the arguments do not fit, or the function fails or takes too long."""
-        arguments = self.read.built(self.arguments.read(text))
+        arguments = self.signature.convert(self.arguments.read(text))
         try:
             if inspect.iscoroutinefunction(self.function):
                 async with asyncio.timeout(self.seconds):
-                    value = await self.function(**arguments)
+                    value: object = await self.function(**arguments)
             else:
                 value = await self._in_thread(arguments)
+            return observe(value, self.name, self.cut)
         except TimeoutError as error:
             raise ToolError(f"{self.name} took longer than {self.seconds:g} s.") from error
         except ToolError:
             raise
         except Exception as error:
-            raise ToolError(f"{self.name} failed: {type(error).__name__}: {error}") from error
-        return observed(value, self.name, self.cut)
+            raise ToolError(f"{self.name} failed: {type(error).__name__}: {quoted(str(error))}") from error
 
     async def close(self) -> None:
         """Holds nothing open."""
 
-    async def _in_thread(self, arguments: dict[str, Any]) -> Any:
+    async def _in_thread(self, arguments: dict[str, object]) -> object:
         """A thread of our own that does not keep the process from ending. Raises TimeoutError, or what was raised."""
         self.running = {thread for thread in self.running if thread.is_alive()}
         if len(self.running) >= MOST_OVERDUE and all(thread.name == OVERDUE for thread in self.running):
             raise ToolError(f"{self.name} is still busy with {len(self.running)} calls that ran over their deadline.")
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+        done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
 
-        def settle(value: Any, error: BaseException | None) -> None:
+        def settle(value: object, error: BaseException | None) -> None:
             if not done.done():
                 done.set_result((value, error))
 
         def work() -> None:
-            value, failure = None, None
+            value: object = None
+            failure: BaseException | None = None
             try:
                 value = context.run(self.function, **arguments)
             except BaseException as error:  # SystemExit of a user's function ends its call, not us
@@ -120,7 +126,7 @@ class FunctionTool:
         return value
 
 
-def load_function(spec: str) -> Callable[..., Any]:
+def load_function(spec: str) -> Callable[..., object]:
     """What ``module:function`` names; modules of the working directory are found first. Only for what a person typed.
 
     Raises:
@@ -131,18 +137,17 @@ def load_function(spec: str) -> Callable[..., Any]:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module_name)
+        target: object = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise SetupError(f"{spec}: there is no module {error.name} here or among what is installed.") from error
     except Exception as error:
         raise SetupError(f"{spec}: {module_name} cannot be imported: {type(error).__name__}: {error}") from error
     for name in path.split("."):
-        if not hasattr(found, name):
-            known = [one for one, value in vars(found).items() if inspect.isfunction(value) and one[0] != "_"]
-            own = [one for one in known if getattr(found, one).__module__ == module_name]
+        if not hasattr(target, name):
+            functions = [one for one, value in vars(target).items() if inspect.isfunction(value) and one[0] != "_"]
+            own = [one for one in functions if getattr(target, one).__module__ == module_name]
             raise SetupError(f"{spec}: there is no {name}. {module_name} has {', '.join(own) or 'no functions'}.")
-        found = getattr(found, name)
-    if not callable(found):
-        raise SetupError(f"{spec} is not a function but {type(found).__name__}.")
-    function: Callable[..., Any] = found
-    return function
+        target = getattr(target, name)
+    if not callable(target):
+        raise SetupError(f"{spec} is not a function but {type(target).__name__}.")
+    return target

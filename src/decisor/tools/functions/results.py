@@ -1,14 +1,18 @@
-"""What a user's function or API returned, as records: one for each row of a list, values cut where they are long."""
+"""What a user's function or API returned, as records: one for each row of a list, values cut where they are long.
+
+It is data: it stands in records, and its texts hide nothing.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from decisor.trace.events import plain
+from decisor.encoding import json_value
+from decisor.errors import ToolError
+from decisor.outside import clean_text, clean_value
 from decisor.types import Observation, Record, Value
 
 
@@ -20,42 +24,64 @@ class Cut:
     chars: int = 4000
 
 
-def observed(value: Any, source: str, cut: Cut = Cut()) -> Observation:
+def observe(value: object, source: str, cut: Cut = Cut()) -> Observation:
     """
-    >>> [dict(record.fields) for record in observed({"total": 2, "plants": [{"id": 1}, {"id": 2}]}, "api").records]
+    >>> [dict(record.fields) for record in observe({"total": 2, "plants": [{"id": 1}, {"id": 2}]}, "api").records]
     [{'total': 2}, {'id': 1}, {'id': 2}]
+
+    Raises:
+        ToolError: it is nested too deeply, or in itself.
     """
-    if isinstance(value, Observation):
-        return value
-    value = plain(value)
+    try:
+        if isinstance(value, Observation):
+            return clean_observation(value)
+        return observe_plain(json_value(value), source, cut)
+    except RecursionError as error:
+        raise ToolError(f"What {source} returned is nested too deeply.") from error
+
+
+def observe_plain(value: Value, source: str, cut: Cut) -> Observation:
     if value is None:
         return Observation(note="(it returned nothing)")
     rows, total = rows_of(value)
-    kept = rows[: cut.rows]
+    first = rows[: cut.rows]
     records = tuple(
-        Record(f"r{number}", {str(name): short(one, cut.chars) for name, one in row.items()}, source=source)
-        for number, row in enumerate(kept, 1)
+        Record(f"r{number}", {clean_text(str(name)): short(one, cut.chars) for name, one in row.items()}, source=source)
+        for number, row in enumerate(first, 1)
     )
     note = "" if records else "(it returned an empty list)"
-    return Observation(records, note, truncated=len(kept) < len(rows), total=total)
+    return Observation(records, note, truncated=len(first) < len(rows), total=total)
 
 
-def rows_of(value: Any) -> tuple[list[Mapping[str, Any]], int | None]:
+def clean_observation(observation: Observation) -> Observation:
+    """One that the function made itself."""
+    records = tuple(
+        replace(
+            record,
+            fields={clean_text(name): clean_value(value) for name, value in record.fields.items()},
+            text=clean_text(record.text),
+        )
+        for record in observation.records
+    )
+    return replace(observation, records=records, note=clean_text(observation.note))
+
+
+def rows_of(value: Value) -> tuple[list[Mapping[str, Value]], int | None]:
     """The rows of a value, and how many it has in all. An object with one list of objects is that list, after what
     else the object says."""
     if isinstance(value, list):
         return [row if isinstance(row, Mapping) else {"value": row} for row in value], len(value)
     if not isinstance(value, Mapping):
         return [{"value": value}], None
-    lists = [name for name, one in value.items() if isinstance(one, list) and one and isinstance(one[0], Mapping)]
+    lists = {name: one for name, one in value.items() if isinstance(one, list) and one and isinstance(one[0], Mapping)}
     if len(lists) != 1:
         return [value], None
-    rest = {name: one for name, one in value.items() if name != lists[0]}
-    rows = [row if isinstance(row, Mapping) else {"value": row} for row in value[lists[0]]]
+    rows = [row if isinstance(row, Mapping) else {"value": row} for items in lists.values() for row in items]
+    rest = {name: one for name, one in value.items() if name not in lists}
     return [rest, *rows] if rest else rows, len(rows) + bool(rest)
 
 
-def short(value: Any, most: int) -> Value:
+def short(value: Value, most: int) -> Value:
     """
     >>> short(float("nan"), 9), short("abcdefghijkl", 5), short({"a": [1, 2, 3]}, 5)
     ('nan', 'abcde... (7 more characters)', '{"a":... (11 more characters)')
@@ -65,11 +91,11 @@ def short(value: Any, most: int) -> Value:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping | list):
-        text = json.dumps(value, ensure_ascii=False, default=str)
-        held: Value = json.loads(text) if len(text) <= most else clipped(text, most)
-        return held
-    return clipped(str(value), most)
+        text = json.dumps(clean_value(value), ensure_ascii=False, default=str)
+        whole: Value = json.loads(text) if len(text) <= most else clip(text, most)
+        return whole
+    return clip(clean_text(str(value)), most)
 
 
-def clipped(text: str, most: int) -> str:
+def clip(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}... ({len(text) - most:,} more characters)"

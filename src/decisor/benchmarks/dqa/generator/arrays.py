@@ -14,15 +14,15 @@ def tally(places: Ints, amounts: Floats, size: int) -> Floats:
     return np.asarray(np.bincount(places, amounts, size), dtype=np.float64)
 
 
-def rows_of(owner: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Pairs (place in ``wanted``, row) of all rows whose owner is wanted; rows need not be sorted.
+def rows_of(owner: Ints, places: Ints) -> tuple[Ints, Ints]:
+    """Pairs (index in ``places``, row) of all rows whose owner is one of them; rows need not be sorted.
 
     >>> [pairs.tolist() for pairs in rows_of(np.array([7, 8, 7]), np.array([8, 7]))]
     [[0, 1, 1], [1, 0, 2]]
     """
     order = np.argsort(owner, kind="stable")
-    first, end = np.searchsorted(owner[order], wanted, "left"), np.searchsorted(owner[order], wanted, "right")
+    first, end = np.searchsorted(owner[order], places, "left"), np.searchsorted(owner[order], places, "right")
     counts = end - first
-    place = np.repeat(np.arange(len(wanted)), counts)
+    place = np.repeat(np.arange(len(places)), counts)
     step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return place, order[np.repeat(first, counts) + step]

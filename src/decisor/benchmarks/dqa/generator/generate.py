@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from decisor.benchmarks.dqa.generator import rules as text
-from decisor.benchmarks.dqa.generator.questions import Found, supply_questions, trade_questions
+from decisor.benchmarks.dqa.generator.questions import WorldQuestion, supply_questions, trade_questions
 from decisor.benchmarks.dqa.generator.supply import Supply, make_supply
 from decisor.benchmarks.dqa.generator.trade import Trade, make_trade
 from decisor.benchmarks.dqa.generator.write import write_cypher, write_sql
@@ -46,16 +46,16 @@ SIZES = {
 
 
 @dataclass(frozen=True)
-class Published:
+class QuestionedWorld:
     """A world and the questions about it. ``label``: the year (Locating) or the name of the database (Building)."""
 
     world: Trade | Supply
-    found: tuple[Found, ...]
+    questions: tuple[WorldQuestion, ...]
     label: str
 
 
 @dataclass(frozen=True)
-class Generated:
+class Dataset:
     """What was made, and where."""
 
     folder: Path
@@ -91,7 +91,7 @@ def make(scenario: Scenario, size: Size, seed: int) -> Trade | Supply:
     return make_supply(goods, size.nodes - goods, size.edges, rng)
 
 
-def generate(scenario: Scenario, size: Size | str, seed: int, out: Path, questions: int = 20) -> Generated:
+def generate(scenario: Scenario, size: Size | str, seed: int, out: Path, questions: int = 20) -> Dataset:
     """Write a new world below ``out``/``scenario``, with up to ``questions`` questions.
 
     Raises:
@@ -99,13 +99,13 @@ def generate(scenario: Scenario, size: Size | str, seed: int, out: Path, questio
     """
     size = parse_size(size) if isinstance(size, str) else size
     world = make(scenario, size, seed)
-    found = tuple(islice(find(world, seed), questions))
-    if not found:
+    some = tuple(islice(find(world, seed), questions))
+    if not some:
         raise SetupError(f"No question on this world has one best decision; try another seed than {seed}.")
-    return publish([Published(world, found, YEAR if scenario == "locating" else f"GEN{seed}")], out / scenario)
+    return publish([QuestionedWorld(world, some, YEAR if scenario == "locating" else f"GEN{seed}")], out / scenario)
 
 
-def publish(worlds: Sequence[Published], folder: Path) -> Generated:
+def publish(worlds: Sequence[QuestionedWorld], folder: Path) -> Dataset:
     """Write worlds of one scenario with their questions, numbered through. Raises SetupError as ``generate`` does."""
     if folder.exists() and any(folder.iterdir()):
         raise SetupError(f"{folder} is not empty; name a new folder.")
@@ -113,17 +113,17 @@ def publish(worlds: Sequence[Published], folder: Path) -> Generated:
         (folder / form).mkdir(parents=True)
     entries: list[Mapping[str, object]] = []
     for each in worlds:
-        numbers = range(len(entries) + 1, len(entries) + len(each.found) + 1)
-        entries += [entry(each, found, number) for found, number in zip(each.found, numbers, strict=True)]
+        numbers = range(len(entries) + 1, len(entries) + len(each.questions) + 1)
+        entries += [entry(each, question, number) for question, number in zip(each.questions, numbers, strict=True)]
         trade = isinstance(each.world, Trade)
         _write_databases(each.world, folder / "queries", [f"q{n}" for n in numbers] if trade else [each.label])
     name = "simulated_question.json" if isinstance(worlds[0].world, Trade) else "simulated_questions.json"
     (folder / "questions" / name).write_text(json.dumps(entries, indent=1), encoding="utf-8")
     sizes = [extent(each.world) for each in worlds]
-    return Generated(folder, sum(nodes for nodes, _ in sizes), sum(edges for _, edges in sizes), len(entries))
+    return Dataset(folder, sum(nodes for nodes, _ in sizes), sum(edges for _, edges in sizes), len(entries))
 
 
-def find(world: Trade | Supply, seed: int, margin: float | None = None) -> Iterator[Found]:
+def find(world: Trade | Supply, seed: int, margin: float | None = None) -> Iterator[WorldQuestion]:
     """Questions with one best decision, in an order fixed by the seed."""
     rng = np.random.default_rng([seed, 1])
     if isinstance(world, Trade):
@@ -138,31 +138,31 @@ def extent(world: Trade | Supply) -> tuple[int, int]:
     return len(world.goods) + len(world.ids), len(world.supplied) + len(world.demanded)
 
 
-def subject(world: Trade | Supply, found: Found) -> str:
+def subject(world: Trade | Supply, question: WorldQuestion) -> str:
     """The country or the goods that a question is about."""
-    return (world.countries if isinstance(world, Trade) else world.goods)[found.subject]
+    return (world.countries if isinstance(world, Trade) else world.goods)[question.subject]
 
 
-def ask(world: Trade | Supply, found: Found) -> Question:
+def ask(world: Trade | Supply, question: WorldQuestion) -> Question:
     """The question with its rules and its goal."""
     if isinstance(world, Trade):
-        names = {"country": world.countries[found.subject], "home": world.nodes[int(world.home[found.subject])]}
+        names = {"country": world.countries[question.subject], "home": world.nodes[int(world.home[question.subject])]}
         return Question(text.TRADE_QUESTION.format(**names), text.TRADE_RULES, text.TRADE_GOAL.format(**names))
-    goods = world.goods[found.subject]
+    goods = world.goods[question.subject]
     return Question(text.SUPPLY_QUESTION.format(goods=goods), text.SUPPLY_RULES, text.SUPPLY_GOAL.format(goods=goods))
 
 
-def entry(each: Published, found: Found, number: int) -> Mapping[str, object]:
+def entry(each: QuestionedWorld, question: WorldQuestion, number: int) -> Mapping[str, object]:
     """One entry of the released question file, with its difficulty."""
-    world, asked = each.world, ask(each.world, found)
+    world, text = each.world, ask(each.world, question)
     shared = {
-        "business_rules": asked.rules, "question": asked.text, "goal": asked.goal, "answer": found.answer,
-        "question_num": number, "difficulty": asdict(found.difficulty),
+        "business_rules": text.rules, "question": text.text, "goal": text.goal, "answer": question.answer,
+        "question_num": number, "difficulty": asdict(question.difficulty),
     }  # fmt: skip
     if isinstance(world, Trade):
-        home = world.nodes[int(world.home[found.subject])]
-        return shared | {"home": home, "country": world.countries[found.subject], "year": each.label}
-    return shared | {"goods": world.goods[found.subject], "country": each.label}
+        home = world.nodes[int(world.home[question.subject])]
+        return shared | {"home": home, "country": world.countries[question.subject], "year": each.label}
+    return shared | {"goods": world.goods[question.subject], "country": each.label}
 
 
 def _write_databases(world: Trade | Supply, folder: Path, names: list[str]) -> None:

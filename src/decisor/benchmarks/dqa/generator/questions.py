@@ -29,7 +29,7 @@ class Difficulty:
 
 
 @dataclass(frozen=True)
-class Found:
+class WorldQuestion:
     """A subject (country or goods, by number), its best decision as published, and how hard it is to find."""
 
     subject: int
@@ -37,7 +37,7 @@ class Found:
     difficulty: Difficulty
 
 
-def trade_questions(world: Trade, rng: np.random.Generator, margin: float) -> Iterator[Found]:
+def trade_questions(world: Trade, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
     """One question per country, in random order, where one node is better than all others by at least ``margin``."""
     for country in rng.permutation(len(world.countries)).tolist():
         home = int(world.home[country])
@@ -57,10 +57,10 @@ def trade_questions(world: Trade, rng: np.random.Generator, margin: float) -> It
         node = int(world.at[best[1]])
         inputs = int(upstream[world.at].sum() + upstream[world.source].sum())
         differ = sum(abs(value - still) > 1e-9 * still for value in profits)
-        yield Found(country, world.nodes[node], Difficulty(differ, gap, steps[node], inputs))
+        yield WorldQuestion(country, world.nodes[node], Difficulty(differ, gap, steps[node], inputs))
 
 
-def supply_questions(world: Supply, rng: np.random.Generator, margin: float) -> Iterator[Found]:
+def supply_questions(world: Supply, rng: np.random.Generator, margin: float) -> Iterator[WorldQuestion]:
     """One question per goods, in random order, where one building that makes it is better than all by ``margin``."""
     best, second, who, differ = _two_best(world)
     for goods in rng.permutation(len(world.goods)).tolist():
@@ -70,7 +70,7 @@ def supply_questions(world: Supply, rng: np.random.Generator, margin: float) -> 
         if len(makers) < 2 or building not in makers or gap < margin or best[goods] >= world.current_price[goods]:
             continue
         hops, inputs = _behind(world, goods)
-        yield Found(goods, int(world.ids[building]), Difficulty(int(differ[goods]), gap, hops, inputs))
+        yield WorldQuestion(goods, int(world.ids[building]), Difficulty(int(differ[goods]), gap, hops, inputs))
 
 
 def _two_best(world: Supply) -> tuple[Floats, Floats, Ints, Ints]:
@@ -102,13 +102,13 @@ def _lowest(every: Floats) -> Ints:
 def _behind(world: Supply, goods: int) -> tuple[int, int]:
     """Stages of inputs behind one goods (at most the ten of the rounds), and the supply and demand rows there."""
     front, hops = np.array([goods]), 0
-    seen, rows = {goods}, set[tuple[str, int]]()
+    visits, rows = {goods}, set[tuple[str, int]]()
     while len(front) and hops < 10:
         makes = rows_of(world.supplied, front)[1]
         uses = rows_of(world.demander, np.unique(world.supplier[makes]))[1]
         rows.update(("supply", row) for row in makes.tolist())
         rows.update(("demand", row) for row in uses.tolist())
-        new = sorted(set(world.demanded[uses].tolist()) - seen)
-        seen.update(new)
+        new = sorted(set(world.demanded[uses].tolist()) - visits)
+        visits.update(new)
         front, hops = np.array(new, dtype=np.int64), hops + bool(new)
     return hops, len(rows)

@@ -57,9 +57,9 @@ class Balance:
     def of(cls, world: Supply) -> Balance:
         count = len(world.goods)
         inputs = np.bincount(world.demander, minlength=len(world.ids)).astype(np.int64)
-        made, used = rows_of(world.demander, world.supplier)
-        reach = world.max_supply[made] / inputs[world.supplier[made]]
-        chain = tally(world.demanded[used] * count + world.supplied[made], reach, count * count)
+        makes, used = rows_of(world.demander, world.supplier)
+        reach = world.max_supply[makes] / inputs[world.supplier[makes]]
+        chain = tally(world.demanded[used] * count + world.supplied[makes], reach, count * count)
         free = world.max_supply * (inputs[world.supplier] == 0)
         demand = world.pop_demand + tally(world.demanded, world.max_demand, count)
         return cls(demand, tally(world.supplied, world.max_supply, count),
@@ -100,7 +100,7 @@ def prices(world: Supply, demand: Floats, supply: Floats) -> Floats:
     return np.asarray(world.base_price * (1 + SPREAD * gap))
 
 
-def published(world: Supply) -> Supply:
+def with_state(world: Supply) -> Supply:
     """The world with its state: simulated once."""
     balance = Balance.of(world)
     demand, supply, share = settle(world, balance)
@@ -132,12 +132,12 @@ def make_supply(count: int, buildings: int, edges: int, rng: np.random.Generator
     max_supply, max_demand = yields * level[supplier], needs * level[demander]
     totals = tally(supplied, max_supply, count)
     spare = totals - tally(demanded, max_demand, count)
-    bought = np.round(np.maximum(spare, 0.1 * totals) * rng.uniform(0.5, 1.8, count), 2)
-    kinds = [f"{names[made]}_{(FIELDS if made < raw else WORKS)[made % 4]}" for made in output.tolist()]
+    pop_demand = np.round(np.maximum(spare, 0.1 * totals) * rng.uniform(0.5, 1.8, count), 2)
+    kinds = [f"{names[makes]}_{(FIELDS if makes < raw else WORKS)[makes % 4]}" for makes in output.tolist()]
     ids = np.sort(rng.choice(np.arange(100, 100 + 3 * buildings), buildings, replace=False))
     nothing = np.zeros(0)
-    return published(Supply(
-        tuple(names), np.round(rng.uniform(20, 80, count), 0), np.where(rng.random(count) < 0.8, bought, 0.0), ids,
+    return with_state(Supply(
+        tuple(names), np.round(rng.uniform(20, 80, count), 0), np.where(rng.random(count) < 0.8, pop_demand, 0.0), ids,
         tuple(kinds), level, supplied, supplier, max_supply, demanded, demander, max_demand, nothing, nothing, nothing,
     ))  # fmt: skip
 
@@ -149,7 +149,7 @@ def _demands(output: Ints, raw: int, count: int, rows: int, rng: np.random.Gener
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     most = count - 1
     mean = min(max(rows / len(users), 1.0), most)
-    recipe = [rng.permutation(np.delete(np.arange(count), made)) for made in range(count)]
+    recipe = [rng.permutation(np.delete(np.arange(count), makes)) for makes in range(count)]
     sizes = np.clip(np.floor(mean + rng.random(len(users))).astype(np.int64), 1, most)
     demander = np.repeat(users, sizes)
     demanded = np.concatenate([recipe[output[user]][:size] for user, size in zip(users, sizes, strict=True)])

@@ -149,8 +149,8 @@ def _edges(names: Sequence[str], rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Every node but the last few sends to one to three nodes not far below it."""
     count = len(names)
     reach = max(min(count // 4, 40), 2)
-    wanted = rng.choice([1, 2, 3], count, p=[0.3, 0.4, 0.3])
-    source = np.repeat(np.arange(count), wanted)
+    counts = rng.choice([1, 2, 3], count, p=[0.3, 0.4, 0.3])
+    source = np.repeat(np.arange(count), counts)
     dest = source + rng.integers(1, reach + 1, len(source))
     pairs = np.unique(np.stack([source, dest], 1)[dest < count], axis=0)
     rank = np.empty(count, dtype=np.int64)
@@ -165,12 +165,12 @@ def _rows(source: Ints, dest: Ints, home: Ints, rows: int, rng: np.random.Genera
     feeders: dict[int, list[int]] = {}
     for up, down in zip(source.tolist(), dest.tolist(), strict=True):
         feeders.setdefault(down, []).append(up)
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for country, at in enumerate(home.tolist()):
         near = [*feeders.get(at, [])]
         near += [far for up in near for far in feeders.get(up, [])]
         room = max(each - 1, 1)
-        chosen = dict.fromkeys([at, *near[: (2 * room + 2) // 3], *rng.integers(0, nodes, 2 * room).tolist()])
-        found += [(node, country) for node in list(chosen)[: room + 1]]
-    table = np.array(sorted(found), dtype=np.int64)
+        nodes_of = dict.fromkeys([at, *near[: (2 * room + 2) // 3], *rng.integers(0, nodes, 2 * room).tolist()])
+        pairs += [(node, country) for node in list(nodes_of)[: room + 1]]
+    table = np.array(sorted(pairs), dtype=np.int64)
     return table[:, 0], table[:, 1]

@@ -17,11 +17,11 @@ AT_ONCE = 5000  # rows in one graph statement
 
 def write_sql(world: Trade | Supply, path: Path) -> None:
     """One statement per line, strings in double quotes: the released SQL format."""
-    held = sheets(world)
+    parts = sheets(world)
     with path.open("w", encoding="utf-8") as file:
-        for sheet in held:
+        for sheet in parts:
             file.write(create(sheet) + ";\n\n")
-        for sheet in held:
+        for sheet in parts:
             file.writelines(_inserts(sheet))
 
 

@@ -79,11 +79,11 @@ def parse(text: str) -> Block:
 
 
 def walk(
-    lines: Iterable[str], opened: Set[str] = frozenset(), wanted: Set[str] | None = None
+    lines: Iterable[str], opened: Set[str] = frozenset(), sections: Set[str] | None = None
 ) -> Iterator[tuple[Path, Value]]:
     """The sections of a text as ((key,), value); of an ``opened`` one, its entries one by one as ((key, entry), value).
 
-    ``wanted``: other sections than these and the opened are passed over without being held; None is all.
+    ``sections``: other sections than these and the opened are passed over without being held; None is all.
 
     Raises:
         ParseError: braces or quotes do not match.
@@ -93,7 +93,7 @@ def walk(
         if key in opened and first == ("{", False):
             for entry, begun in _entries(tokens, 1):
                 yield (key, entry), _value(tokens, begun, 1)
-        elif wanted is None or key in wanted:
+        elif sections is None or key in sections:
             yield (key,), _value(tokens, first, 0)
         elif first == ("{", False):
             tokens.skip()

@@ -10,7 +10,7 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from decisor.benchmarks.dqa.generator.generate import Generated, Published, find, publish
+from decisor.benchmarks.dqa.generator.generate import Dataset, QuestionedWorld, find, publish
 from decisor.benchmarks.dqa.savegames.clausewitz import Block, parse, walk
 from decisor.benchmarks.dqa.savegames.economy import read_economies
 from decisor.benchmarks.dqa.savegames.trade import read_trade
@@ -22,7 +22,7 @@ SECTIONS = {"countries", "trade", "building_manager", "country_manager", "date",
 OPENED = {"provinces"}
 
 
-def extract(save: Path, out: Path, definitions: Path, questions: int = QUESTIONS) -> Generated:
+def extract(save: Path, out: Path, definitions: Path, questions: int = QUESTIONS) -> Dataset:
     """Write the worlds of a save below ``out``, in the released layout, with a state that is simulated once.
 
     Raises:
@@ -40,37 +40,37 @@ def extract(save: Path, out: Path, definitions: Path, questions: int = QUESTIONS
                     sections[path[0]] = value
                 elif path == ("date",):
                     date = value
-        given = parse(definitions.read_text(encoding="utf-8", errors="replace"))
+        game_file = parse(definitions.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         raise SetupError(f"{error.filename} cannot be read: {error.strerror}.") from error
     except ParseError as error:
         raise SetupError(f"{save} or {definitions} is not Clausewitz text: {error}") from error
     year = (re.match(r"\d+", date or sections.get("meta_data", Block(())).text("game_date")) or [""])[0]
     if "trade" in sections:
-        return _trade(sections, homes, given, year, out / "locating", questions)
+        return _trade(sections, homes, game_file, year, out / "locating", questions)
     if "building_manager" in sections:
-        return _economies(sections, given, year, out / "building", questions)
+        return _economies(sections, game_file, year, out / "building", questions)
     raise SetupError(f"{save} has neither a section trade nor building_manager; is it a save in text form?")
 
 
 def _trade(
-    sections: dict[str, Block], homes: dict[str, str], given: Block, year: str, out: Path, most: int
-) -> Generated:
-    world = read_trade(sections["trade"], sections.get("countries", Block(())), homes, given)
-    large = (found for found in find(world, 0) if world.development[found.subject] > LEAST_DEVELOPMENT)
-    return _publish([Published(world, tuple(islice(large, most)), year)], out)
+    sections: dict[str, Block], homes: dict[str, str], game_file: Block, year: str, out: Path, most: int
+) -> Dataset:
+    world = read_trade(sections["trade"], sections.get("countries", Block(())), homes, game_file)
+    large = (question for question in find(world, 0) if world.development[question.subject] > LEAST_DEVELOPMENT)
+    return _publish([QuestionedWorld(world, tuple(islice(large, most)), year)], out)
 
 
-def _economies(sections: dict[str, Block], given: Block, year: str, out: Path, most: int) -> Generated:
+def _economies(sections: dict[str, Block], game_file: Block, year: str, out: Path, most: int) -> Dataset:
     worlds = []
-    for tag, world in read_economies(sections, given):
-        worlds.append(Published(world, tuple(islice(find(world, 0), most)), f"{tag}{year}"))
-        most -= len(worlds[-1].found)
+    for tag, world in read_economies(sections, game_file):
+        worlds.append(QuestionedWorld(world, tuple(islice(find(world, 0), most)), f"{tag}{year}"))
+        most -= len(worlds[-1].questions)
     return _publish(worlds, out)
 
 
-def _publish(worlds: list[Published], out: Path) -> Generated:
-    worlds = [each for each in worlds if each.found]
+def _publish(worlds: list[QuestionedWorld], out: Path) -> Dataset:
+    worlds = [each for each in worlds if each.questions]
     if not worlds:
         raise SetupError("No question on this save has one best decision.")
     return publish(worlds, out)

@@ -12,14 +12,14 @@ from decisor.benchmarks.dqa.savegames.clausewitz import Block
 from decisor.errors import SetupError
 
 
-def read_trade(trade: Block, countries: Block, homes: dict[str, str], given: Block) -> Trade:
-    """``homes``: province -> its trading node. ``given``: the map file, node = { inland outgoing = { name } }.
+def read_trade(trade: Block, countries: Block, homes: dict[str, str], map_file: Block) -> Trade:
+    """``homes``: province -> its trading node. ``map_file``: the map file, node = { inland outgoing = { name } }.
 
     Raises:
         SetupError: a section is missing, or the map file's edges form a ring.
     """
     states = {node.text("definitions"): node for _, node in trade.blocks() if node.text("definitions")}
-    places = {name: about for name, about in given.blocks() if name in states}
+    places = {name: about for name, about in map_file.blocks() if name in states}
     if not places:
         raise SetupError("The map file names none of the save's trading nodes; give the game's file of trading nodes.")
     names = _order(places)

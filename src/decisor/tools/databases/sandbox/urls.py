@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import PurePath
+from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
 from decisor.child_process import absolute
@@ -110,6 +111,27 @@ def options(url: str, allowed: frozenset[str]) -> dict[str, str]:
         are = f"there are {', '.join(sorted(allowed))}" if allowed else "there are none"
         raise SetupError(f"The URL of the database has no option {', '.join(strange)}; {are}.")
     return values
+
+
+def query_language(url: str) -> Literal["sql", "cypher"]:
+    """In which a database is asked.
+
+    >>> query_language("shop.db"), query_language("bolt+ssc://host")
+    ('sql', 'cypher')
+
+    Raises:
+        SetupError: the URL names no database that we know.
+    """
+    return "cypher" if engine_of(url).form == "cypher" else "sql"
+
+
+def names_database(place: str) -> bool:
+    """Whether that is a URL, or a file with the ending of a database.
+
+    >>> names_database("shop.db"), names_database("reports/")
+    (True, False)
+    """
+    return "://" in place or PurePath(place).suffix.lower() in endings()
 
 
 def placed(url: str) -> str:

@@ -1,0 +1,53 @@
+"""Dataclasses as JSON: how events, outcomes and reports are written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def fields_of(kind: type) -> tuple[str, ...]:
+    """The names of a dataclass's fields; none of anything else."""
+    if kind not in FIELDS:
+        names = tuple(one.name for one in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+        FIELDS[kind] = names
+    return FIELDS[kind]
+
+
+def json_value(value: Any) -> Any:
+    """Dataclasses, tuples and mappings as what JSON can hold.
+
+    >>> from decisor.types import Replan
+    >>> json_value({1: Replan(2, "no rows", ("look",))})
+    {'1': {'after_step': 2, 'why': 'no rows', 'plan': ['look']}}
+    """
+    if names := fields_of(type(value)):
+        return {name: json_value(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    return value
+
+
+def one_level(value: Any) -> Any:
+    """For the encoder, which is fast at the rest: the fields of a dataclass; what JSON cannot hold, as text."""
+    if names := fields_of(type(value)):
+        return {name: getattr(value, name) for name in names}
+    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else str(value)
+
+
+ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=one_level)
+
+
+def json_text(value: Any, encoder: json.JSONEncoder = ENCODER) -> str:
+    """As ``json_value``, on one line. Text that is no valid Unicode is replaced: it could not be stored."""
+    try:
+        text = encoder.encode(value)
+    except TypeError:  # a key that is no text
+        text = encoder.encode(json_value(value))
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,137 @@
+"""Data, opened once and asked many times, by many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from decisor.budget import Budget, Limits
+from decisor.errors import SetupError
+from decisor.log import logger
+from decisor.run import Run
+from decisor.session.decide import NAME_ONE, NoLM, decide
+from decisor.session.lms import LMs
+from decisor.session.result import Result, cited
+from decisor.session.sources import Sources
+from decisor.session.technique import EXACT, Choice, choose
+from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.file import TraceFile
+from decisor.types import LM, Question, Technique, Tool
+
+WHICH_DATA = (
+    "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
+    "or try --example trade."
+)
+NOTHING_DECIDES = (
+    f"There is no LM to plan this, and no decision model for these data: {NAME_ONE}, "
+    "or give a decision model with --model FILE.toml."
+)
+NOTHING_TO_COMPUTE = (
+    "exact computes from a decision model, and there is none for these data: give one with --model FILE.toml, "
+    "or take another technique."
+)
+
+
+class Options(TypedDict, total=False):
+    """How a question is asked. Every one may be left out.
+
+    ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
+    ``"none"``, or any object with ``complete``. ``technique``: a name (``"plan_rag"``), an import path
+    (``"module:Class"``), or the object; ``settings``: its fields, and the LMs of its parts (``{"critic_lm": ...}``).
+    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to.
+    """
+
+    rules: str
+    goal: str
+    lm: LM | str | None
+    technique: Technique | str
+    settings: Mapping[str, Any]
+    limits: Limits
+    on_event: Callable[[Entry], None]
+    trace: str | PathLike[str] | None
+
+
+@dataclass(eq=False)
+class Data:
+    """Opened databases, documents and tools; made by ``decisor.open``. Any number of questions may be asked at once:
+    queries to one database wait in line, and what a run has seen and cited is its own."""
+
+    sources: Sources
+    tools: Sequence[Tool]
+    databases: Sequence[Tool]
+    lms: LMs
+
+    async def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
+        """Decide one question. Cancelling it ends its queries and calls.
+
+        Raises:
+            SetupError: something named cannot be used, or there is nothing that could decide.
+            LMError: the endpoint failed for good.
+        """
+        if not self.tools:
+            raise SetupError(WHICH_DATA)
+        question = question_of(question, options)
+        choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
+        tools = await self.tools_for(question, choice)
+        with self.run(tools, choice.lm, options) as run:
+            run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
+            decision = await decide(choice.technique, question, run)
+            run.trace.add(RunUsage(run.budget.spent))
+        logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
+                    run.budget.spent.actions)  # fmt: skip
+        return Result(
+            question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
+            usage=run.budget.spent, records=cited(decision, run.trace.entries), trace=tuple(run.trace.entries),
+            sources=self.sources, options=options,
+        )  # fmt: skip
+
+    async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
+        """With the decision model that the question is about, where one is to be computed."""
+        names = [tool.name for tool in self.tools]
+        if choice.computes and "whatif" not in names:
+            from decisor.session.whatif import from_question
+
+            tool = await from_question(question, self.databases)
+            if tool is not None:
+                return [*self.databases, tool, *self.tools[len(self.databases) :]]
+            if choice.name == EXACT:
+                raise SetupError(NOTHING_TO_COMPUTE if choice.by_name else NOTHING_DECIDES)
+        return self.tools
+
+    @contextmanager
+    def run(self, tools: Sequence[Tool], lm: LM | None, options: Options) -> Iterator[Run]:
+        """One LM, these tools, one budget, one trace."""
+        from decisor.tools.toolbox import Toolbox
+
+        listener, path = options.get("on_event"), options.get("trace")
+        with trace_to(Path(path) if path else None, listener) as trace:
+            yield Run(lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
+
+
+def question_of(question: str | Question, options: Options) -> Question:
+    """With the rules and the goal that were named beside it."""
+    if isinstance(question, str):
+        question = Question(question)
+    return Question(question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal)
+
+
+@contextmanager
+def trace_to(path: Path | None, listener: Callable[[Entry], None] | None) -> Iterator[Trace]:
+    """A trace that is heard, and written to a file where one is named.
+
+    Raises:
+        SetupError: the file cannot be written.
+    """
+    try:
+        file = path.open("w", encoding="utf-8") if path else None
+    except OSError as error:
+        raise SetupError(f"Cannot write the trace to {path}: {error.strerror}.") from error
+    try:
+        yield Trace(listeners=[*([TraceFile(file).write] if file else []), *([listener] if listener else [])])
+    finally:
+        if file is not None:
+            file.close()

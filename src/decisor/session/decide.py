@@ -1,0 +1,42 @@
+"""A technique decides: the one place where a limit or replies that cannot be read end a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from decisor.errors import BudgetExceeded, ModelMistake, SetupError
+from decisor.run import Run
+from decisor.trace.events import Conclusion
+from decisor.types import Completion, Decision, Message, Question, Sampling, Technique
+
+NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
+
+
+@dataclass(frozen=True)
+class NoLM:
+    """Stands where no LM is to be asked."""
+
+    name: str = ""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        raise SetupError(f"There is no LM: {NAME_ONE}.")
+
+
+async def decide(technique: Technique, question: Question, run: Run) -> Decision:
+    """The technique's decision, which is the last word of the run's trace too. Where a limit or unreadable replies
+    ended it, a decision without an answer that says so.
+
+    Raises:
+        SetupError: the technique lacks something (a tool, an LM).
+        LMError: the endpoint failed for good.
+    """
+    try:
+        decision = await technique(question, run)
+    except BudgetExceeded as error:
+        decision = Decision("", reasons=(str(error),), stopped="budget")
+    except ModelMistake as error:
+        decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
+    if not any(isinstance(entry.event, Conclusion) and entry.span == run.span_id for entry in run.trace.entries):
+        run.trace.add(Conclusion(decision), run.span_id)
+    return decision

@@ -1,0 +1,70 @@
+"""The front door: ``decisor.ask`` and ``decisor.open``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from os import PathLike
+from typing import Any, Unpack
+
+from decisor.session.data import Data, Options
+from decisor.session.opening import opened
+from decisor.session.result import Result
+from decisor.session.sources import Places, Sources, sources_of
+from decisor.session.sync import in_thread
+from decisor.session.tools import Tools
+from decisor.types import Question
+
+Model = str | PathLike[str] | None
+
+
+def ask(
+    question: str | Question, *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
+    model: Model = None, **options: Unpack[Options],
+) -> Result:  # fmt: skip
+    """Decide a question from data, and say what the answer rests on. Also in a notebook.
+
+        result = decisor.ask("Which site should we open?", db="sqlite:///sites.db", lm="gpt-4.1-mini")
+        print(result)
+        result.answer, result.ranking, result.evidence, result.usage
+
+    ``db``, ``graph``: URLs of databases; ``docs``: folders, files, or indexes of documents; ``tools``: functions,
+    ``"module:function"``, or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a
+    TOML file with a decision model. Other options: rules, goal, lm, technique, settings, limits, on_event, trace.
+
+    Raises:
+        SetupError: something named cannot be used, or there is nothing that could decide.
+        LMError: the endpoint failed for good.
+    """
+    return in_thread(ask_once(sources_of(db, graph, docs, tools, model), question, options))
+
+
+@asynccontextmanager
+async def open(
+    *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (), model: Model = None
+) -> AsyncIterator[Data]:
+    """Open data once and ask many times, many at once.
+
+        async with decisor.open(db="sqlite:///sites.db", docs="reports/") as data:
+            result = await data.ask("Which site should we open?", lm="gpt-4.1-mini")
+
+    Raises:
+        SetupError: something named cannot be opened.
+    """
+    async with opened(sources_of(db, graph, docs, tools, model)) as data:
+        yield data
+
+
+async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:
+    """Open, ask, close. Connections of LMs that were given as objects are closed too: this loop may end here."""
+    from decisor.lms.closing import close_lm
+
+    settings: Mapping[str, Any] = options.get("settings", {})
+    lms = [options.get("lm"), *(value for key, value in settings.items() if key.endswith("_lm"))]
+    try:
+        async with opened(sources) as data:
+            return await data.ask(question, **options)
+    finally:
+        for lm in lms:
+            if lm is not None and not isinstance(lm, str):
+                await close_lm(lm)

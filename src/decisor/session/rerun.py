@@ -1,0 +1,74 @@
+"""A recorded run, gone on from with one thing changed: the data and the LM are named again, a trace holds neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Unpack
+
+from decisor.encoding import json_value
+from decisor.session.data import Data, Options
+from decisor.session.decide import decide
+from decisor.session.opening import opened
+from decisor.session.sources import Sources
+from decisor.session.sync import in_thread
+from decisor.session.technique import technique_of
+from decisor.trace.events import Entry, RunStart, RunUsage, events_of
+from decisor.types import Decision, Question, Usage
+
+if TYPE_CHECKING:
+    from decisor.run import Run
+    from decisor.techniques.replay.rerun import Edit, Rerun
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both runs side by side, and what the second one cost."""
+
+    rerun: Rerun
+    usage: Usage
+
+
+def rerun_once(sources: Sources, entries: Sequence[Entry], edit: Edit, options: Options) -> Comparison:
+    """Open, go on, close.
+
+    Raises:
+        SetupError: the trace or the edit cannot be used, or something that is needed is not named again.
+        LMError: the endpoint failed for good.
+    """
+
+    async def once() -> Comparison:
+        async with opened(sources) as data:
+            return await go_on(data, entries, edit, **options)
+
+    return in_thread(once())
+
+
+async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unpack[Options]) -> Comparison:
+    """On data that are open. ``technique`` and ``settings`` are those that the trace may not name."""
+    from decisor.techniques.replay.recorded_run import how_of, read_past
+    from decisor.techniques.replay.rerun import Rerun, rerun
+
+    past, named = read_past(entries), options.get("technique", "")
+    name, technique = "", None
+    settings: dict[str, str] = {}
+    if past.technique or named:
+        name, settings = how_of(past, str(named), options.get("settings", {}))
+        technique = await technique_of(name, settings, data.lms)
+    lm = await data.lms.get(options.get("lm"))
+    start = next(events_of(entries, RunStart), None)
+    reports: list[Rerun] = []
+
+    async def again(question: Question, run: Run) -> Decision:
+        reports.append(await rerun(entries, [edit], run, technique))
+        return reports[0].after
+
+    with data.run(data.tools, lm, options) as run:
+        if start is not None:
+            texts = {name: text for name, text in json_value(edit).items() if text and isinstance(text, str)}
+            run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))
+        decision = await decide(again, past.question or Question(""), run)
+        report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
+        spent = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
+        run.trace.add(RunUsage(spent))
+    return Comparison(report, spent)

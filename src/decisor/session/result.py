@@ -1,0 +1,161 @@
+"""What came of a question: the decision, what it rests on, what it cost, and everything that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from decisor.errors import SetupError
+from decisor.session.decide import NAME_ONE
+from decisor.session.sources import Sources
+from decisor.session.sync import in_thread
+from decisor.trace.events import ActionResult, Entry, TechniqueChoice, events_of
+from decisor.trace.file import file_text
+from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from rich.console import Console
+
+    from decisor.session.data import Options
+
+WIDTH = 100
+NO_LM = f"No LM planned this: the decision model computed every candidate. To have an LM plan it, {NAME_ONE}."
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The result of one question.
+
+    ``decision`` holds all of it; ``answer``, ``ranking`` and ``evidence`` are its parts. ``records``: those that the
+    decision cites, as they were seen. ``usage``: calls, tokens, dollars (None: the price is not known), seconds,
+    actions. ``trace``: the entries of the run, an event each. ``technique``: what ran; ``lm``: '' where none was asked.
+    """
+
+    question: Question
+    decision: Decision
+    technique: str
+    lm: str
+    usage: Usage
+    records: tuple[Record, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    trace: tuple[Entry, ...] = field(default=(), repr=False)
+    sources: Sources = field(default=Sources(), repr=False)
+    options: Options = field(default_factory=dict, repr=False)  # type: ignore[assignment]
+
+    @property
+    def answer(self) -> str:
+        """The best candidate; '' where there is none."""
+        return self.decision.answer
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """The candidates from best to worst, where they were computed."""
+        return self.decision.ranking
+
+    @property
+    def evidence(self) -> Evidence:
+        """The ids of the records that the answer rests on, and the figures in it with what supports them."""
+        return self.decision.evidence
+
+    @cached_property
+    def chosen(self) -> str:
+        """The technique that ``auto`` took, else ''."""
+        return next((choice.technique for choice in events_of(self.trace, TechniqueChoice)), "")
+
+    def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
+        """Ask the same data again, with the same LM and technique where no other is named. They are opened anew.
+
+        ``result.ask("And without the smallest?").answer``
+        """
+        return in_thread(self.ask_async(question, **options))
+
+    async def ask_async(self, question: str | Question, **options: Unpack[Options]) -> Result:
+        """As ``ask``, in an event loop that runs."""
+        from decisor.session.front import ask_once
+
+        before: Any = {key: value for key, value in self.options.items() if key not in ("trace", "on_event", "goal")}
+        return await ask_once(self.sources, question, {**before, **options})
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the trace, one event a line: ``decisor trace FILE`` tells it.
+
+        Raises:
+            SetupError: the file cannot be written.
+        """
+        write(path, file_text(self.trace))
+
+    def html(self, path: str | PathLike[str]) -> None:
+        """Write the run as one page that needs nothing else.
+
+        Raises:
+            SetupError: the file cannot be written.
+        """
+        from decisor.story.run_page import document
+
+        write(path, document(self.question.text, self._repr_html_()))
+
+    def _repr_html_(self) -> str:
+        from decisor.story.run_page import run_html
+
+        return str(run_html(self.trace, self.decision, self.records, self.summary()))
+
+    def __str__(self) -> str:
+        """What ``decisor ask`` prints."""
+        from io import StringIO
+
+        from rich.console import Console
+
+        from decisor.story.live import LiveView
+
+        text = StringIO()
+        console = Console(file=text, highlight=False, width=WIDTH, force_terminal=False, no_color=True)
+        with LiveView(console, self.question) as view:
+            for entry in self.trace:
+                view.hear(entry)
+        self.show(console)
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+    def show(self, console: Console) -> None:
+        """The end of what ``decisor ask`` prints: the decision, its evidence, and what it cost."""
+        from decisor.story.decision import show_decision, show_dim
+
+        show_decision(self.decision, self.records, console)
+        console.print()
+        show_dim(self.summary(), console)
+        if not self.lm:
+            show_dim(NO_LM, console)
+        if path := self.options.get("trace"):
+            show_dim(f"Trace: {path} (read it with: decisor trace FILE)", console)
+
+    def summary(self) -> str:
+        """Technique, LM and cost in a line."""
+        from decisor.story.decision import usage_line
+
+        return usage_line(self.usage, self.chosen or self.technique, self.lm)
+
+    def as_object(self) -> dict[str, Any]:
+        """What ``decisor ask --json`` prints. Numbers that JSON cannot hold are None."""
+        from decisor.session.json_object import json_object
+
+        return json_object(self)
+
+
+def cited(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
+    """The records that a decision cites, in its order."""
+    seen: dict[str, Record] = {}
+    for result in events_of(entries, ActionResult):
+        seen |= {record.id: record for record in result.observation.records}
+    return tuple(seen[name] for name in decision.evidence.ids if name in seen)
+
+
+def write(path: str | PathLike[str], text: str) -> None:
+    try:
+        Path(path).write_text(text, "utf-8")
+    except OSError as error:
+        raise SetupError(f"Cannot write {path}: {error.strerror}.") from error

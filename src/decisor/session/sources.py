@@ -1,0 +1,126 @@
+"""What a person names: databases, graphs and documents, each with the name that a model calls it by."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from decisor.errors import SetupError
+from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
+from decisor.tools.databases.sandbox.urls import query_language
+
+Form = Literal["sql", "cypher", "passages"]
+Places: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
+RESERVED = ("whatif", "think")
+"""Names of tools that are not a person's to give."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One database, graph or place with documents. ``name``: what a model calls it."""
+
+    form: Form
+    place: str
+    name: str
+
+    @property
+    def label(self) -> str:
+        """The place, for people: without a password."""
+        return self.place.rpartition("@")[2] if "://" in self.place else self.place
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Everything that a question is asked of. ``model``: a file with a decision model."""
+
+    places: tuple[Source, ...] = ()
+    tools: ToolSpecs = NO_TOOLS
+    model: Path | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.places or self.tools.specs)
+
+    @property
+    def databases(self) -> tuple[Source, ...]:
+        return tuple(source for source in self.places if source.form != "passages")
+
+    @property
+    def documents(self) -> tuple[Source, ...]:
+        return tuple(source for source in self.places if source.form == "passages")
+
+
+def sources_of(
+    db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
+    model: str | os.PathLike[str] | None = None,
+) -> Sources:  # fmt: skip
+    """From what a person named. Each may be one or several; ``NAME=PLACE`` gives one a name.
+
+    >>> [(source.form, source.name) for source in sources_of(db="sqlite:///sites.db", docs="reports/").places]
+    [('sql', 'sql'), ('passages', 'passages')]
+    >>> [source.name for source in sources_of(db=["sites.db", "rents=prices-2024.db"]).places]
+    ['sites', 'rents']
+
+    Raises:
+        SetupError: two have one name, a URL names no database, or something is no tool.
+    """
+    texts: list[tuple[Form, str]] = [
+        (query_language(place_of(text)[1]), text) for text in (*each_of(db), *each_of(graph))
+    ]
+    texts += [("passages", text) for text in each_of(docs)]
+    count = Counter(form for form, _ in texts)
+    sources = tuple(source_of(form, text, alone=count[form] == 1) for form, text in texts)
+    check_names([source.name for source in sources])
+    if reserved := [source.name for source in sources if source.name in RESERVED]:
+        raise SetupError(f"{reserved[0]} is a name of decisor's own: give the data another, as NAME=URL.")
+    return Sources(sources, tool_specs(tools), Path(model) if model else None)
+
+
+def each_of(places: Places) -> Iterator[str]:
+    if isinstance(places, str | os.PathLike):
+        places = (places,)
+    for place in places:
+        if text := os.fspath(place).strip():
+            yield text
+
+
+def place_of(text: str) -> tuple[str, str]:
+    """The name that a person gave, or '', and the place.
+
+    >>> place_of("rents=sqlite:///prices.db"), place_of("postgresql://host/shop?sslmode=require")
+    (('rents', 'sqlite:///prices.db'), ('', 'postgresql://host/shop?sslmode=require'))
+    """
+    match = NAMED.fullmatch(text)
+    return ("", text) if match is None or Path(text).exists() else (match[1], match[2])
+
+
+def source_of(form: Form, text: str, alone: bool) -> Source:
+    """Where there is one of a form, it is called by its form."""
+    name, place = place_of(text)
+    return Source(form, place, name or (form if alone else name_from(place)))
+
+
+def name_from(place: str) -> str:
+    """A word from the database's or the file's own name.
+
+    >>> name_from("postgresql://me@host/sites"), name_from("data/prices 2024.db"), name_from("bolt://graphs:7687")
+    ('sites', 'prices_2024', 'graphs')
+    """
+    parts = urlsplit(place) if "://" in place else None
+    name = PurePath(parts.path if parts else place).stem
+    if parts and not name:
+        name = parts.hostname or parts.scheme
+    return re.sub(r"\W+", "_", name).strip("_") or "data"
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises SetupError where two tools have one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise SetupError(f"Two tools are called {name}: give one another name, as NAME=URL, or leave it out.")

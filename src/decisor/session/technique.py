@@ -1,0 +1,91 @@
+"""Which technique decides, with which LM, from what a person named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from decisor.errors import SetupError
+from decisor.session.decide import NAME_ONE
+from decisor.session.lms import LMs
+from decisor.techniques import TECHNIQUES, asks_lm, kind_of, technique
+from decisor.techniques.shared.part_lms import lm_settings, with_lms
+from decisor.types import LM, Technique
+
+AUTO, EXACT = "auto", "exact"
+DEFAULT = "plan_rag"
+TEXTS = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """``name``: of the technique. ``settings``: as a trace holds them. ``by_name``: a person named it."""
+
+    name: str
+    technique: Technique
+    lm: LM | None
+    settings: Mapping[str, str]
+    by_name: bool = True
+
+    @property
+    def computes(self) -> bool:
+        """Whether a decision model is looked for in the data."""
+        return self.name in (EXACT, AUTO)
+
+
+async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM | str | None, lms: LMs) -> Choice:
+    """``technique`` '' is plan_rag, or exact where there is no LM.
+
+    Raises:
+        SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
+    """
+    name = named = technique if isinstance(technique, str) else name_of(technique)
+    asks = not name or asks_lm(kind_of(technique) if isinstance(technique, str) else technique)
+    model = await lms.get(lm) if asks else None
+    if model is None and name in ("", AUTO):
+        name = technique = EXACT
+    elif model is None and asks:
+        raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
+    name = name or DEFAULT
+    loop = await technique_of(name if isinstance(technique, str) else technique, settings, lms)
+    texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
+    return Choice(name, loop, model, texts, by_name=name == named)
+
+
+async def technique_of(named: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:
+    """A technique by its name or as an object, with its settings. One that ends in ``_lm`` is the LM of a part, as
+    MODEL[@URL] or as an object: ``critic_lm``, ``judge_lm``.
+
+    Raises:
+        SetupError: there is no such technique, setting or LM, or a value does not fit.
+    """
+    kind = kind_of(named) if isinstance(named, str) else type(named)
+    parts = lm_settings(kind) if is_dataclass(kind) else {}
+    own = {key: value for key, value in settings.items() if key not in parts}
+    if isinstance(named, str):
+        texts = {key: str(value) for key, value in own.items() if isinstance(value, TEXTS)}
+        loop: Any = with_objects(named, technique(named, **texts), {k: v for k, v in own.items() if k not in texts})
+    elif own:
+        raise SetupError(f"Settings are for a technique that is named: set {', '.join(own)} of yours itself.")
+    else:
+        loop = named
+    experts = {parts[key]: await lms.part(key, value) for key, value in settings.items() if key in parts}
+    return with_lms(loop, experts) if experts else loop
+
+
+def with_objects(name: str, loop: Any, objects: Mapping[str, Any]) -> Any:
+    """The technique with settings that only Python can give."""
+    there = {field.name for field in fields(loop)}
+    if unknown := objects.keys() - there:
+        raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(there))}.")
+    return replace(loop, **objects) if objects else loop
+
+
+def name_of(technique: Technique) -> str:
+    """What a trace calls a technique that was given as an object: its name here, or its import path."""
+    kind = technique if hasattr(technique, "__qualname__") else type(technique)
+    module = kind.__module__
+    last = module.rpartition(".")[2]
+    ours = module.startswith("decisor.techniques.") and last in TECHNIQUES
+    return last if ours else f"{module}:{kind.__qualname__}"

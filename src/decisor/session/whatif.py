@@ -1,0 +1,77 @@
+"""The tool ``whatif`` of a session: a decision model from a file, or the one that a question of Decision QA is on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from decisor.types import Observation, Question, Tool
+
+
+async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack) -> Tool | None:
+    """On a scratch copy of the first database; None where there is no database. ``stack`` closes it.
+
+    Raises:
+        SetupError: the file or the data do not fit.
+    """
+    if not databases:
+        return None
+    from decisor.decision_models.model_file import load, read_model
+    from decisor.tools.databases.sandbox.blocking import open_scratch
+
+    source: Any = databases[0]
+    scratch = await load(read_model(path), source, open_scratch)
+    stack.callback(scratch.close)
+    return InTurn(whatif(lambda semantics: scratch))
+
+
+async def from_question(question: Question, databases: Sequence[Tool]) -> Tool | None:
+    """Where a database has the schema of a Decision QA world, and the question names what it is about."""
+    from decisor.decision_models.recognise import recognise
+
+    for database in databases:
+        source: Any = database
+        model: Any = await recognise(source, names_in(source), str(question))
+        if model is not None:
+            return whatif(lambda semantics, model=model: replace(model, semantics=semantics))
+    return None
+
+
+def whatif(find: Any) -> Tool:
+    from decisor.decision_models.ranking import rank
+    from decisor.tools.whatif import WhatIfTool
+
+    return WhatIfTool(find, rank)
+
+
+@dataclass(frozen=True)
+class InTurn:
+    """A tool whose calls wait for each other: a scratch copy holds the change of one candidate at a time."""
+
+    tool: Tool
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    def describe(self) -> str:
+        return self.tool.describe()
+
+    async def call(self, text: str) -> Observation:
+        async with self.turn:
+            return await self.tool.call(text)
+
+    async def close(self) -> None:
+        await self.tool.close()
+
+
+def names_in(tool: Any) -> list[str]:
+    """The tables of a database; for a graph, the words of its schema, labels among them."""
+    tables = getattr(tool, "tables", None)
+    return [table.name for table in tables] if tables else re.findall(r"\w+", tool.describe())

@@ -1,0 +1,102 @@
+"""One event as lines for a terminal, live and in a story. What only matters to programs has none.
+
+Every text of an event passes ``clean`` or ``one_line``: it may come from a model, a database or somebody's file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from rich.text import Text
+
+from decisor.plurals import counted
+from decisor.render.text import clean, one_line
+from decisor.story.nodes import answer_lines
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    Event,
+    FailedCall,
+    LMCall,
+    Note,
+    Plan,
+    PlanChange,
+    RunStart,
+    RunUsage,
+    Span,
+    TechniqueChoice,
+    UnreadableReply,
+    UnscoredAnswer,
+)
+from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
+from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
+from decisor.types import Observation
+
+
+def event_lines(event: Event) -> Sequence[Text]:
+    """What an event prints where it happens."""
+    match event:
+        case Plan(steps=steps):
+            return [Text("Plan", style="bold"), *plan_lines(steps)]
+        case GraphPlan(steps=steps):
+            return [Text("Plan", style="bold"), *(Text(f"  {one_line(step, 200)}") for step in steps)]
+        case PlanChange(after_step=after, why=why, steps=steps):
+            reason = one_line(why or "no reason given", 300)
+            return [Text(f"Replan after step {after}: {reason}", style="bold yellow"), *plan_lines(steps)]
+        case ActionStart(tool=tool, input=text):
+            return [Text.assemble((f"  {one_line(tool)} ", "cyan"), one_line(text, 400))]
+        case ActionResult(observation=observation, seconds=seconds):
+            return [observation_line(observation, seconds)]
+        case UnreadableReply(text=text):
+            return [problem_line("asked again", text)]
+        case FailedCall(text=text):
+            return [problem_line("the LM failed", text)]
+        case UnscoredAnswer(text=text):
+            return [problem_line("unscored", text)]
+        case SearchProblem(problem=problem, text=text):
+            return [problem_line(problem.replace("_", " "), text)]
+        case TechniqueChoice(technique=technique, why=why):
+            return [Text(f"auto takes {one_line(technique)}. {clean(why)}", style="dim")]
+        case QueryScores():
+            return best_query(event)
+        case NodeSpan(question=question):
+            return [Text(f"  {one_line(question, 300)}", style="bold")]
+        case NodeResult(answer=answer, reused=reused):
+            return answer_lines(answer, reused)
+        case Note(text=text):
+            return [Text(f"    {one_line(text, 300)}", style="dim")] if text else []
+        case RunStart() | Span() | LMCall() | Conclusion() | RunUsage() | GraphResult():
+            return []  # a story has its own place for them
+        case SearchNode() | SearchMatch() | AnswerSnapshot() | SearchTree():
+            return []
+        case _:
+            assert_never(event)
+
+
+def plan_lines(steps: Sequence[str]) -> list[Text]:
+    return [Text(f"  {at}. {one_line(step, 200)}") for at, step in enumerate(steps, 1)]
+
+
+def problem_line(name: str, text: str) -> Text:
+    return Text(f"    {one_line(name)}: {one_line(text, 200)}", style="dim yellow")
+
+
+def best_query(event: QueryScores) -> list[Text]:
+    """Which of several queries the scorer took."""
+    if len(event.scores) < 2:
+        return []
+    score, query = max(zip(event.scores, event.queries, strict=False), key=lambda pair: pair[0])
+    return [Text(f"    taken of {len(event.scores)}: {one_line(query, 200)} (score {score:.2f})", style="dim")]
+
+
+def observation_line(observation: Observation, seconds: float) -> Text:
+    took = f" in {seconds:.2f} s" if seconds >= 0.1 else f" in {1000 * seconds:.0f} ms"
+    if observation.error:
+        return Text(f"    failed{took}: {one_line(observation.note, 300)}", style="red")
+    count, total = len(observation.records), observation.total
+    cut = f" of {total:,}" if total and total > count else " (cut)" if observation.truncated else ""
+    if not count and observation.note:
+        return Text(f"    {one_line(observation.note, 300)}", style="dim")
+    return Text(f"    {counted(count, 'row')}{cut}{took}", style="dim")

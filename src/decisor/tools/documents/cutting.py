@@ -1,0 +1,135 @@
+"""From blocks of text under headings to passages of about so many words, at the ends of sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from decisor.outside import clean_text
+from decisor.tools.documents.bm25 import UNSPACED
+from decisor.tools.documents.passage import Passage
+
+WORDS = 100
+END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, list item or table row, and the headings above it from the outermost."""
+
+    text: str
+    trail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a reader makes of one document."""
+
+    title: str = ""
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass
+class _Heap:
+    """Sentences that make up one passage so far."""
+
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+
+    def put(self, part: str, size: int) -> None:
+        self.parts.append(part)
+        self.size += size
+
+
+def passages(key: str, content: Content, words: int = WORDS) -> tuple[Passage, ...]:
+    """The passages of a document: ids KEY#1, KEY#2, ... None crosses a heading.
+
+    >>> text = "One two three. Four five six. Seven eight. Nine."
+    >>> [p.text for p in passages("k", Content("T", (Block(text),)), words=5)]
+    ['One two three. Four five six.', 'Seven eight. Nine.']
+    """
+    cut: list[Passage] = []
+    for trail, texts in _sections(content.blocks):
+        for text in _cut(texts, words):
+            cut.append(Passage(f"{key}#{len(cut) + 1}", text, content.title, " > ".join(trail), len(cut) + 1))
+    return tuple(cut)
+
+
+def _sections(blocks: Iterable[Block]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    trail: tuple[str, ...] = ()
+    texts: list[str] = []
+    for block in blocks:
+        if block.trail != trail and texts:
+            yield trail, texts
+            texts = []
+        trail = block.trail
+        texts.append(block.text)
+    if texts:
+        yield trail, texts
+
+
+def _cut(texts: Sequence[str], words: int) -> list[str]:
+    """A passage is closed when it has ``words``, or when the next sentence would bring it over 1.2 times that.
+    A rest of less than a quarter joins the passage before it."""
+    heaps = [_Heap()]
+    for text in texts:
+        for number, sentence in enumerate(_sentences(text, words)):
+            size = size_of(sentence)
+            if heaps[-1].size >= words or (heaps[-1].size and heaps[-1].size + size > 1.2 * words):
+                heaps.append(_Heap())
+            joint = "\n" if number == 0 else " "
+            heaps[-1].put(f"{joint if heaps[-1].parts else ''}{sentence}", size)
+    if len(heaps) > 1 and heaps[-1].size < words / 4:
+        rest = heaps.pop()
+        heaps[-1].put(f" {''.join(rest.parts)}", rest.size)
+    return [text for heap in heaps if (text := "".join(heap.parts).strip())]
+
+
+def _sentences(text: str, words: int) -> Iterator[str]:
+    """Sentences, and pieces of those that are longer than a passage."""
+    for sentence in END.split(text):
+        parts = sentence.split()
+        if size_of(sentence) <= words:
+            if parts:
+                yield " ".join(parts)
+        elif len(parts) > 1:
+            for at in range(0, len(parts), words):
+                yield from _unbroken(" ".join(parts[at : at + words]), words)
+        else:
+            yield from _unbroken(sentence.strip(), words)
+
+
+def _unbroken(text: str, words: int) -> Iterator[str]:
+    """Text without spaces is cut by its length."""
+    most = 12 * words
+    yield from (text[at : at + most] for at in range(0, len(text), most))
+
+
+def size_of(text: str) -> int:
+    """In words; two characters of a script without spaces count as one, and so do twenty of anything.
+
+    >>> size_of("two words"), size_of("日本の首都"), size_of("x" * 100)
+    (2, 3, 5)
+    """
+    unspaced = 0 if text.isascii() else len(UNSPACED.findall(text)) // 2
+    return max(len(text.split()) + unspaced, len(text) // 20)
+
+
+def fits(text: str, most: int) -> bool:
+    """Whether ``size_of(text)``, of a tidy text, is at most so much; counting blanks is faster and often enough.
+
+    >>> fits("one two three", 3), fits("one two three", 2), fits("one  two", 2)
+    (True, False, True)
+    """
+    blanks = text.count(" ") + text.count("\n") + text.count("\t")
+    return (text.isascii() and max(blanks + 1, len(text) // 20) <= most) or size_of(text) <= most
+
+
+def tidy(text: str) -> str:
+    """Without control characters and marks that reorder or hide text; newlines and tabs stay.
+
+    >>> tidy("a\\r\\nb\\x00\\u202ec"), tidy("plain")
+    ('a\\nbc', 'plain')
+    """
+    return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))

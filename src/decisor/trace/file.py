@@ -1,0 +1,139 @@
+"""Trace files, written in one version and read in all of them.
+
+The first line is ``{"decisor_trace": 2}``; each line after it is one entry: ``id``, ``span``, ``at`` (seconds since the
+run began), ``event`` (the name of its class) and ``data`` (its fields). The messages of an LMCall are a list, or an
+object that says what they add to those of an earlier entry. Version 1 has no first line; see ``version_1``.
+A torn last line (power loss, kill -9) is skipped by the reader.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO, get_args
+
+from decisor.encoding import json_text, one_level
+from decisor.errors import SetupError
+from decisor.trace.decoding import decoder
+from decisor.trace.events import Entry, Event, LMCall
+from decisor.trace.prompts import Prompt, messages_of
+from decisor.trace.version_1 import from_version_1
+from decisor.types import Message
+
+VERSION = 2
+MARK = "decisor_trace"
+HEADER = json.dumps({MARK: VERSION}) + "\n"
+CLASSES: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+Row = Mapping[str, Any]
+
+
+def with_additions(value: Any) -> Any:
+    """As ``one_level``; a prompt as what it adds."""
+    return value.as_addition() if isinstance(value, Prompt) else one_level(value)
+
+
+def with_messages(value: Any) -> Any:
+    """As ``one_level``; a prompt whole."""
+    return list(value) if isinstance(value, Prompt) else one_level(value)
+
+
+ADDITIONS = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=with_additions)
+MESSAGES = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=with_messages)
+
+
+def row_of(entry: Entry) -> Row:
+    event = entry.event
+    return {"id": entry.id, "span": entry.span, "at": entry.at, "event": type(event).__name__, "data": one_level(event)}
+
+
+def line_of(entry: Entry) -> str:
+    return json_text(row_of(entry), ADDITIONS) + "\n"
+
+
+def file_text(entries: Iterable[Entry]) -> str:
+    """A whole trace file."""
+    return HEADER + "".join(map(line_of, entries))
+
+
+def array_text(entries: Sequence[Entry]) -> str:
+    """All entries as one JSON array, every prompt whole."""
+    return json_text([row_of(entry) for entry in entries], MESSAGES)
+
+
+class TraceFile:
+    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+        self.file.write(HEADER)
+
+    def write(self, entry: Entry) -> None:
+        self.file.write(line_of(entry))
+        self.file.flush()
+
+
+def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
+    """From what the lines of one trace hold, of any version, with every prompt whole.
+
+    Raises:
+        SetupError: it is of a later version.
+        ValueError, LookupError, TypeError: a row is no entry, or builds on one that is not there.
+    """
+    convert: Callable[[Row], Row] = from_version_1
+    prompts: dict[int, tuple[Message, ...]] = {}
+    for at, row in enumerate(rows):
+        if not at and MARK in row:
+            if row[MARK] != VERSION:
+                raise SetupError(f"The trace is of format {row[MARK]}; this Decisor reads 1 and {VERSION}. Update it.")
+            convert = dict
+            continue
+        row = convert(row)
+        data = row["data"]
+        if row["event"] == LMCall.__name__:
+            whole = prompts[row["id"]] = messages_of(data["messages"], prompts)
+            data = {**data, "messages": [{"role": one.role, "content": one.content} for one in whole]}
+        yield entry_of(row, decoder(CLASSES[row["event"]])(data))
+
+
+def entry_of(row: Row, event: Event) -> Entry:
+    id, span, at = row["id"], row["span"], row["at"]
+    if type(id) is not int or type(span) is not int or type(at) not in (int, float):
+        raise TypeError("an entry has whole numbers for id and span, and a number for at")
+    return Entry(id, span, float(at), event)
+
+
+def read_text(text: str) -> list[Entry]:
+    """A whole trace, as ``file_text`` writes it. Raises what ``read_entries`` raises."""
+    return list(read_entries(json.loads(line) for line in text.split("\n") if line))
+
+
+def read_trace(path: Path) -> list[Entry]:
+    """The entries of a trace file.
+
+    Raises:
+        SetupError: the file cannot be read or is not a trace.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise SetupError(
+            f"Cannot read the trace {path}: {error}. Make one with: decisor ask ... --trace FILE"
+        ) from error
+    number, entries = 0, []
+
+    def rows() -> Iterator[Any]:
+        nonlocal number
+        for number, line in enumerate(lines, 1):  # noqa: B007 - for the complaint
+            if line.strip():
+                yield json.loads(line)
+
+    try:
+        for entry in read_entries(rows()):
+            entries.append(entry)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        if lines[0].startswith(b"SQLite format 3"):
+            raise SetupError(f"{path} is a database, not a trace. Is it a run store? decisor report {path}") from error
+        if number < len(lines):  # without a newline it was torn by a crash while it was written
+            raise SetupError(f"{path}, line {number}, is not a trace event. Is this a file of --trace?") from error
+    return entries

@@ -1,0 +1,106 @@
+"""Traces and a run store that Decisor 0.1.0 wrote: they open, and tell the story that 0.1.0 told of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from decisor.cli import run
+from decisor.errors import SetupError
+from decisor.evaluation.marks import marks
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.timing import critical
+from decisor.story.html import story
+from decisor.story.telling import tell_story
+from decisor.techniques.replay.recorded_run import read_past
+from decisor.trace.events import Conclusion, LMCall, Note, RunStart, events_of
+from decisor.trace.file import HEADER, file_text, read_text, read_trace
+
+DATA = Path(__file__).parent / "data"
+TRACES = sorted(DATA.glob("*.jsonl"))
+
+
+def test_the_old_traces_are_all_here() -> None:
+    names = [path.stem for path in TRACES]
+    assert names == ["exact", "plan_rag", "problems", "reasoning_dag", "rerun", "search"]
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_an_old_trace_tells_the_story_that_it_told(path: Path) -> None:
+    screen = io.StringIO()
+    tell_story(read_trace(path), Console(file=screen, width=160, highlight=False))
+    assert screen.getvalue() == path.with_suffix(".txt").read_text()
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_an_old_trace_is_the_same_written_anew(path: Path) -> None:
+    entries = read_trace(path)
+    text = file_text(entries)
+    assert text.startswith(HEADER) and read_text(text) == entries
+    assert not [*events_of(entries, Note)], "each note of then has a class"
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_an_old_trace_has_every_prompt_whole(path: Path) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    calls = [*events_of(read_trace(path), LMCall)]
+    assert len(calls) == sum(line["kind"] == "lm" for line in lines)
+    assert all(call.messages and call.messages[-1].role == "user" for call in calls)
+
+
+def test_an_old_run_can_be_gone_on_from() -> None:
+    past = read_past(read_trace(DATA / "reasoning_dag.jsonl"))
+    assert past.plan is not None and len(past.plan.parts) == len(past.answers) == 5
+    assert past.decision is not None and past.decision.answer == "0.002643"
+    steps = read_past(read_trace(DATA / "plan_rag.jsonl"))
+    assert (steps.technique, len(steps.steps), len(steps.replies)) == ("plan_rag", 2, 4)
+
+
+def test_what_an_evaluation_reads_of_an_old_trace_is_what_it_read() -> None:
+    entries = read_trace(DATA / "problems.jsonl")
+    assert marks(entries) == ("unread_reply",)
+    assert critical(entries) > 0
+    (start,) = events_of(entries, RunStart)
+    assert (start.benchmark, start.case) == ("small many=4", "c1")
+
+
+def test_an_old_run_store_opens_with_its_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.db"
+    shutil.copy(DATA / "run.db", path)
+    store = open_store(path, create=False)
+    outcomes = store.outcomes()
+    assert len(outcomes) == 6
+    for outcome in outcomes:
+        entries = store.trace(outcome.key)
+        (decision,) = (event.decision for event in events_of(entries, Conclusion))
+        assert decision.answer == outcome.text
+        assert json.loads(story(entries))["items"]
+    store.close()
+    assert run(["report", str(path), "--html", str(tmp_path / "page.html")]) == 0
+    assert "Which river is longer?" in (tmp_path / "page.html").read_text()
+
+
+def test_a_trace_of_a_later_format_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text('{"decisor_trace": 3}\n{"id": 1}\n')
+    with pytest.raises(SetupError, match="format 3"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize("line", [
+    '{"id": 1, "parent": 0, "kind": "poem", "at": 0, "data": {}}', '[]', '7', '{"id": 1}', "null",
+    '{"id": 1, "parent": 0, "kind": "action", "at": 0, "data": {"tool": {"a": 1}, "input": ""}}',
+    '{"id": "1", "parent": 0, "kind": "action", "at": 0, "data": {"tool": "sql", "input": ""}}',
+    '{"id": 1, "parent": 0, "kind": "note", "at": 0, "data": {"usage": 3}}',
+    '{"id": 1, "parent": 0, "kind": "run", "at": 0, "data": {"question": {"text": "x"}, "settings": 3}}',
+])  # fmt: skip
+def test_a_line_that_is_no_entry_is_refused_in_a_line(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text(f"{line}\n\n")
+    with pytest.raises(SetupError, match="line 1, is not a trace event"):
+        read_trace(path)
