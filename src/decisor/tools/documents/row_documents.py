@@ -172,7 +172,7 @@ def csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) -> Iter
 
 
 async def table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) -> list[Document]:
-    """A document for each row, under TABLE:KEY; of all tables, or of those named. Read through the fence.
+    """A document for each row, under TABLE:KEY; of all tables, or of those named. Read through the sandbox.
 
     Raises:
         SetupError: there is no such table.
