@@ -10,6 +10,7 @@ import pytest
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.calculator import CalculatorTool
+from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql import SqlTool
@@ -78,6 +79,11 @@ async def test_an_option_of_a_url_that_is_not_known_is_refused() -> None:
                 await SqlTool.open(f"{url}?{option}")
         with pytest.raises(SetupError, match="cannot be reached"):
             await SqlTool.open(f"{url}?ssl_ca=/no/such.pem&ssl_verify_cert=true")
+
+
+async def test_an_option_of_a_graph_servers_url_is_refused() -> None:
+    with pytest.raises(SetupError, match="option encrypted"):
+        await CypherTool.open("bolt://127.0.0.1:1/graph?encrypted=true")
 
 
 async def test_a_complaint_of_mysqls_with_a_high_number_is_no_broken_connection() -> None:

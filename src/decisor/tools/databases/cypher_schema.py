@@ -7,12 +7,11 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.cypher_tokens import Token, tokens
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.types import Table
+from decisor.types import Table, Value
 
 LOOKED_AT = 200
 SAMPLES = 3
@@ -80,12 +79,12 @@ async def read_schema(worker: Worker) -> GraphSchema:
     return GraphSchema(labels, links, properties)
 
 
-def infos(things: Iterable[Any]) -> tuple[PropertyInfo, ...]:
+def infos(things: Iterable[Value]) -> tuple[PropertyInfo, ...]:
     """
     >>> infos([{"_labels": ["A"], "x": 1}, {"x": 2.5, "y": None}])
     (PropertyInfo(name='x', types=('float', 'int'), samples=('1', '2.5')),)
     """
-    values_of: dict[str, list[Any]] = {}
+    values_of: dict[str, list[Value]] = {}
     for thing in things:
         for name, value in thing.items() if isinstance(thing, Mapping) else ():
             if name not in ("_labels", "_type") and value is not None:
@@ -186,18 +185,18 @@ def _property(info: PropertyInfo) -> str:
     return f"{name_of(info.name)}: {' or '.join(info.types)} (samples: {', '.join(info.samples)})"
 
 
-def _samples(values: list[Any]) -> tuple[str, ...]:
+def _samples(values: list[Value]) -> tuple[str, ...]:
     texts = dict.fromkeys(json.dumps(value, ensure_ascii=False, default=str) for value in values)
     return tuple(text if len(text) <= SAMPLE_CHARS else text[:SAMPLE_CHARS] + "…" for text in list(texts)[:SAMPLES])
 
 
-def _type(value: Any) -> str:
+def _type(value: Value) -> str:
     return {str: "string", bool: "boolean", list: "list", dict: "map"}.get(type(value), type(value).__name__)
 
 
-def _strings(value: Any) -> list[str]:
+def _strings(value: Value) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list | tuple) else [str(value)]
 
 
-def _count(value: Any) -> int:
+def _count(value: Value) -> int:
     return int(value) if isinstance(value, int | float) else 0

@@ -13,11 +13,11 @@ from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from decisor.child_process import Start
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.wire import HEAD
+from decisor.tools.databases.sandbox.wire import HEAD, Frame
 
 WATCH_SECONDS = 0.02
 PATIENCE_SECONDS = 1.5
@@ -37,7 +37,7 @@ class Request:
     frame: bytes
     seconds: float
     memory_mb: int | None
-    reply: asyncio.Future[dict[str, Any]]
+    reply: asyncio.Future[Frame]
     began: float = 0.0
 
 
@@ -61,7 +61,7 @@ class Child(asyncio.SubprocessProtocol):
         pid: int = self.process.get_pid()
         return pid
 
-    async def ask(self, frame: bytes, seconds: float, memory_mb: int | None) -> dict[str, Any]:
+    async def ask(self, frame: bytes, seconds: float, memory_mb: int | None) -> Frame:
         """The reply. ``seconds`` run from when the process turns to it.
 
         Raises:

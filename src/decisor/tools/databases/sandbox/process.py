@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
@@ -15,7 +14,7 @@ from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spa
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.engines import engine
 from decisor.tools.databases.sandbox.urls import SYSTEM, placed
-from decisor.tools.databases.sandbox.wire import caps_to, pack, request, table_of
+from decisor.tools.databases.sandbox.wire import Frame, caps_to, pack, request, table_of
 from decisor.types import Table, Value
 
 START_SECONDS = 60.0
@@ -82,9 +81,7 @@ class Worker:
                 await child.end()
             self.leaving.clear()
 
-    async def _ask(
-        self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool
-    ) -> dict[str, Any]:
+    async def _ask(self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool) -> Frame:
         frame = request(op, statement, dict(parameters), caps, trusted)
         while True:
             child, seconds = self.child, caps.seconds

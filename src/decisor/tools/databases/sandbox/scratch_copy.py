@@ -28,6 +28,7 @@ from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 
+Cell = int | float | str | bytes | None
 BATCH_SECONDS = 1.0
 """A job ends after the candidate that passes this, so that its parent's clock stays short; it is asked for the rest."""
 GRACE_SECONDS = 1.0
@@ -54,14 +55,14 @@ CALLABLE = FUNCTIONS | words(
 class ScratchCopy:
     """``own``: the statement being prepared is ours. ``closed``: virtual tables that may not be read."""
 
-    db: Any
+    db: apsw.Connection
     model: Mapping[str, Any]
     closed: frozenset[str]
     own: bool = False
     deadline: float = float("inf")
     luck: random.Random = field(default_factory=random.Random)
     percent: float = 0.0
-    values: dict[str, Any] | None = None
+    values: dict[str, Cell] | None = None
     inputs: list[tuple[str, str]] | None = None
 
     def check(self, statement: str) -> str:
@@ -91,7 +92,7 @@ class ScratchCopy:
                 allowed = False
         return apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self) -> dict[str, Cell]:
         """Each candidate's name and value, read once, before anything changes or varies."""
         if self.values is None:
             with self._undone():
@@ -120,7 +121,7 @@ class ScratchCopy:
                     break
         return outcomes
 
-    def _outcome(self, name: str, candidate: Any) -> Value:
+    def _outcome(self, name: str, candidate: Cell) -> Value:
         with self._undone():
             for statement in self.model["change"]:
                 self._run("change", statement, {"candidate": candidate})
@@ -141,7 +142,7 @@ class ScratchCopy:
             text = f"UPDATE {table} SET {column} = {column} * varied_by() WHERE {column} IS NOT NULL"
             self._run("vary", text, {}, own=True)
 
-    def factor(self, *_: Any) -> float:
+    def factor(self, *_: object) -> float:
         return 1 + self.luck.uniform(-self.percent, self.percent) / 100
 
     def _inputs(self) -> list[tuple[str, str]]:
@@ -155,11 +156,11 @@ class ScratchCopy:
 
     def _run(
         self, part: str, statement: str, parameters: Mapping[str, Any], rows: int = 1000, own: bool = False
-    ) -> list[tuple[Any, ...]]:
+    ) -> list[tuple[Cell, ...]]:
         """The first rows, and one more where there are more."""
         seconds, cursor, begun = self.model["seconds"], self.db.cursor(), 0
 
-        def one_alone(*_: Any) -> bool:
+        def one_alone(*_: object) -> bool:
             nonlocal begun
             begun += 1
             if begun > 1:

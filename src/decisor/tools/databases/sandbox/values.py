@@ -6,9 +6,8 @@ import datetime
 import math
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
 
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.engine import Caps
@@ -19,7 +18,7 @@ SHOWN_BYTES = 16
 MAX_DEPTH = 20
 
 
-def plain(value: Any, cell_chars: int, depth: int = 0) -> Value:
+def plain(value: object, cell_chars: int, depth: int = 0) -> Value:
     """One cell. A decimal is a float where that is exact, else its digits; bytes are a note in hex.
 
     >>> plain(Decimal("2.50"), 100), plain(Decimal("0.1"), 100), plain(Decimal(1) / 3, 6)
@@ -70,7 +69,7 @@ def clock(span: datetime.timedelta) -> str:
     return f"{sign}{days}{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}"
 
 
-def nested(value: Any, cell_chars: int, depth: int) -> Value:
+def nested(value: Mapping[object, object] | Collection[object], cell_chars: int, depth: int) -> Value:
     """A list or mapping, cut where its text would pass ``cell_chars``."""
     left = cell_chars
     if isinstance(value, Mapping):
@@ -120,7 +119,7 @@ def size(value: Value) -> int:
     return len(value) if isinstance(value, str) else 8 if not isinstance(value, list | dict) else len(str(value))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caps: Caps) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caps: Caps) -> Table:
     """Rows as plain values until a cap is reached; what lies beyond is not fetched.
 
     >>> cut = table(["a"], [(1,), (2,), (3,)], Caps(rows=2))

@@ -12,14 +12,14 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.engine import Cancellable, ConnectionLost, Database
 from decisor.tools.databases.sandbox.engines import connect, engine
 from decisor.tools.databases.sandbox.guard import Guard
-from decisor.tools.databases.sandbox.wire import caps_of, receive, send, table_to
+from decisor.tools.databases.sandbox.wire import Frame, caps_of, receive, send, table_to
 
 GRACE_SECONDS = 5.0
 """The parent kills at the limit; after this much longer the worker ends itself (the parent may be gone)."""
@@ -69,7 +69,7 @@ def _cancel(database: Cancellable, *_: object) -> None:
     os._exit(1)
 
 
-def answer(database: Database, request: dict[str, Any]) -> dict[str, Any]:
+def answer(database: Database, request: Frame) -> Frame:
     """A frame for a frame: a table, or an error with its kind (refused, tool, setup)."""
     caps = caps_of(request["caps"])
     if hasattr(signal, "setitimer"):

@@ -47,7 +47,7 @@ class Arcade:
         self.database.close()
 
 
-def _rows(result: Any, columns: list[str]) -> Iterator[list[Any]]:
+def _rows(result: Any, columns: list[str]) -> Iterator[list[object]]:
     """``columns`` is filled from the first row: a result without rows has none."""
     for row in result:
         if not columns:
@@ -55,7 +55,7 @@ def _rows(result: Any, columns: list[str]) -> Iterator[list[Any]]:
         yield [plain(row.get(column)) for column in columns]
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> object:
     """Vertices, edges, paths and dates of Java as plain values."""
     from arcadedb_embedded.graph import Edge, Vertex
 
@@ -79,7 +79,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _properties(element: Any) -> dict[str, Any]:
+def _properties(element: Any) -> dict[str, object]:
     from arcadedb_embedded.type_conversion import convert_java_to_python
 
     return {str(name): plain(convert_java_to_python(element.get(name))) for name in element.getPropertyNames()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
@@ -32,11 +32,21 @@ SPELT = {
 """Functions that kglite has under another name."""
 
 
+class Graph(Protocol):
+    """kglite's, as far as it is used."""
+
+    def cypher(self, query: str, **options: object) -> Any: ...
+
+    def schema(self) -> dict[str, Any]: ...
+
+    def read_only(self, enabled: bool | None = None) -> bool: ...
+
+
 @dataclass(eq=False)
 class Kglite:
     """``own``: the properties of those three names that the data themselves have, by label."""
 
-    graph: Any
+    graph: Graph
     own: Mapping[str, frozenset[str]]
     deny: frozenset[str] = frozenset()
 
@@ -61,7 +71,7 @@ class Kglite:
         except kglite.KgError as error:
             raise ToolError(str(error)) from error
 
-    def plain(self, value: Any) -> Any:
+    def plain(self, value: object) -> object:
         match value:
             case {"id": number, "labels": list(labels), "properties": dict(properties), **rest} if not rest:
                 return graph_values.node(labels, self.without_added(number, labels, properties))
@@ -76,12 +86,12 @@ class Kglite:
             case _:
                 return value
 
-    def without_added(self, number: int, labels: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+    def without_added(self, number: int, labels: list[str], properties: Mapping[str, object]) -> dict[str, object]:
         own = self.own.get(labels[0], frozenset()) if labels else frozenset()
         return {key: value for key, value in properties.items() if key not in ADDED or key in own}
 
     def close(self) -> None:
-        self.graph = None
+        """The graph goes with the process."""
 
 
 def respelled(statement: str) -> str:
@@ -109,7 +119,7 @@ def connect(url: str, caps: Caps) -> Kglite:
     if not path.exists():
         raise SetupError(f"There is no graph at {path}. Check the path of --graph (kglite:///PATH).")
     try:
-        graph = kglite.load(str(path))
+        graph = cast(Graph, kglite.load(str(path)))
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
     graph.read_only(True)
@@ -117,11 +127,11 @@ def connect(url: str, caps: Caps) -> Kglite:
     return Kglite(graph, own, frozenset(caps.deny))
 
 
-def _properties(graph: Any) -> dict[str, set[str]]:
+def _properties(graph: Graph) -> dict[str, set[str]]:
     return {label: set(kind["properties"]) for label, kind in graph.schema()["node_types"].items()}
 
 
-def _own(graph: Any, label: str, names: set[str]) -> frozenset[str]:
+def _own(graph: Graph, label: str, names: set[str]) -> frozenset[str]:
     """An ``id`` is the data's own where it is not the number of the node."""
     quoted = label.replace("`", "``")
     nodes = [row["n"] for row in graph.cypher(f"MATCH (n:`{quoted}`) RETURN n LIMIT {LOOKED_AT}")]
