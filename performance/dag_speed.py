@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from aiohttp import web
 
 from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.replies.plans import PlanGraph
+from decisor.replies.plan_graph import PlanGraph
 from decisor.run import Run
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox

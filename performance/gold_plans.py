@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from decisor.replies.attribution import normal
-from decisor.replies.plans import PlanGraph, parse_plan_graph
+from decisor.replies.plan_graph import PlanGraph
+from decisor.replies.plan_reply import parse_plan_graph
 
 
 @dataclass(frozen=True)

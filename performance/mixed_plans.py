@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from decisor.replies.plans import PlanGraph, parse_plan_graph
+from decisor.replies.plan_graph import PlanGraph
+from decisor.replies.plan_reply import parse_plan_graph
 from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.graph_write import Edge, Node

@@ -8,9 +8,7 @@
 Every name below is imported when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # type checkers take it for True; importing typing would take longer than all of this
 if TYPE_CHECKING:
     from decisor.budget import Limits
     from decisor.errors import BudgetExceeded, Error, LMError, SetupError, ToolError
@@ -62,6 +60,8 @@ _HOMES = {
 if not TYPE_CHECKING:  # a checker knows the names above, and complains of others
 
     def __getattr__(name: str) -> object:
+        from importlib import import_module
+
         for module, names in _HOMES.items():
             if name in names:
                 value: object = getattr(import_module(f"decisor.{module}"), name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from decisor.budget import Budget
-from decisor.errors import BudgetExceeded, LMError, ParseError, ToolError
+from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, ToolError
 from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
@@ -114,7 +114,13 @@ class Run:
         return reply
 
     async def act(self, action: Action) -> Observation:
-        """Do it. A refused or failed query is an observation, not an exception."""
+        """Do it. A refused or failed query is an observation, not an exception.
+
+        Raises:
+            BudgetExceeded: a limit is reached.
+            OutageError: what the tool stands on cannot be reached; asking the LM on would be paid for in vain.
+        """
+        outage = False
         self.budget.reserve(ACTION)
         start = self.trace.add(ActionStart(action.tool, action.input), self.span_id)
         began = time.monotonic()
@@ -122,12 +128,14 @@ class Run:
             async with asyncio.timeout(self.budget.seconds_left()):
                 observation = await self.env.step(action)
         except ToolError as error:
-            observation = Observation(note=str(error), error=True)
+            observation, outage = Observation(note=str(error), error=True), error.outage
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(ACTION, ACTION)
         self.trace.add(ActionResult(start, observation, round(time.monotonic() - began, 6)), self.span_id)
+        if outage:
+            raise OutageError(observation.note)
         return observation
 
     @contextmanager

@@ -283,7 +283,7 @@ class Table:
 
 
 class Source(Protocol):
-    """A database that is read in bulk, through the same sandbox. ``trusted``: the query is our own, so it skips the check
+    """A database that is read in bulk, in the same sandbox. ``trusted``: the query is our own, so it skips the check
     that a model's query meets; one from a file never is."""
 
     @property

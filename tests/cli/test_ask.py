@@ -151,6 +151,23 @@ def test_an_lm_plans_and_the_trace_tells_the_story(
         assert part in story
 
 
+def test_several_databases_are_named_by_their_files_or_by_the_person(
+    sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def renamed(request: dict[str, Any]) -> str:
+        return replies(request).replace("Action: sql", "Action: rents")
+
+    with closing(sqlite3.connect(tmp_path / "prices.db")) as database, database:
+        database.execute("CREATE TABLE price (goods TEXT, euros REAL)")
+    words = ["--db", str(tmp_path / "prices.db"), "--db", f"rents={sites}"]
+    with serve_threaded(renamed) as url:
+        assert run(["ask", "Which site?", *words, "--lm", f"toy@{url}", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["answer"] == "oak" and told["evidence"]["records"][0]["source"] == "rents"
+    assert run(["ask", "Which site?", "--db", str(sites), "--db", str(sites), "--lm", "none"]) == 2
+    assert "Two tools are called sites" in capsys.readouterr().err
+
+
 def test_a_limit_is_exit_code_3(sites: Path) -> None:
     def never(request: dict[str, Any]) -> str:
         return "Plan: [Step 1: look]\nThought: x\nAction: sql\nAction input: SELECT 1 AS one"

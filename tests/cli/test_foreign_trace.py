@@ -19,7 +19,8 @@ from decisor.evaluation.store.protocol import Task
 from decisor.lms.scripted import ScriptedLM
 from decisor.outcome import Outcome
 from decisor.run import Run
-from decisor.techniques.replay.rerun import Edit, rerun
+from decisor.techniques.replay.edits import Edit
+from decisor.techniques.replay.rerun import rerun
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Entry, RunStart, events_of
 from decisor.trace.file import read_trace

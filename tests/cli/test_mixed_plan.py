@@ -108,7 +108,7 @@ def test_each_node_asks_its_own_source_and_a_row_of_the_graph_is_evidence_in_any
     nodes = answered(Path("run.jsonl"))
     assert [(id, nodes[id].answer, nodes[id].attribution) for id in sorted(nodes)] == [
         ("Q1.1", "oak", "attributed"), ("Q2.1", "Ghent", "attributed"), ("Q2.2", "700.5", "attributed"),
-        ("Q3.1", "265000", "attributed"), ("Q4.1", "0.002643", "own"),
+        ("Q3.1", "265000", "attributed"), ("Q4.1", "0.002643", "model_knowledge"),
     ]  # fmt: skip
     assert len(told["evidence"]["ids"]) == 4
     again = [prompt for prompt in played.of("query writer") if "# Tried before" in prompt]

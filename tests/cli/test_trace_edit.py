@@ -74,13 +74,13 @@ def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
         said = capsys.readouterr().out
         assert [role for role, _ in policy.prompts] == ["query writer", "generator", "aggregator"]
         assert run([*words, "--json"]) == 0
-    for part in ("before", "after", "-> elm [o1.r1]", "-> oak (given)", "400.5", "700.5", "3 LM calls, 1 action"):
+    for part in ("before", "after", "-> elm [o1.r1]", "-> oak (manual)", "400.5", "700.5", "3 LM calls, 1 action"):
         assert part in said
     told = json.loads(capsys.readouterr().out)
     assert (told["before"]["answer"], told["after"]["answer"]) == ("400.5", "700.5")
     assert [change["how"] for change in told["changes"]] == ["edited", "again"]
     assert run(["trace", str(tmp_path / "new.jsonl")]) == 0
-    assert "oak (given)" in capsys.readouterr().out
+    assert "oak (manual)" in capsys.readouterr().out
 
 
 def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,13 +15,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from decisor.budget import Budget
-from decisor.errors import SetupError, ToolError
+from decisor.errors import OutageError, SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import ActionResult
 from decisor.types import Action
 from servers.arcadedb_server import arcadedb_server
 from servers.tcp_proxy import Mode, Proxy, proxy
@@ -157,7 +158,7 @@ async def test_a_black_hole_that_stays_ends_the_next_query_in_time_too(store: St
         assert (await worker.run(store.one, caps=WARM)).rows == ((1,),)
 
 
-async def test_a_run_sees_an_error_observation_and_goes_on() -> None:
+async def test_a_run_is_told_that_the_server_is_away_and_can_go_on_later() -> None:
     async with proxy(("127.0.0.1", 5432)) as between:
         try:
             tool = await SqlTool.open(POSTGRES.replace("5432", str(between.port)), caps=CAPS)
@@ -165,8 +166,10 @@ async def test_a_run_sees_an_error_observation_and_goes_on() -> None:
             pytest.skip(f"no PostgreSQL: {error}")
         run = Run(ScriptedLM([]), Toolbox([tool]), Budget())
         between.mode = Mode("refuse")
-        seen = await run.act(Action("sql", "SELECT 1 AS x"))
-        assert seen.error and "cannot be reached" in seen.note
+        with pytest.raises(OutageError, match="cannot be reached"):
+            await run.act(Action("sql", "SELECT 1 AS x"))
+        last = run.trace.entries[-1].event
+        assert isinstance(last, ActionResult) and last.observation.error
         between.mode = Mode()
         assert (await run.act(Action("sql", "SELECT 1 AS x"))).records[0].fields == {"x": 1}
         await tool.close()

@@ -49,7 +49,7 @@ def test_the_supporting_sentence_is_the_quote_where_it_holds_the_answer_and_else
 
 
 def test_without_looking_an_answer_is_the_models_own() -> None:
-    assert attribute("Lyon", "", [], looked=False) == ("own", "", "")
+    assert attribute("Lyon", "", [], looked=False) == ("model_knowledge", "", "")
     assert attribute("Lyon", "", [RIGGING], looked=True) == ("unattributed", "", "")
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from decisor.errors import ParseError
-from decisor.replies.actions import JsonCall, parse_action, parse_tool_calls
-from decisor.replies.answers import parse_json_answer
-from decisor.replies.fields import parse_written
-from decisor.replies.plans import parse_plan_graph
+from decisor.replies.json_actions import JsonCall, parse_action, parse_tool_calls
+from decisor.replies.json_answer import parse_json_answer
+from decisor.replies.labelled import parse_labelled
+from decisor.replies.plan_reply import parse_plan_graph
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Completion, Message, Sampling
@@ -50,7 +50,7 @@ def parser(row: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
     seen = context.get("observations")
 
     def planrag(reply: str) -> dict[str, Any]:
-        said = parse_written(reply, TOOLS, seen if seen is not None else 1)
+        said = parse_labelled(reply, TOOLS, seen if seen is not None else 1)
         if said.call is None:
             return {"final": said.answer, "repairs": said.repairs}
         return {"tool": said.call.tool, "input": said.call.input, "repairs": said.repairs}
@@ -99,7 +99,7 @@ async def test_a_reply_over_the_limits_is_not_asked_for_again() -> None:
 def test_reading_takes_linear_time(piece: str) -> None:
     long = piece * (199_000 // len(piece))
     began = time.process_time()
-    for parse in (lambda r: parse_action(r, TOOLS), lambda r: parse_written(r, TOOLS, 1), parse_plan_graph):
+    for parse in (lambda r: parse_action(r, TOOLS), lambda r: parse_labelled(r, TOOLS, 1), parse_plan_graph):
         for text in (long, "{" + long, "Plan: " + long):
             try:
                 parse(text)

@@ -9,7 +9,8 @@ import pytest
 
 from data import DATA
 from decisor.errors import ParseError
-from decisor.replies.plans import PlanGraph, parse_plan_graph
+from decisor.replies.plan_graph import PlanGraph
+from decisor.replies.plan_reply import parse_plan_graph
 from probtree import SETS, plans
 
 needs_data = pytest.mark.skipif(

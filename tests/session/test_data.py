@@ -58,7 +58,7 @@ async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sit
             data.ask("Which?", lm=planner(query=SLOW),
                      on_event=lambda entry: begun.set() if isinstance(entry.event, ActionStart) else None)
         )  # fmt: skip
-        await begun.wait()
+        await asyncio.wait_for(begun.wait(), 30)
         await asyncio.sleep(0.1)  # so that it is on its way to the worker
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -89,7 +89,7 @@ async def test_techniques_know_databases_and_documents_by_any_name(sites: Path, 
     (tmp_path / "a.txt").write_text("The site elm floods every spring.")
     async with decisor.open(db=[f"rents={sites}", f"again={sites}"]) as data:
         result = await data.ask("Which?", lm=planner("rents"), technique="auto")
-    assert result.chosen == "plan_rag"
+    assert result.auto_technique == "plan_rag"
     read = ScriptedLM(lambda messages: "Final answer: elm\nBecause: it floods [o1.r1]")
     async with decisor.open(docs="notes=a.txt") as data:
         result = await data.ask("Which site floods?", lm=read, technique="rag")

@@ -26,13 +26,13 @@ class Passages:
     documents: Sequence[tuple[str, str]] = DOCUMENTS
     name: str = "passages"
     broken: str = "\0"
-    asked: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
 
     def describe(self) -> str:
         return "Articles about films and people. Input: a few words."
 
     async def call(self, text: str) -> Observation:
-        self.asked.append(text)
+        self.queries.append(text)
         if self.broken in text:
             raise ToolError("The index is gone.")
         words = set(re.findall(r"\w+", text.lower()))

@@ -13,7 +13,7 @@ from decisor.errors import ParseError, SetupError
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.furepa import FuRePA, parse_proposal
-from decisor.techniques.shared.decision import Story
+from decisor.techniques.shared.decision import Trajectory
 from decisor.trace.events import ActionStart, UnreadableReply
 from decisor.trace.search_events import QueryScores, SearchProblem
 from decisor.types import Completion, Decision, Message, Question, Sampling, Usage
@@ -200,12 +200,12 @@ async def test_a_citation_of_what_is_no_evidence_goes_back() -> None:
     ],
 )
 def test_queries_are_read_as_models_write_them(reply: str, queries: tuple[str, ...]) -> None:
-    assert parse_proposal(reply, Story(WHERE), ()).queries == queries
+    assert parse_proposal(reply, Trajectory(WHERE), ()).queries == queries
 
 
 def test_a_reply_with_neither_goes_back() -> None:
     with pytest.raises(ParseError, match="at least one line Query"):
-        parse_proposal("I would look for the author.", Story(WHERE), ())
+        parse_proposal("I would look for the author.", Trajectory(WHERE), ())
 
 
 def test_it_is_made_by_name_with_its_ablations() -> None:

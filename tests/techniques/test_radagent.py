@@ -19,7 +19,7 @@ from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.radagent import PRESETS, RadAgent, Search
 from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.tree import Node
+from decisor.techniques.shared.node import Node
 from decisor.trace.events import ActionResult, Conclusion
 from decisor.trace.search_events import AnswerSnapshot, SearchNode, SearchTree
 from decisor.types import Completion, Decision, Message, Sampling, Usage
@@ -57,7 +57,7 @@ async def search(
     made = Search.of(how, question(numbers), run)
     await made.explore()
     await made.play_off()
-    return made, run, made.tree.decide(made.chosen(), "")
+    return made, run, made.tree.decide(made.highest(), "")
 
 
 def rated_children(node: Node) -> list[Node]:
@@ -83,8 +83,8 @@ async def test_what_holds_for_every_tree(how: RadAgent, numbers: str) -> None:
         if node.step and not node.rated:
             assert node.elo == node.matches == 0
         assert node.depth <= how.max_steps
-    answered = [node for node in tree.answered() if node.rated]
-    assert decision.answer == (made.chosen().answer if answered else "")  # type: ignore[union-attr]
+    answered = [node for node in tree.answers() if node.rated]
+    assert decision.answer == (made.highest().answer if answered else "")  # type: ignore[union-attr]
     assert (decision.stopped == "answered") == bool(answered)
 
 
@@ -92,7 +92,7 @@ async def test_what_holds_for_every_tree(how: RadAgent, numbers: str) -> None:
 @given(how=HOW, numbers=st.sampled_from(NUMBERS))
 async def test_the_same_seed_grows_the_same_tree(how: RadAgent, numbers: str) -> None:
     def shape(made: Search) -> list[Any]:
-        return [(node.id, node.shown, node.elo, node.matches) for node in made.tree.nodes]
+        return [(node.id, node.text, node.elo, node.matches) for node in made.tree.nodes]
 
     assert shape((await search(how, numbers))[0]) == shape((await search(how, numbers))[0])
 
@@ -105,7 +105,7 @@ async def test_a_snapshot_is_the_answer_of_a_run_that_ends_there(how: RadAgent, 
     shots = {one.calls: one.answer for one in run.trace.of(AnswerSnapshot)}
     assert sorted(shots) == list(range(at, 91, at))
     short, _, _ = await search(replace(long, calls=at), numbers)
-    chosen = short.chosen()
+    chosen = short.highest()
     assert shots[at] == (chosen.answer if chosen else "")
 
 
@@ -240,21 +240,21 @@ async def test_the_tree_in_the_trace_is_the_whole_tree() -> None:
     assert [(n.node, n.elo, n.matches) for n in tree.nodes] == [
         (node.id, round(node.elo, 3), node.matches) for node in made.tree.nodes
     ]
-    chosen = made.chosen()
+    chosen = made.highest()
     assert chosen and tree.chosen == chosen.id
     assert [one.node for one in run.trace.of(SearchNode)] == [node.id for node in made.tree.nodes[1:]]
 
 
 def test_presets_are_settings_and_each_can_be_changed() -> None:
-    assert RadAgent(preset="paper").settled() == PRESETS["paper"]
+    assert RadAgent(preset="paper").rules_of_search() == PRESETS["paper"]
     made = technique("radagent", preset="tuned", K="150", explore="-50", opponent="random")
     assert isinstance(made, RadAgent)
-    assert made.settled() == replace(PRESETS["tuned"], K=150.0, explore=-50.0, opponent="random")
+    assert made.rules_of_search() == replace(PRESETS["tuned"], K=150.0, explore=-50.0, opponent="random")
     for wrong in ({"preset": "mine"}, {"judge": "gpt"}, {"check": "x"}, {"tau": "-1"}, {"opponent": "worst"}):
         with pytest.raises(SetupError):
             technique("radagent", **wrong)
     with pytest.raises(SetupError, match="above 0"):
-        RadAgent(tau=0).settled()
+        RadAgent(tau=0).rules_of_search()
 
 
 def test_random_is_ours_alone() -> None:

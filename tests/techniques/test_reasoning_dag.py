@@ -14,7 +14,8 @@ from decisor.lms.scripted import ScriptedLM
 from decisor.replies.figures import without_citations
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.techniques.plan_dag.experts import criticise, read_answer
+from decisor.techniques.plan_dag.experts.critic import criticise
+from decisor.techniques.plan_dag.experts.generator import read_answer
 from decisor.techniques.plan_dag.roles import Experts, by
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.tools.toolbox import Toolbox
@@ -102,7 +103,7 @@ async def test_an_answer_that_the_critic_accepts_is_the_models_own_and_said_to_b
     policy = Policy('{"simple": true}', {"generator": lambda prompt: "Answer: Gentilly", "critic": lambda prompt: "no"})
     decision, run = await ask(policy)
     (node,) = answers(run)
-    assert (node.node, node.attribution, node.retrievals) == ("Q", "own", 0)
+    assert (node.node, node.attribution, node.retrievals) == ("Q", "model_knowledge", 0)
     assert decision.evidence.ids == ()
     assert "own knowledge" in decision.reasons[-1]
     assert not policy.of("aggregator")
@@ -114,7 +115,7 @@ async def test_nothing_relevant_is_searched_for_in_other_words_twice_and_then_th
     policy = Policy(CHAIN, {"relevance": lambda prompt: "[No]", "generator": lambda prompt: "Answer: Paris"})
     tool = Passages()
     decision, run = await ask(policy, tools=tool)
-    assert tool.asked[:3] == ["Who directed the film Arrival?", "Arrival", "Arrival"]
+    assert tool.queries[:3] == ["Who directed the film Arrival?", "Arrival", "Arrival"]
     assert len(policy.of("relevance")) == 2, "what was found of no help before is not shown again"
     assert [node.attribution for node in answers(run)] == ["unattributed", "unattributed"]
     assert decision.answer == "Paris"
@@ -276,7 +277,7 @@ async def test_a_plan_mixes_documents_and_a_database_whose_query_the_model_write
     assert decision.answer == "no"
     by_id = {node.node: node for node in answers(run)}
     assert (by_id["Q1.1"].answer, by_id["Q1.1"].attribution, by_id["Q1.1"].retrievals) == ("bel", "attributed", 2)
-    assert by_id["Q2.1"].attribution == "own"
+    assert by_id["Q2.1"].attribution == "model_knowledge"
     assert "no such column: nme" in policy.of("query writer")[1]
     assert "river(name, km, note)" in policy.of("planner")[0]
     assert "Articles about films" not in policy.of("query writer")[0]

@@ -17,8 +17,10 @@ from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
-from decisor.techniques.replay.recorded_run import read_past
-from decisor.techniques.replay.rerun import Edit, Rerun, rerun, with_field
+from decisor.techniques.replay.edits import Edit, Rerun
+from decisor.techniques.replay.recorded_run import read_recorded_run
+from decisor.techniques.replay.rerun import rerun
+from decisor.techniques.replay.rerun_steps import with_field
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Trace, events_of
 from decisor.trace.file import TraceFile, read_trace
@@ -95,7 +97,7 @@ async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_i
         "Q1.1": "reused", "Q1.2": "edited", "Q2.1": "reused", "Q2.2": "again",
     }  # fmt: skip
     assert server.roles() == ["generator", "relevance", "generator", "critic", "aggregator"]
-    assert any("Who directed the film Dune? -> Denis Villeneuve (given)" in reason for reason in found.after.reasons)
+    assert any("Who directed the film Dune? -> Denis Villeneuve (manual)" in reason for reason in found.after.reasons)
 
 
 async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_stands(past: list[Entry]) -> None:
@@ -114,7 +116,7 @@ async def test_a_reworded_node_is_answered_again_with_its_descendants(past: list
     tool = Passages()
     edit = Edit("1.2", ask="Who directed Arrival (film)?")
     found, run = await again(past, [edit], server, [tool])
-    assert tool.asked == ["Who directed Arrival (film)?", "Where was Denis Villeneuve born?"]
+    assert tool.queries == ["Who directed Arrival (film)?", "Where was Denis Villeneuve born?"]
     assert found.after.answer == "Gentilly, Quebec"
     old = {record.id for result in events_of(past, ActionResult) for record in result.observation.records}
     new = [record.id for result in run.trace.of(ActionResult) for record in result.observation.records]
@@ -245,7 +247,7 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
     async with going(Server(explorer), [TableTool()], path) as run:
         run.trace.add(RunStart(QUESTION, name, "m", {"calls": "24"}))
         await search(QUESTION, run)
-    past = read_past(read_trace(path))
+    past = read_recorded_run(read_trace(path))
     assert len(past.steps) >= 4, "of several sequences"
     at = len(past.steps) - 1
     server, tool = Server(explorer), Counted()
@@ -256,15 +258,15 @@ async def test_a_search_goes_on_from_an_edited_step_with_all_before_it_as_it_was
         *[("reused", True)] * (at - 1), ("edited", False),
     ]  # fmt: skip
     assert run.budget.spent.calls == len(server.sent)
-    assert tool.asked[0] == "select * from river"
+    assert tool.queries[0] == "select * from river"
 
 
 @dataclass
 class Counted(TableTool):
-    asked: list[str] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
 
     async def call(self, text: str) -> Observation:
-        self.asked.append(text)
+        self.queries.append(text)
         return await super().call(text)
 
 

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from decisor.cli import run
 from decisor.errors import SetupError
-from decisor.evaluation.marks import marks
+from decisor.evaluation.critical_path import critical
 from decisor.evaluation.store.open import open_store
-from decisor.evaluation.timing import critical
+from decisor.evaluation.trace_marks import marks
 from decisor.story.html import story
 from decisor.story.telling import tell_story
-from decisor.techniques.replay.recorded_run import read_past
+from decisor.techniques.replay.recorded_run import read_recorded_run
 from decisor.trace.events import Conclusion, LMCall, Note, RunStart, events_of
 from decisor.trace.file import HEADER, file_text, read_text, read_trace
 
@@ -54,10 +54,10 @@ def test_an_old_trace_has_every_prompt_whole(path: Path) -> None:
 
 
 def test_an_old_run_can_be_gone_on_from() -> None:
-    past = read_past(read_trace(DATA / "reasoning_dag.jsonl"))
+    past = read_recorded_run(read_trace(DATA / "reasoning_dag.jsonl"))
     assert past.plan is not None and len(past.plan.parts) == len(past.answers) == 5
     assert past.decision is not None and past.decision.answer == "0.002643"
-    steps = read_past(read_trace(DATA / "plan_rag.jsonl"))
+    steps = read_recorded_run(read_trace(DATA / "plan_rag.jsonl"))
     assert (steps.technique, len(steps.steps), len(steps.replies)) == ("plan_rag", 2, 4)
 
 

@@ -115,17 +115,17 @@ def build(words: Sequence[str]) -> typer.Typer:
             print(f"decisor {__version__}")
             raise typer.Exit
 
-    wanted = next((word for word in words if not word.startswith("-")), "")
+    command = next((word for word in words if not word.startswith("-")), "")
     for name, (module, summary) in COMMANDS.items():
-        if name != wanted:
+        if name != command:
             app.command(name, help=summary)(_elsewhere)
             continue
         room = importlib.import_module(module)
         if hasattr(room, "app"):
             app.add_typer(room.app, name=name, help=summary)
         else:
-            command: Callable[..., object] = room.command
-            app.command(name)(command)
+            function: Callable[..., object] = room.command
+            app.command(name)(function)
     return app
 
 

@@ -68,11 +68,11 @@ def command(
         technique=technique, settings=read_settings(settings or []),
         limits=Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
-    result = quiet(decide) if as_json else shown(decide, whole)
+    result = ask_quietly(decide) if as_json else ask_live(decide, whole)
     raise typer.Exit(exit_of(result.decision))
 
 
-def quiet(decide: Callable[[], Result]) -> Result:
+def ask_quietly(decide: Callable[[], Result]) -> Result:
     """One JSON object, nothing else."""
     with redirect_stdout(sys.stderr):  # a person's own tools may print
         result = decide()
@@ -80,7 +80,7 @@ def quiet(decide: Callable[[], Result]) -> Result:
     return result
 
 
-def shown(decide: Callable[..., Result], question: Question) -> Result:
+def ask_live(decide: Callable[..., Result], question: Question) -> Result:
     """Live on a terminal; line by line elsewhere."""
     from rich.console import Console
 
@@ -103,11 +103,11 @@ def example_of(name: str, question: str) -> Example | None:
     return example(name)
 
 
-def question_text(text: str) -> str:
-    text = sys.stdin.read() if text == "-" else text
-    if not text.strip():
+def question_text(question: str) -> str:
+    question = sys.stdin.read() if question == "-" else question
+    if not question.strip():
         raise SetupError('What is to be decided? Write: decisor ask "QUESTION" --db URL, or try --example trade.')
-    return text.strip()
+    return question.strip()
 
 
 def read_rules(path: Path | None) -> str:

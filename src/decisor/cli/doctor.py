@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from decisor.errors import Error, SetupError
+from decisor.errors import SetupError
 
 DRIVERS = {
     "SQLite": "apsw", "DuckDB": "duckdb", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
@@ -50,16 +50,15 @@ def command(
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
     from decisor.render.text import clean
-    from decisor.session.tools import left_out, open_tools, servers, tool_specs
+    from decisor.session.checks import check_tools
 
-    tools = open_tools(tool_specs(specs))
-    missing = left_out(tools)
+    tools, missing, own = check_tools(specs)
     if as_json:
-        told = [{"name": tool.name, "description": tool.describe()} for tool in tools]
-        print(json.dumps({"tools": told, "left_out": missing, "servers": servers(tools)}, ensure_ascii=False))
+        values = {"tools": [asdict(tool) for tool in tools], "left_out": missing, "servers": own}
+        print(json.dumps(values, ensure_ascii=False))
         return
-    print("\n\n".join(f"### Tool: {tool.name}\n{clean(tool.describe())}" for tool in tools))
-    if own := servers(tools):
+    print("\n\n".join(f"### Tool: {tool.name}\n{clean(tool.description)}" for tool in tools))
+    if own:
         print("\nKeys (--auth) are sent to\n" + "\n".join(f"    {clean(server)}" for server in own))
     if missing:
         print("\nLeft out\n" + "\n".join(f"    {clean(line)}" for line in missing))
@@ -74,11 +73,11 @@ def judge(url: str, path: Path, as_json: bool) -> None:
     verdicts = asyncio.run(check_statements(url, [row["statement"] for row in rows]))
     for row, verdict in zip(rows, verdicts, strict=True):
         if as_json:
-            told = {"statement": row["statement"], "allowed": verdict.allowed, "reason": verdict.reason}
-            print(json.dumps({"id": row["id"], **told} if "id" in row else told, ensure_ascii=False))
+            line = {"statement": row["statement"], "allowed": verdict.allowed, "reason": verdict.reason}
+            print(json.dumps({"id": row["id"], **line} if "id" in row else line, ensure_ascii=False))
         else:
-            said = "allowed" if verdict.allowed else f"refused: {one_line(verdict.reason, 200)}"
-            print(f"{one_line(row['statement'], 80)}\n    {said}")
+            word = "allowed" if verdict.allowed else f"refused: {one_line(verdict.reason, 200)}"
+            print(f"{one_line(row['statement'], 80)}\n    {word}")
     if not as_json:
         print(f"{sum(verdict.allowed for verdict in verdicts)} of {len(verdicts)} allowed")
 
@@ -106,21 +105,23 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
 def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
     from decisor.lms.choose import places_of_lms
+    from decisor.session.checks import check_database, check_lm
 
     places = places_of_lms(os.environ, lm)
-    chosen = any(place.chosen and place.model for place in places)
-    probe = asyncio.run(test_lm(lm)) if chosen else None
+    probe = check_lm(lm) if any(place.chosen and place.model for place in places) else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
     documents = {name: find_spec(module) is not None for name, module in DOCUMENTS.items()}
-    database = asyncio.run(test_database(url)) if url else None
-    good = (probe is None or probe["ok"]) and (database is None or database["ok"])
+    database = check_database(url) if url else None
+    good = (probe is None or probe.ok) and (database is None or database.ok)
     if as_json:
-        told = {"python": sys.version.split()[0], "lms": [asdict(place) for place in places], "lm_test": probe}
-        print(
-            json.dumps({**told, "drivers": drivers, "documents": documents, "database": database}, ensure_ascii=False)
-        )
+        values = {
+            "python": sys.version.split()[0], "lms": [asdict(place) for place in places],
+            "lm_test": asdict(probe) if probe else None, "drivers": drivers, "documents": documents,
+            "database": asdict(database) if database else None,
+        }  # fmt: skip
+        print(json.dumps(values, ensure_ascii=False))
         return 0 if good else 1
-    from decisor.render.text import one_line
+    from decisor.render.text import clean, one_line
 
     print("Language models, in the order they are looked for")
     for place in places:
@@ -129,10 +130,10 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
         print(f"  {mark} {place.place}: {one_line(f'{what} {place.note}', 160)}")
     if probe is None:
         print("  None is used: questions are decided by exact where there is a decision model. Name one with --lm.")
-    elif probe["ok"]:
-        print(f"  It answers in {probe['seconds']:.1f} s: {one_line(probe['text'], 60)}")
+    elif probe.ok:
+        print(f"  It answers in {probe.seconds:.1f} s: {one_line(probe.text, 60)}")
     else:
-        print(f"  It does not work: {one_line(probe['error'], 200)}")
+        print(f"  It does not work: {one_line(probe.error, 200)}")
     print("Databases")
     for name, there in drivers.items():
         extra = "no driver (pip install 'decisor[arcadedb]')" if "Arcade" in name else "no driver"
@@ -143,36 +144,6 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
             "pip install 'decisor[dense]'" if "local" in name else "pip install 'decisor[documents]'")  # fmt: skip
         print(f"    {name}: {'ready' if there else f'not installed ({missing})'}")
     if database is not None:
-        print(f"{one_line(database['url'], 100)}: {'opens' if database['ok'] else one_line(database['error'], 300)}")
-        print(database["schema"])
+        print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
+        print(clean(database.schema))
     return 0 if good else 1
-
-
-async def test_lm(spec: str | None) -> dict[str, Any]:
-    from decisor.lms.choose import lm
-    from decisor.lms.closing import close_lm
-    from decisor.lms.probe import probe
-
-    chosen = lm(spec, os.environ)
-    assert chosen is not None
-    try:
-        return asdict(await probe(chosen))
-    finally:
-        await close_lm(chosen)
-
-
-async def test_database(url: str) -> dict[str, Any]:
-    """Opens it in the sandbox and describes it, as an LM would be shown it."""
-    from decisor.render.text import clean
-    from decisor.session.opening import open_source
-    from decisor.session.sources import sources_of
-
-    shown = url.rpartition("@")[2] if "@" in url else url
-    try:
-        tool = await open_source(sources_of(db=url).places[0])
-    except Error as error:
-        return {"url": shown, "ok": False, "error": str(error), "schema": ""}
-    try:
-        return {"url": shown, "ok": True, "error": "", "schema": clean(tool.describe())}
-    finally:
-        await tool.close()

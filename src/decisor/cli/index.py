@@ -54,25 +54,25 @@ def command(
     from decisor.tools.documents.row_documents import RowForm
 
     analyzer(language)
-    embedder = chosen(dense, embed)
+    embedder = embedder_of(dense, embed)
     if embedder is None and not fresh:
         vectors_stay(out)
     form = RowForm(text, title, id, words)
-    wanted = About(language=language, words=words)
-    with read(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
-        changes = update(documents, out, wanted, embedder, fresh, progress, may_be_empty=False)
-    told: dict[str, Any] = {**figures(changes), "index": str(out), "bytes": size_of(out)}
+    about = About(language=language, words=words)
+    with OpenSource(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
+        changes = update(documents, out, about, embedder, fresh, progress, may_be_empty=False)
+    summary: dict[str, Any] = {**figures(changes), "index": str(out), "bytes": size_of(out)}
     if reading is not None:
-        told |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
+        summary |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
     if as_json:
-        print(json.dumps(told, ensure_ascii=False))
+        print(json.dumps(summary, ensure_ascii=False))
     else:
-        say(changes, told)
+        say(changes, summary)
     if not changes.passages:
         raise typer.Exit(Exit.FAILED)
 
 
-def chosen(dense: bool, embed: str) -> Embedder | None:
+def embedder_of(dense: bool, embed: str) -> Embedder | None:
     if embed:
         from decisor.lms.embeddings import embedder
 
@@ -99,7 +99,7 @@ def vectors_stay(out: Path) -> None:
         raise SetupError(f"The index in {out} holds vectors by {name}: add {option}, or --fresh to build without them.")
 
 
-class read:  # noqa: N801 (used as a verb, like contextlib's)
+class OpenSource:
     """The documents of a source, and what reads them (None for a database)."""
 
     def __init__(self, source: str, form: RowForm, tables: Sequence[str]) -> None:
@@ -157,21 +157,21 @@ class Bar:
 
         columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
         self.reading, self.documents = reading, 0
-        self.shown = Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)
+        self.progress = Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)
 
     def __enter__(self) -> Progress:
-        self.shown.start()
-        self.task = self.shown.add_task("reading", total=self.reading.total if self.reading else None)
+        self.progress.start()
+        self.task = self.progress.add_task("reading", total=self.reading.total if self.reading else None)
         return self.hear
 
     def hear(self, key: str, passages: int) -> None:
         self.documents += 1
         if self.documents % 50 == 1 or self.reading is None or len(self.reading.files) < 1000:
-            told = f"{self.documents:,} documents, {passages:,} new passages · {one_line(key, 40)}"
-            self.shown.update(self.task, description=told, completed=self.reading.at if self.reading else None)
+            text = f"{self.documents:,} documents, {passages:,} new passages · {one_line(key, 40)}"
+            self.progress.update(self.task, description=text, completed=self.reading.at if self.reading else None)
 
     def __exit__(self, *failure: object) -> None:
-        self.shown.stop()
+        self.progress.stop()
 
 
 def figures(changes: Changes) -> dict[str, Any]:
@@ -179,11 +179,11 @@ def figures(changes: Changes) -> dict[str, Any]:
     return {"kept" if name == "unchanged" else name: value for name, value in asdict(changes).items()}
 
 
-def say(changes: Changes, told: dict[str, Any]) -> None:
+def say(changes: Changes, summary: dict[str, Any]) -> None:
     """What became of the documents, and what was left out."""
     if changes.passages:
-        print(f"{told['index']}: {changes.passages:,} passages, {told['bytes'] / 1e6:,.1f} MB")
-        counts = {name: told[name] for name in ("added", "updated", "deleted", "kept")}
+        print(f"{summary['index']}: {changes.passages:,} passages, {summary['bytes'] / 1e6:,.1f} MB")
+        counts = {name: summary[name] for name in ("added", "updated", "deleted", "kept")}
         print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
     if changes.anew:
         print(f"Built anew, since {changes.anew}.")
@@ -193,15 +193,15 @@ def say(changes: Changes, told: dict[str, Any]) -> None:
             print(f"  {one_line(key, 80)}: {one_line(why, 120)}")
         if changes.unread > SHOWN:
             print(f"  and {changes.unread - SHOWN:,} more (--json names the first {len(changes.skipped):,})")
-    if kinds := told.get("other_kinds"):
+    if kinds := summary.get("other_kinds"):
         print("Left out: " + ", ".join(f"{count:,} {one_line(kind, 20)}" for kind, count in sorted(kinds.items())))
     if not changes.passages:
-        print(nothing(told, bool(changes.unread)))
-    if outside := told.get("outside"):
+        print(nothing(summary, bool(changes.unread)))
+    if outside := summary.get("outside"):
         print(f"Links that lead outside, not followed: {', '.join(one_line(name, 60) for name in outside[:SHOWN])}")
 
 
-def nothing(told: dict[str, Any], unread: bool) -> str:
+def nothing(summary: dict[str, Any], unread: bool) -> str:
     """Why there are no passages, where no document said so, and what became of the index."""
     from decisor.tools.documents.folder import KINDS
     from decisor.tools.documents.index_files import is_index
@@ -209,8 +209,8 @@ def nothing(told: dict[str, Any], unread: bool) -> str:
     why = ""
     if not unread:
         documents = f"There are no documents in it (these can be read: {' '.join(KINDS)}). "
-        why = documents if "other_kinds" in told else "There are no rows in the database. "
-    out = Path(told["index"])
+        why = documents if "other_kinds" in summary else "There are no rows in the database. "
+    out = Path(summary["index"])
     return f"{why}Nothing could be indexed: {f'{out} stays as it was' if is_index(out) else 'no index was made'}."
 
 

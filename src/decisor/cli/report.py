@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from decisor.evaluation.failure_judge import Agreement
     from decisor.evaluation.preference_ranks import Ranks
-    from decisor.evaluation.second_opinion import Agreement
     from decisor.evaluation.store.protocol import Key, Store
     from decisor.outcome import Outcome
     from decisor.report.document import Benchmark, Report
@@ -66,7 +66,7 @@ def command(
 
 def opinion(store: Store, judge: str, most: int) -> Agreement:
     """How far the judge agrees with the rules; its replies are kept in the store, so they are bought once."""
-    from decisor.evaluation.second_opinion import agreement, second_opinion
+    from decisor.evaluation.failure_judge import agreement, second_opinion
 
     return agreement(with_judge(judge, lambda lm: second_opinion(store, lm, most)), judge.partition("@")[0])
 
@@ -108,8 +108,8 @@ def read(path: str) -> list[Outcome]:
 
 def text_of(report: Report, markdown: bool, csv: bool) -> str:
     from decisor.report.document import as_json
-    from decisor.report.text import as_csv
-    from decisor.report.text import markdown as as_markdown
+    from decisor.report.markdown_csv import as_csv
+    from decisor.report.markdown_csv import markdown as as_markdown
 
     if markdown or csv:
         return as_markdown(report) if markdown else as_csv(report)
@@ -148,7 +148,7 @@ def show(report: Report) -> None:
         console.print(one_line(f"Mean preference ranks on {found.benchmark} ({found.cases} cases): {told}", 400),
                       markup=False)  # fmt: skip
     if report.opinion:
-        from decisor.report.words import agreed
+        from decisor.report.formatting import agreed
 
         console.print(one_line(agreed(report.opinion), 300), markup=False)
     if report.diff:
@@ -162,7 +162,7 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
     from rich.text import Text
 
     from decisor.render.text import one_line
-    from decisor.report.words import money, percent, short, spoken
+    from decisor.report.formatting import money, percent, short, spoken
     from decisor.statistics.compare import Side
     from decisor.statistics.summary import STATES
 
@@ -194,8 +194,8 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
 def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
     from decisor.render.text import one_line
-    from decisor.report.text import asides
-    from decisor.report.words import points, probability
+    from decisor.report.formatting import points, probability
+    from decisor.report.markdown_csv import asides
     from decisor.statistics.compare import Side
 
     lines = []
@@ -224,7 +224,7 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
 
 def show_diff(report: Report, console: Console) -> None:
     from decisor.render.text import one_line
-    from decisor.report.words import points, probability
+    from decisor.report.formatting import points, probability
 
     assert report.diff is not None
     changed = report.diff.changed

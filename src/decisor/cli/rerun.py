@@ -20,7 +20,7 @@ from decisor.trace.events import Entry
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
-    from decisor.techniques.replay.rerun import Rerun
+    from decisor.techniques.replay.edits import Rerun
 
 
 def go_on(
@@ -33,7 +33,7 @@ def go_on(
     Raises:
         SetupError: no node or step is named, or it does not fit.
     """
-    from decisor.techniques.replay.rerun import Edit
+    from decisor.techniques.replay.edits import Edit
 
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
@@ -49,7 +49,7 @@ def go_on(
     return int(exit_of(report.after))
 
 
-def show(report: Rerun, spent: Usage) -> None:
+def show(report: Rerun, usage: Usage) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -67,7 +67,7 @@ def show(report: Rerun, spent: Usage) -> None:
     console.print(table)
     for reason in report.after.reasons[:1]:
         console.print(Text(clean(reason)))
-    calls, actions = spent.calls, spent.actions
+    calls, actions = usage.calls, usage.actions
     console.print(Text(f"{counted(calls, 'LM call')}, {counted(actions, 'action')}", style="dim"))
 
 

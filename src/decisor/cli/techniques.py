@@ -42,7 +42,7 @@ def row_of(name: str, kind: type) -> dict[str, Any]:
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
     hints = get_type_hints(kind)
     options = [field for field in settings_of(kind).values() if sayable(hints[field.name])]
-    settings = [{"name": one.name, "default": shown(one), "type": type_name(one.type)} for one in options]
+    settings = [{"name": one.name, "default": default_of(one), "type": type_name(one.type)} for one in options]
     settings += [{"name": f"{part}_lm", "default": None, "type": "MODEL[@URL]"} for part in parts_of(kind)]
     return {"name": name, "about": about, "settings": settings}
 
@@ -55,7 +55,7 @@ def type_name(kind: object) -> str:
     return kind.__name__ if isinstance(kind, type) else str(kind).removeprefix("typing.")
 
 
-def shown(setting: Field[Any]) -> Any:
+def default_of(setting: Field[Any]) -> Any:
     """The default; '...' where there is none."""
     return "..." if setting.default is MISSING else setting.default
 

@@ -63,8 +63,10 @@ def command(
         raise typer.Exit(go_on(entries, edit, changes, sources, options, as_json))
     others = {"--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
                "--out": out, "-t": technique, "-o": settings}  # fmt: skip
-    if named := [name for name, value in others.items() if value]:
-        raise SetupError(f"{named[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1.")
+    if others_with_edit := [name for name, value in others.items() if value]:
+        raise SetupError(
+            f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
+        )
     if as_json:
         print(array_text(entries))
         return

@@ -10,16 +10,15 @@ from typing import Literal
 
 from decisor.types import Record, Value
 
-Attribution = Literal["attributed", "quoted", "own", "given", "unattributed"]
+Attribution = Literal["attributed", "quoted", "model_knowledge", "manual", "unattributed"]
 """attributed: the answer stands in the document. quoted: it does not (yes, no, a count), but the words that it quotes
-do. own: no document was looked for, so it is the model's own knowledge or follows from other answers. given: a person
-set it. unattributed: the rest."""
+do. model_knowledge: no document was looked for, so it is the model's own knowledge or follows from other answers.
+manual: a person set it. unattributed: the rest."""
 
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 END = re.compile(r"(?<=[.!?])\s+|\n+")
 SHORT_FORM = re.compile(r"(?:\b[A-Z]|\b[A-Z][a-z]{1,2}|\.[A-Za-z])\.$")
-UNKNOWN = re.compile(r"\W*(?:unknown|none|no answer|not known|not (?:stated|mentioned|given|specified)|n/?a)\W*", re.I)
 NO_NAME = ("yes", "no", "true", "false")
 
 
@@ -41,8 +40,8 @@ def holds(text: str, answer: str) -> bool:
     True
     """
     for form in (normal, words):
-        wanted = form(answer)
-        if wanted and f" {wanted} " in f" {form(text)} ":
+        phrase = form(answer)
+        if phrase and f" {phrase} " in f" {form(text)} ":
             return True
     return False
 
@@ -55,9 +54,10 @@ def words(text: str) -> str:
 def row_holds(row: Record, answer: str) -> bool:
     """Whether a row tells an answer of several values ("shelf B4, 7 copies"): each word is a name or a value of it, and
     one at least a value."""
-    wanted = set(words(answer).split())
+    answer_words = set(words(answer).split())
     values = set(words(words_of(row)).split())
-    return not row.text and bool(wanted & values) and wanted <= values | set(words(" ".join(names(row.fields))).split())
+    columns = set(words(" ".join(names(row.fields))).split())
+    return not row.text and bool(answer_words & values) and answer_words <= values | columns
 
 
 def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool) -> tuple[Attribution, str, str]:
@@ -75,7 +75,7 @@ def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool
     for document in documents:
         if len(words(quote).split()) >= MIN_QUOTED and holds(words_of(document), quote):
             return "quoted", document.id, quote
-    return ("unattributed" if looked else "own"), "", ""
+    return ("unattributed" if looked else "model_knowledge"), "", ""
 
 
 def support(document: Record, answer: str, quote: str) -> str:
@@ -125,13 +125,13 @@ def sentences(text: str) -> list[str]:
     >>> sentences("He moved to St. Louis, U.S. in 1950. She did not.")
     ['He moved to St. Louis, U.S. in 1950.', 'She did not.']
     """
-    found: list[str] = []
+    pieces: list[str] = []
     for piece in END.split(text):
-        if found and SHORT_FORM.search(found[-1]):
-            found[-1] += f" {piece}"
+        if pieces and SHORT_FORM.search(pieces[-1]):
+            pieces[-1] += f" {piece}"
         else:
-            found.append(piece)
-    return [piece.strip() for piece in found if piece.strip()]
+            pieces.append(piece)
+    return [piece.strip() for piece in pieces if piece.strip()]
 
 
 MIN_QUOTED = 3

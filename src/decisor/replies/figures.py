@@ -31,27 +31,27 @@ def without_citations(text: str) -> str:
     return re.sub(r"(?<!\s)\s*" + CITATION.pattern, "", text).strip()
 
 
-def quoted(text: str) -> tuple[str, ...]:
+def written_numbers(text: str) -> tuple[str, ...]:
     """The numbers in a text, as written.
 
-    >>> quoted("At level 12 [o1.r3] the price falls by 3.5 % to 1,204.5 (building b7).")
+    >>> written_numbers("At level 12 [o1.r3] the price falls by 3.5 % to 1,204.5 (building b7).")
     ('12', '3.5 %', '1,204.5')
     """
-    found = (match.group().strip() for match in NUMBER.finditer(CITATION.sub(" ", text)))
-    return tuple(dict.fromkeys(found))[:MAX_FIGURES]
+    texts = (match.group().strip() for match in NUMBER.finditer(CITATION.sub(" ", text)))
+    return tuple(dict.fromkeys(texts))[:MAX_FIGURES]
 
 
-def supported(text: str, sources: Iterable[tuple[str, Sequence[float]]]) -> tuple[Figure, ...]:
+def check_figures(text: str, sources: Iterable[tuple[str, Sequence[float]]]) -> tuple[Figure, ...]:
     """Each number in ``text`` with the first source (its name, its numbers) that holds it, rounded as it is written.
 
-    >>> supported("It rises to 12.3, not 99.", [("o1.r1", [12.34])])
+    >>> check_figures("It rises to 12.3, not 99.", [("o1.r1", [12.34])])
     (Figure(text='12.3', support='o1.r1'), Figure(text='99', support=''))
     """
-    held = list(sources)
-    return tuple(Figure(figure, support(figure, held)) for figure in quoted(text))
+    numbers_by_source = list(sources)
+    return tuple(Figure(figure, support_of(figure, numbers_by_source)) for figure in written_numbers(text))
 
 
-def support(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> str:
+def support_of(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> str:
     percent = figure.endswith("%")
     bare = figure.rstrip("% ").replace(",", "").replace("\u2212", "-")
     value = float(bare)
@@ -76,7 +76,7 @@ def numbers_in(value: Value) -> Iterator[float]:
     if isinstance(value, int | float):
         yield float(value) if abs(value) < 1e300 else math.inf
     elif isinstance(value, str):
-        yield from (float(text.rstrip("% ").replace(",", "").replace("\u2212", "-")) for text in quoted(value))
+        yield from (float(text.rstrip("% ").replace(",", "").replace("\u2212", "-")) for text in written_numbers(value))
     else:
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from numbers_in(item)

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies import text as texts
-from decisor.replies.actions import INPUT_KEYS, THOUGHT_KEYS, TOOL_KEYS, one_of
-from decisor.replies.fields import parse_answer, read_fields
-from decisor.replies.jsons import read_one
+from decisor.replies.cleaning import check_query, clean, replace_surrogates, strip_fence
+from decisor.replies.json_actions import INPUT_KEYS, THOUGHT_KEYS, TOOL_KEYS, one_of
+from decisor.replies.labelled import parse_answer, read_fields
+from decisor.replies.lenient_json import read_one
+from decisor.replies.tool_names import match_tool
 from decisor.types import Action, Value
 
 GIVE_UP = "give_up"
@@ -45,24 +46,24 @@ def parse_move(reply: str, tools: Sequence[str]) -> Move:
     Raises:
         ParseError: there is no move, or more than one.
     """
-    text = texts.clean(reply)
+    text = clean(reply)
     fields = read_fields(text, [])
     if not fields and text.lstrip("`json \n").startswith("{"):
         return json_move(text, tools)
     answer, because = parse_answer(fields)
-    thought = texts.no_halves(fields.get("thought", ""))
+    thought = replace_surrogates(fields.get("thought", ""))
     if "action" in fields and answer is not None:
         raise ParseError("You wrote an action and a final answer. Write one of them.", "both")
     if answer is not None:
         if not answer:
             raise ParseError("Your final answer is empty.", "missing_field")
-        return Move(None, answer, thought, because)
+        return Move(answer=answer, thought=thought, because=because)
     if not fields.get("action"):
         raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
-    name, given = fields["action"], texts.unfenced(fields.get("input", ""))
-    if not given and (call := CALL.fullmatch(name)):
-        name, given = call[1], call[2]
-    return move_of(name, given, thought, tools)
+    name, raw_input = fields["action"], strip_fence(fields.get("input", ""))
+    if not raw_input and (call := CALL.fullmatch(name)):
+        name, raw_input = call[1], call[2]
+    return move_of(name, raw_input, thought, tools)
 
 
 def json_move(text: str, tools: Sequence[str]) -> Move:
@@ -73,26 +74,28 @@ def json_move(text: str, tools: Sequence[str]) -> Move:
     if isinstance(inner, Mapping) and "name" in inner:
         value = {**value, **inner}
     name, _ = one_of({key: item for key, item in value.items() if not isinstance(item, Mapping)}, TOOL_KEYS)
-    given, _ = one_of(value, INPUT_KEYS)
+    raw_input, _ = one_of(value, INPUT_KEYS)
     thought, _ = one_of(value, THOUGHT_KEYS)
     if not isinstance(name, str) or not name.strip():
         raise ParseError("action is the name of one tool.", "missing_field")
-    return move_of(name, input_text(given), thought if isinstance(thought, str) else "", tools)
+    return move_of(name, input_text(raw_input), thought if isinstance(thought, str) else "", tools)
 
 
-def input_text(given: Value) -> str:
-    return given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
+def input_text(raw_input: Value) -> str:
+    if raw_input is None:
+        return ""
+    return raw_input if isinstance(raw_input, str) else json.dumps(raw_input, ensure_ascii=False)
 
 
-def move_of(name: str, given: str, thought: str, tools: Sequence[str]) -> Move:
+def move_of(name: str, raw_input: str, thought: str, tools: Sequence[str]) -> Move:
     plain = name.strip().strip("`*'\"[]").strip()
     if plain.casefold().replace(" ", "_").replace("-", "_") == GIVE_UP and GIVE_UP not in tools:
-        return Move(None, "", texts.no_halves(thought), texts.no_halves(given))
+        return Move(None, "", replace_surrogates(thought), replace_surrogates(raw_input))
     try:
-        plain = texts.tool(name, tools, [])
+        plain = match_tool(name, tools, [])
     except ParseError as error:
         if error.reason != "unknown_tool":
             raise
-    if not given.strip():
+    if not raw_input.strip():
         raise ParseError("Action input is missing.", "missing_field")
-    return Move(Action(texts.query(plain), texts.query(given)), None, texts.no_halves(thought))
+    return Move(Action(check_query(plain), check_query(raw_input)), None, replace_surrogates(thought))

@@ -12,17 +12,13 @@ import ast
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies.jsons import Reader, check_depth, read_one
+from decisor.replies.json_reader import Reader, check_depth
+from decisor.replies.lenient_json import read_one
+from decisor.replies.plan_drafts import ANGLES, NUMBERED, Draft, Drafts, canonical, ids_of, read_id, tags_in
 from decisor.types import Value
 
-ID = re.compile(r"[QA]?(\d{1,4}\.\d{1,4})", re.I)
-NUMBERED = re.compile(r"[QA#]?(\d{1,4})", re.I)
-TAG = re.compile(r"<A(\d{1,4}\.\d{1,4})>")
-ANY_TAG = re.compile(r"<A(\d{1,4}\.\d{1,4})>|\{[AQ]?(\d{1,4}\.\d{1,4})\}", re.I)
-NUMBERED_TAG = re.compile(r"#(\d{1,4})\b|<A?(\d{1,4})>|\{[AQ]?(\d{1,4})\}", re.I)
 LABELLED = re.compile(r"\s*Q(?:uestion)?\s*(?P<id>\d{1,4}(?:\.\d{1,4})?)?\s*[:.)]\s*(?P<ask>.*)", re.I | re.S)
 LINE = re.compile(
     r"^[ \t]*(?:[-*•][ \t]+)?\**(?P<q>Q[ \t]*)?(?P<id>\d{1,4}(?:\.\d{1,4})?)\**(?P<mark>[ \t]*[.:)\]]+\**)?[ \t]+"
@@ -33,41 +29,10 @@ AFTER = re.compile(r"[(\[](?:needs|parents|after)[: ]+(?P<ids>[^()\[\]]*)[)\]]\s
 PAIR = re.compile(
     r"\(\s*([\"'])(?P<parent>(?:\\.|(?!\1)[^\\])*)\1\s*,\s*([\"'])(?P<child>(?:\\.|(?!\3)[^\\])*)\3\s*\)", re.S
 )
-ANGLES = str.maketrans("⟨⟩〈〉‹›", "<><><>")
 CURLY = str.maketrans("“”„‟‘’‚", '""""\'\'\'')
 QUERY = ("ask", "query", "question", "text")
 NEEDS = ("needs", "parents", "depends_on", "dependencies")
 SOURCE = ("source", "tool")
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A node as it was written, ids and tags in one form (``Q1.1``, ``<A1.1>``)."""
-
-    id: str
-    query: str
-    needs: tuple[str, ...] = ()
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Drafts:
-    """``numbered``: ids were 1, 2, 3 (here Q1.0, Q2.0), which say nothing of depth. ``drop``: nodes taken back."""
-
-    drafts: tuple[Draft, ...] = ()
-    final: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    simple: bool = False
-    numbered: bool = False
-
-
-def tagged(query: str) -> list[str]:
-    """The parts whose answers a query holds.
-
-    >>> tagged("Is <A1.1> older than <A1.2>, at $1 or #2?")
-    ['Q1.1', 'Q1.2']
-    """
-    return [f"Q{number}" for number in TAG.findall(query)]
 
 
 def read_drafts(text: str, repairs: list[str], salvage: bool) -> Drafts:
@@ -79,14 +44,14 @@ def read_drafts(text: str, repairs: list[str], salvage: bool) -> Drafts:
     try:
         return of_json(read_one(text, repairs), repairs)
     except ParseError as error:
-        found = None
+        drafts: Drafts | None = None
         if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
-            found = of_tuples(text, repairs, salvage) or of_lines(text, repairs)
-        if found is None and salvage and error.reason != "limits":
-            found = of_pieces(text, repairs)
-        if found is None:
+            drafts = of_tuples(text, repairs, salvage) or of_lines(text, repairs)
+        if drafts is None and salvage and error.reason != "limits":
+            drafts = of_pieces(text, repairs)
+        if drafts is None:
             raise
-        return found
+        return drafts
 
 
 def of_json(value: Value, repairs: list[str]) -> Drafts:
@@ -138,51 +103,22 @@ def read_node(node: Value, numbered: bool, repairs: list[str]) -> Draft:
     if not query.strip():
         raise ParseError(f"The query of {id} is empty.", "missing_field")
     names = [name for name in NEEDS if name in node]
-    given = node[names[0]] if names else ()
-    if given is None:
+    listed_parents = node[names[0]] if names else ()
+    if listed_parents is None:
         repairs.append("null_parents")
-        given = ()
-    if isinstance(given, str) or not isinstance(given, Sequence):
+        listed_parents = ()
+    if isinstance(listed_parents, str) or not isinstance(listed_parents, Sequence):
         raise ParseError(f"The parents of {id} are a list.", "shape")
-    listed = [read_id(parent, numbered, repairs) for parent in given]
+    listed = [read_id(parent, numbered, repairs) for parent in listed_parents]
     if len(set(listed)) < len(listed):
         repairs.append("duplicate_parent")
     source = next((node[name] for name in SOURCE if node.get(name)), "")
     if not isinstance(source, str):
         raise ParseError(f"The source of {id} is the name of a tool.", "shape")
     asks = canonical(query, numbered)
-    if set(tagged(asks)) - set(listed):
+    if set(tags_in(asks)) - set(listed):
         repairs.append("tag_parents")
     return Draft(id, asks, tuple(dict.fromkeys(listed)), source.strip())
-
-
-def read_id(value: Value, numbered: bool, repairs: list[str]) -> str:
-    if numbered and isinstance(value, int | str) and (found := NUMBERED.fullmatch(str(value).strip())):
-        return f"Q{found[1]}.0"
-    if not isinstance(value, str) or not (found := ID.fullmatch(value.strip())):
-        raise ParseError("An id is a text like Q1.1.", "shape")
-    if value.strip() != value or value[:1] in "qa":
-        repairs.append("case")
-    return f"Q{found[1]}"
-
-
-def ids_of(value: Value, numbered: bool) -> tuple[str, ...]:
-    """Ids where they can be read; what only helps to cut a plan is never an error."""
-    given = value if isinstance(value, list) else [value]
-    shape = NUMBERED if numbered else ID
-    found = [shape.fullmatch(str(id).strip()) for id in given if isinstance(id, str | int)]
-    return tuple(f"Q{match[1]}{'.0' if numbered else ''}" for match in found if match)
-
-
-def canonical(query: str, numbered: bool) -> str:
-    """Tags as ``<A1.1>``. ``#1`` is one only where parts are numbered; ``$1`` never is.
-
-    >>> canonical("Is {1.1} under $1 or #1?", numbered=False)
-    'Is <A1.1> under $1 or #1?'
-    """
-    shape = NUMBERED_TAG if numbered else ANY_TAG
-    point = ".0" if numbered else ""
-    return shape.sub(lambda tag: f"<A{next(filter(None, tag.groups()))}{point}>", query.translate(ANGLES).strip())
 
 
 def of_tuples(text: str, repairs: list[str], salvage: bool) -> Drafts | None:
@@ -194,7 +130,7 @@ def of_tuples(text: str, repairs: list[str], salvage: bool) -> Drafts | None:
     listed = text[start : end + 1]
     pairs = literal_pairs(listed) or literal_pairs(listed.translate(CURLY))
     if not pairs and salvage:
-        pairs = [(found["parent"], found["child"]) for found in PAIR.finditer(text.translate(CURLY))]
+        pairs = [(match["parent"], match["child"]) for match in PAIR.finditer(text.translate(CURLY))]
     if not pairs or not all(isinstance(side, str) for pair in pairs for side in pair):
         return None
     return of_pairs(pairs, repairs)
@@ -219,10 +155,10 @@ def of_pairs(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> Drafts:
     for pair in pairs:
         ids = []
         for side in pair:
-            if not (found := LABELLED.fullmatch(side)):
+            if not (match := LABELLED.fullmatch(side)):
                 raise ParseError("Each text of a pair begins with its id, like Q1.1: ...", "shape")
-            id = f"Q{found['id']}" if found["id"] and "." in found["id"] else f"Q{found['id']}.0" if found["id"] else ""
-            ask = canonical(found["ask"], numbered=id.endswith(".0"))
+            id = f"Q{match['id']}" if match["id"] and "." in match["id"] else f"Q{match['id']}.0" if match["id"] else ""
+            ask = canonical(match["ask"], numbered=id.endswith(".0"))
             if id and asks.setdefault(id, ask) != ask:
                 raise ParseError(f"Two parts are called {id}.", "duplicate_id")
             ids.append(id)
@@ -237,14 +173,14 @@ def of_pairs(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> Drafts:
 
 def of_lines(text: str, repairs: list[str]) -> Drafts | None:
     """``Q1.1: ...`` or ``1. ...``, a line each. None where no line is one."""
-    found = [line for line in LINE.finditer(text) if line["q"] or line["mark"]]
-    if not found:
+    lines = [line for line in LINE.finditer(text) if line["q"] or line["mark"]]
+    if not lines:
         root = LABELLED.fullmatch(text.strip().strip("\"'`").strip())
         return Drafts(simple=True) if root and not root["id"] else None
     repairs.append("line_form")
-    numbered = not any("." in line["id"] for line in found)
+    numbered = not any("." in line["id"] for line in lines)
     parts: dict[str, Draft] = {}
-    for line in found:
+    for line in lines:
         if not numbered and "." not in line["id"]:
             continue
         ask: str = line["ask"].rstrip()
@@ -260,10 +196,10 @@ def of_lines(text: str, repairs: list[str]) -> Drafts | None:
 
 def of_texts(texts: Sequence[str], repairs: list[str]) -> Drafts:
     """A list of texts: with ids in front, or numbered by their places."""
-    found = of_lines("\n".join(" ".join(text.split()) for text in texts), [])
-    if found and not found.simple and len(found.drafts) == len(texts):
+    as_lines = of_lines("\n".join(" ".join(text.split()) for text in texts), [])
+    if as_lines and not as_lines.simple and len(as_lines.drafts) == len(texts):
         repairs.append("line_form")
-        return found
+        return as_lines
     repairs.append("list_form")
     drafts = tuple(Draft(f"Q{place}.0", canonical(text, numbered=True)) for place, text in enumerate(texts, 1))
     return Drafts(drafts, numbered=True)

@@ -15,12 +15,12 @@ from decisor.log import logger
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, decide
 from decisor.session.lms import LMs
-from decisor.session.result import Result, cited
+from decisor.session.result import Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.events import ActionResult, Entry, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
-from decisor.types import LM, Question, Technique, Tool
+from decisor.types import LM, Decision, Question, Record, Technique, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -85,7 +85,7 @@ class Data:
                     run.budget.spent.actions)  # fmt: skip
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
-            usage=run.budget.spent, records=cited(decision, run.trace.entries), trace=tuple(run.trace.entries),
+            usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
             sources=self.sources, options=options,
         )  # fmt: skip
 
@@ -117,6 +117,14 @@ def question_of(question: str | Question, options: Options) -> Question:
     if isinstance(question, str):
         question = Question(question)
     return Question(question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal)
+
+
+def records_of(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
+    """The records that a decision cites, in its order."""
+    records: dict[str, Record] = {}
+    for result in events_of(entries, ActionResult):
+        records |= {record.id: record for record in result.observation.records}
+    return tuple(records[name] for name in decision.evidence.ids if name in records)
 
 
 @contextmanager

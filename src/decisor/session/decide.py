@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from decisor.errors import BudgetExceeded, ModelMistake, SetupError
+from decisor.errors import BudgetExceeded, ModelMistake, OutageError, SetupError
 from decisor.run import Run
 from decisor.trace.events import Conclusion
 from decisor.types import Completion, Decision, Message, Question, Sampling, Technique
@@ -24,8 +24,8 @@ class NoLM:
 
 
 async def decide(technique: Technique, question: Question, run: Run) -> Decision:
-    """The technique's decision, which is the last word of the run's trace too. Where a limit or unreadable replies
-    ended it, a decision without an answer that says so.
+    """The technique's decision, which is the last word of the run's trace too. Where a limit, unreadable replies or a
+    database that went away ended it, a decision without an answer that says so.
 
     Raises:
         SetupError: the technique lacks something (a tool, an LM).
@@ -37,6 +37,10 @@ async def decide(technique: Technique, question: Question, run: Run) -> Decision
         decision = Decision("", reasons=(str(error),), stopped="budget")
     except ModelMistake as error:
         decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
+    except OutageError as error:
+        decision = Decision(
+            "", reasons=(f"{error} The run stopped there; ask again when it is back.",), stopped="failed"
+        )
     if not any(isinstance(entry.event, Conclusion) and entry.span == run.span_id for entry in run.trace.entries):
         run.trace.add(Conclusion(decision), run.span_id)
     return decision

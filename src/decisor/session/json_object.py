@@ -18,7 +18,7 @@ def json_object(result: Result) -> dict[str, Any]:
         {
             "question": result.question,
             "technique": result.technique,
-            "chosen": result.chosen or None,
+            "chosen": result.auto_technique or None,
             "settings": dict(result.settings),
             "lm": result.lm or None,
             "answer": decision.answer,

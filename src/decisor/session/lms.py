@@ -35,8 +35,8 @@ class LMs:
         """
         if not isinstance(lm, str):
             return lm
-        named = bool(lm) and not lm.startswith(" price=")
-        opened = await self.open(f"part {lm}", lm, {**os.environ, "DECISOR_PRICE": ""}) if named else None
+        is_name = bool(lm) and not lm.startswith(" price=")
+        opened = await self.open(f"part {lm}", lm, {**os.environ, "DECISOR_PRICE": ""}) if is_name else None
         if opened is None:
             raise SetupError(f"{setting} takes MODEL or MODEL@URL, not {lm!r}.")
         return opened

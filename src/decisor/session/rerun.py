@@ -18,7 +18,7 @@ from decisor.types import Decision, Question, Usage
 
 if TYPE_CHECKING:
     from decisor.run import Run
-    from decisor.techniques.replay.rerun import Edit, Rerun
+    from decisor.techniques.replay.edits import Edit, Rerun
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,16 @@ def rerun_once(sources: Sources, entries: Sequence[Entry], edit: Edit, options: 
 
 async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unpack[Options]) -> Comparison:
     """On data that are open. ``technique`` and ``settings`` are those that the trace may not name."""
-    from decisor.techniques.replay.recorded_run import how_of, read_past
-    from decisor.techniques.replay.rerun import Rerun, rerun
+    from decisor.techniques.replay.edits import Rerun
+    from decisor.techniques.replay.recorded_run import read_recorded_run
+    from decisor.techniques.replay.rerun import rerun
+    from decisor.techniques.replay.trusted_settings import trusted
 
-    past, named = read_past(entries), options.get("technique", "")
+    past, other = read_recorded_run(entries), str(options.get("technique", ""))
     name, technique = "", None
     settings: dict[str, str] = {}
-    if past.technique or named:
-        name, settings = how_of(past, str(named), options.get("settings", {}))
+    if past.technique or other:
+        name, settings = trusted(past.technique, past.settings, other, options.get("settings", {}))
         technique = await technique_of(name, settings, data.lms)
     lm = await data.lms.get(options.get("lm"))
     start = next(events_of(entries, RunStart), None)
@@ -69,6 +71,6 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))
         decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
-        spent = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
-        run.trace.add(RunUsage(spent))
-    return Comparison(report, spent)
+        usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
+        run.trace.add(RunUsage(usage))
+    return Comparison(report, usage)

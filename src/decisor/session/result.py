@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.session.decide import NAME_ONE
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
-from decisor.trace.events import ActionResult, Entry, TechniqueChoice, events_of
+from decisor.trace.events import Entry, TechniqueChoice, events_of
 from decisor.trace.file import file_text
 from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
 
@@ -64,7 +64,7 @@ class Result:
         return self.decision.evidence
 
     @cached_property
-    def chosen(self) -> str:
+    def auto_technique(self) -> str:
         """The technique that ``auto`` took, else ''."""
         return next((choice.technique for choice in events_of(self.trace, TechniqueChoice)), "")
 
@@ -137,21 +137,13 @@ class Result:
         """Technique, LM and cost in a line."""
         from decisor.story.decision import usage_line
 
-        return usage_line(self.usage, self.chosen or self.technique, self.lm)
+        return usage_line(self.usage, self.auto_technique or self.technique, self.lm)
 
     def as_object(self) -> dict[str, Any]:
         """What ``decisor ask --json`` prints. Numbers that JSON cannot hold are None."""
         from decisor.session.json_object import json_object
 
         return json_object(self)
-
-
-def cited(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
-    """The records that a decision cites, in its order."""
-    seen: dict[str, Record] = {}
-    for result in events_of(entries, ActionResult):
-        seen |= {record.id: record for record in result.observation.records}
-    return tuple(seen[name] for name in decision.evidence.ids if name in seen)
 
 
 def write(path: str | PathLike[str], text: str) -> None:

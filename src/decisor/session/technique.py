@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 from decisor.errors import SetupError
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
-from decisor.techniques import TECHNIQUES, asks_lm, kind_of, technique
+from decisor.settings import build, settings_of
+from decisor.techniques import TECHNIQUES, asks_lm, kind_of
 from decisor.techniques.shared.part_lms import lm_settings, with_lms
 from decisor.types import LM, Technique
 
@@ -40,7 +41,7 @@ async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM
     Raises:
         SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
     """
-    name = named = technique if isinstance(technique, str) else name_of(technique)
+    name = typed = technique if isinstance(technique, str) else name_of(technique)
     asks = not name or asks_lm(kind_of(technique) if isinstance(technique, str) else technique)
     model = await lms.get(lm) if asks else None
     if model is None and name in ("", AUTO):
@@ -50,33 +51,34 @@ async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM
     name = name or DEFAULT
     loop = await technique_of(name if isinstance(technique, str) else technique, settings, lms)
     texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
-    return Choice(name, loop, model, texts, by_name=name == named)
+    return Choice(name, loop, model, texts, by_name=name == typed)
 
 
-async def technique_of(named: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:
+async def technique_of(technique: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:
     """A technique by its name or as an object, with its settings. One that ends in ``_lm`` is the LM of a part, as
     MODEL[@URL] or as an object: ``critic_lm``, ``judge_lm``.
 
     Raises:
         SetupError: there is no such technique, setting or LM, or a value does not fit.
     """
-    kind = kind_of(named) if isinstance(named, str) else type(named)
+    kind = kind_of(technique) if isinstance(technique, str) else type(technique)
     parts = lm_settings(kind) if is_dataclass(kind) else {}
     own = {key: value for key, value in settings.items() if key not in parts}
-    if isinstance(named, str):
+    if isinstance(technique, str):
         texts = {key: str(value) for key, value in own.items() if isinstance(value, TEXTS)}
-        loop: Any = with_objects(named, technique(named, **texts), {k: v for k, v in own.items() if k not in texts})
+        objects = {key: value for key, value in own.items() if key not in texts}
+        loop: Any = with_objects(technique, build(kind, technique, texts), objects)
     elif own:
         raise SetupError(f"Settings are for a technique that is named: set {', '.join(own)} of yours itself.")
     else:
-        loop = named
+        loop = technique
     experts = {parts[key]: await lms.part(key, value) for key, value in settings.items() if key in parts}
     return with_lms(loop, experts) if experts else loop
 
 
 def with_objects(name: str, loop: Any, objects: Mapping[str, Any]) -> Any:
     """The technique with settings that only Python can give."""
-    there = {field.name for field in fields(loop)}
+    there = settings_of(type(loop))
     if unknown := objects.keys() - there:
         raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(there))}.")
     return replace(loop, **objects) if objects else loop

@@ -45,7 +45,7 @@ def answer_lines(answer: NodeAnswer, reused: bool) -> Sequence[Text]:
         why = f": {one_line(answer.why, 200)}" if answer.why else ""
         return [Text(f"    {answer.status}{why}", style="yellow")]
     origin = " (kept from the run before)" if reused else ""
-    where = f" [{clean(answer.document)}]" if answer.document else f" ({answer.attribution})"
+    where = f" [{clean(answer.document)}]" if answer.document else f" ({answer.attribution.replace('_', ' ')})"
     lines = [Text.assemble("    -> ", (one_line(answer.answer, 300), "bold"), (where, "cyan"), (origin, "dim"))]
     if answer.support:
         lines.append(highlight(answer.support, answer.answer))

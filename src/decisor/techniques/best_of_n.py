@@ -17,7 +17,8 @@ from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.node import Node
+from decisor.techniques.shared.tree import Tree
 from decisor.types import LM, Decision, Question
 
 
@@ -47,4 +48,4 @@ class BestOfN:
                     king = challenger
         except BudgetExceeded:
             pass
-        return tree.decide(king, f"It held its place among {counted(len(tree.answered()), 'independent answer')}.")
+        return tree.decide(king, f"It held its place among {counted(len(tree.answers()), 'independent answer')}.")

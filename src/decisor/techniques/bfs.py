@@ -16,7 +16,8 @@ from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.node import Node
+from decisor.techniques.shared.tree import Tree
 from decisor.types import LM, Decision, Question
 
 
@@ -39,23 +40,23 @@ class BFS:
         judge = tree.run.using(lm=self.judge)
         pool = [tree.root]
         try:
-            while pool and not (self.answers and len(tree.answered()) >= self.answers):
+            while pool and not (self.answers and len(tree.answers()) >= self.answers):
                 children = [await tree.grow(node) for node in pool for _ in range(self.expand)]
                 pool = await self.best(tree, [child for child in children if not child.ended], judge)
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The first of {counted(len(tree.answered()), 'answer')}.")
+        return tree.decide(tree.best(), f"The first of {counted(len(tree.answers()), 'answer')}.")
 
     async def best(self, tree: Tree, nodes: list[Node], judge: Run) -> list[Node]:
         """``width`` rounds, each of which keeps the winner of a running comparison."""
-        kept: list[Node] = []
-        while nodes and len(kept) < self.width:
-            if len(nodes) + len(kept) <= self.width:
-                return kept + nodes
+        winners: list[Node] = []
+        while nodes and len(winners) < self.width:
+            if len(nodes) + len(winners) <= self.width:
+                return winners + nodes
             winner = nodes[0]
             for node in nodes[1:]:
                 if await compare(tree, node, winner, judge, self.votes) == 1:
                     winner = node
-            kept.append(winner)
+            winners.append(winner)
             nodes = [node for node in nodes if node is not winner]
-        return kept
+        return winners

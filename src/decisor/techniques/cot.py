@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.node import Node
+from decisor.techniques.shared.tree import Tree
 from decisor.types import Decision, Question
 
 
@@ -36,11 +37,11 @@ class CoT:
                 await tree.sequence(tree.root, differ=False)
         except BudgetExceeded:
             pass
-        told = f"The answer of most of {len(tree.sequences)} chains." if self.chains > 1 else "The answer of one chain."
-        return tree.decide(tree.best(), told)
+        why = f"The answer of most of {len(tree.sequences)} chains." if self.chains > 1 else "The answer of one chain."
+        return tree.decide(tree.best(), why)
 
 
 def most_common(tree: Tree) -> Node | None:
-    answered = tree.answered()
-    counts = Counter(node.answer for node in answered)
-    return max(answered, key=lambda node: counts[node.answer], default=None)
+    answers = tree.answers()
+    counts = Counter(node.answer for node in answers)
+    return max(answers, key=lambda node: counts[node.answer], default=None)

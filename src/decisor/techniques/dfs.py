@@ -18,7 +18,8 @@ from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.node import Node
+from decisor.techniques.shared.tree import Tree
 from decisor.types import LM, Decision, Question
 
 
@@ -39,17 +40,17 @@ class DFS:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         with suppress(BudgetExceeded):
             await self.visit(tree, tree.root, tree.run.using(lm=self.judge))
-        return tree.decide(tree.best(), f"The first of {counted(len(tree.answered()), 'answer')}.")
+        return tree.decide(tree.best(), f"The first of {counted(len(tree.answers()), 'answer')}.")
 
     async def visit(self, tree: Tree, node: Node, judge: Run) -> None:
         children = [await tree.grow(node) for _ in range(self.width)]
-        for child in await self.ordered(tree, children, judge):
-            if self.answers and len(tree.answered()) >= self.answers:
+        for child in await self.by_wins(tree, children, judge):
+            if self.answers and len(tree.answers()) >= self.answers:
                 return
             if not child.ended:
                 await self.visit(tree, child, judge)
 
-    async def ordered(self, tree: Tree, children: list[Node], judge: Run) -> list[Node]:
+    async def by_wins(self, tree: Tree, children: list[Node], judge: Run) -> list[Node]:
         """By wins, the earlier of equals first."""
         wins = dict.fromkeys(range(len(children)), 0.0)
         for x in range(len(children)):

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.node import Node
+from decisor.techniques.shared.tree import Tree
 from decisor.types import Decision, Question
 
 
@@ -38,7 +39,7 @@ class DFSDT:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         with suppress(BudgetExceeded):
             await self.visit(tree, tree.root)
-        return tree.decide(tree.best(), f"The first of {counted(len(tree.answered()), 'answer')}.")
+        return tree.decide(tree.best(), f"The first of {counted(len(tree.answers()), 'answer')}.")
 
     async def visit(self, tree: Tree, node: Node) -> int:
         """How many levels are left to go up."""
@@ -46,7 +47,7 @@ class DFSDT:
             return self.back
         for _ in range(self.width):
             up = await self.visit(tree, await tree.grow(node))
-            if self.answers and len(tree.answered()) >= self.answers:
+            if self.answers and len(tree.answers()) >= self.answers:
                 return up
             if up > 1:
                 return up - 1

@@ -56,9 +56,9 @@ class Exact:
 
 def evidence(observation: Observation, ranking: Ranking) -> Evidence:
     """The records of the tie set and of the first candidate outside it, and the best outcome as a figure."""
-    cited = observation.records[: max(len(ranking.ties), 1) + 1]
-    support = cited[0].id if cited else "calculation"
-    return Evidence(tuple(record.id for record in cited), (Figure(f"{ranking.options[0].outcome:.6g}", support),))
+    records = observation.records[: max(len(ranking.ties), 1) + 1]
+    support = records[0].id if records else "calculation"
+    return Evidence(tuple(record.id for record in records), (Figure(f"{ranking.options[0].outcome:.6g}", support),))
 
 
 def extreme(ranking: Ranking) -> str:
@@ -68,21 +68,21 @@ def extreme(ranking: Ranking) -> str:
 def reasons(ranking: Ranking) -> tuple[str, ...]:
     """Ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
-    told = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {count} candidates: {best.outcome:.6g}."]
+    words = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {count} candidates: {best.outcome:.6g}."]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:
         others = ", ".join(ranking.ties[:5]) + (", ..." if len(ranking.ties) > 5 else "")
-        told.append(f"{len(ranking.ties)} candidates are equally good: {others}; {best.name} comes first in the data.")
+        words.append(f"{len(ranking.ties)} candidates are equally good: {others}; {best.name} comes first in the data.")
     if behind is None:
-        told.append(
+        words.append(
             "No other candidate does worse, so the choice changes nothing." if count > 1 else "There is no other."
         )
     elif ranking.margin is not None:
-        told.append(f"The next is {behind.name} with {behind.outcome:.6g}, {ranking.margin:.3%} behind.")
+        words.append(f"The next is {behind.name} with {behind.outcome:.6g}, {ranking.margin:.3%} behind.")
     if ranking.robustness is not None:
-        told.append(
+        words.append(
             f"With every input varied by up to {ranking.varied_percent:g} %, "
             f"it stays best in {ranking.robustness:.0%} of trials."
         )
-    return (*told, NO_LM)
+    return (*words, NO_LM)

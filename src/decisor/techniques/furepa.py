@@ -31,11 +31,18 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.learned.features import Scene
 from decisor.learned.query_scorer import scorer_of
 from decisor.learned.words import words
-from decisor.replies.fields import read_fields
-from decisor.replies.text import clean
+from decisor.replies.cleaning import clean
+from decisor.replies.labelled import read_fields
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story, tell
-from decisor.techniques.shared.documents import CITED, collected, find, parse_reading, read, show_passages
+from decisor.techniques.shared.decision import Trajectory, tell
+from decisor.techniques.shared.documents import (
+    CITED,
+    ask_for_answer,
+    find,
+    parse_reading,
+    show_passages,
+    unique_passages,
+)
 from decisor.trace.events import UnreadableReply
 from decisor.trace.search_events import QueryScores, SearchProblem
 from decisor.types import Decision, Message, Question, Record, Sampling, Step
@@ -72,93 +79,95 @@ class FuRePA:
             scorer_of(self.scorer)  # one that is not there is noticed before the first call
         whole = await search(question.text, run) if self.first else None
         looked: dict[str, Step] = {}
-        story, raised = Story(question, (first_of(whole, self.first),) if whole else ()), 0
+        trajectory, raised = Trajectory(question, (first_of(whole, self.first),) if whole else ()), 0
         try:
             for _ in range(self.max_rounds):
-                said = await self.propose(story, raised, run)
-                if decision := vote(said):
+                proposals = await self.propose(trajectory, raised, run)
+                if decision := vote(proposals):
                     return tell(decision, run)
-                fresh = self.untried(said, story)
+                fresh = self.untried(proposals, trajectory)
                 if not fresh:
                     signal(run, "repeated_queries", f"Every query was run before (raised {raised} times).")
                     raised += 1
                     if not self.raises or raised > TIMES_RAISED:
                         break
                     continue
-                query, score = await self.pick(fresh, looked, story, whole, run)
+                query, score = await self.pick(fresh, looked, trajectory, whole, run)
                 if self.below and score < self.below:
                     signal(run, "low_score", f"{query}: {score:.2f}")
                     break
-                before, story = story, self.add(said, query, looked[query], story)
-                raised = 0 if len(self.evidence(story)) > len(self.evidence(before)) else raised
+                before, trajectory = trajectory, self.add(proposals, query, looked[query], trajectory)
+                raised = 0 if len(self.evidence(trajectory)) > len(self.evidence(before)) else raised
             else:
                 signal(run, "many_rounds", f"No answer in {self.max_rounds} rounds.")
         except (BudgetExceeded, ParseError) as error:
-            return await read(self.prompt(story, LAST), story, run, self.evidence(story), error)
-        return await read(self.prompt(story, LAST), story, run, self.evidence(story))
+            return await ask_for_answer(
+                self.prompt(trajectory, LAST), trajectory, run, self.evidence(trajectory), error
+            )
+        return await ask_for_answer(self.prompt(trajectory, LAST), trajectory, run, self.evidence(trajectory))
 
-    async def propose(self, story: Story, raised: int, run: Run) -> list[Proposal]:
+    async def propose(self, trajectory: Trajectory, raised: int, run: Run) -> list[Proposal]:
         """Every reply that can be read; where none can, one more, which is told what was wrong."""
         low, by = TEMPERATURES[self.temperature]
         sampling = Sampling(temperature=min(low + by * raised, HOTTEST), n=self.samples)
-        prompt, shown = self.prompt(story), self.evidence(story)
-        made = []
+        prompt, passages = self.prompt(trajectory), self.evidence(trajectory)
+        proposals = []
         if self.samples > 1:
             for text in (await run.complete([Message("user", prompt)], sampling)).texts:
                 try:
-                    made.append(parse_proposal(text, story, shown))
+                    proposals.append(parse_proposal(text, trajectory, passages))
                 except ParseError as complaint:
                     run.trace.add(UnreadableReply(complaint.reason, str(complaint)), run.span_id)
         one = replace(sampling, n=1)
-        return made or [await run.ask(prompt, lambda text: parse_proposal(text, story, shown), one)]
+        return proposals or [await run.ask(prompt, lambda text: parse_proposal(text, trajectory, passages), one)]
 
-    def untried(self, said: Sequence[Proposal], story: Story) -> list[str]:
+    def untried(self, proposals: Sequence[Proposal], trajectory: Trajectory) -> list[str]:
         """One query of each cluster that was not run yet, in the order of proposal."""
-        known = [step.action.input for step in story.steps]
+        earlier = [step.action.input for step in trajectory.steps]
         fresh: list[str] = []
-        for query in (query for one in said for query in one.queries[: self.queries]):
-            if all(cosine(query, other) < self.alike for other in (*known, *fresh)):
+        for query in (query for one in proposals for query in one.queries[: self.queries]):
+            if all(cosine(query, other) < self.alike for other in (*earlier, *fresh)):
                 fresh.append(query)
         return fresh
 
     async def pick(
-        self, queries: Sequence[str], looked: dict[str, Step], story: Story, whole: Step | None, run: Run
+        self, queries: Sequence[str], looked: dict[str, Step], trajectory: Trajectory, whole: Step | None, run: Run
     ) -> tuple[str, float]:
         """The query that is taken, and its score (inf where no scorer is asked). ``looked`` holds what each query
         found so far, this one too; none is searched for twice."""
         if self.choose != "scored":
-            draw = random.Random(f"{self.seed} {len(story.steps)} {story.question.text}")
+            draw = random.Random(f"{self.seed} {len(trajectory.steps)} {trajectory.question.text}")
             query = queries[0] if self.choose == "first" else draw.choice(queries)
             looked[query] = await search(query, run)
             return query, math.inf
         if new := [query for query in queries if query not in looked]:
             with run.span("assess") as inside:
-                found = await each(lambda query: search(query, inside), new)
-            looked.update(zip(new, found, strict=True))
-        scene = Scene(story.question.text, self.evidence(story), whole.observation.records if whole else ())
+                steps = await each(lambda query: search(query, inside), new)
+            looked.update(zip(new, steps, strict=True))
+        scene = Scene(trajectory.question.text, self.evidence(trajectory), whole.observation.records if whole else ())
         scores = scorer_of(self.scorer).score(scene, queries, [looked[query].observation.records for query in queries])
         run.trace.add(QueryScores(tuple(queries), tuple(round(s, 4) for s in scores)), run.span_id)
         best = max(range(len(queries)), key=scores.__getitem__)
         return queries[best], scores[best]
 
-    def add(self, said: Sequence[Proposal], query: str, seen: Step, story: Story) -> Story:
-        """The story with the chosen query's step: its first ``k`` passages that are not evidence yet."""
-        held = {(record.source, record.text) for record in self.evidence(story)}
-        new = [one for one in seen.observation.records if (one.source, one.text) not in held]
-        thought = next((one.thought for one in said if query in one.queries), "")
-        step = replace(seen, observation=replace(seen.observation, records=tuple(new[: self.k])), thought=thought)
-        return replace(story, steps=(*story.steps, step))
+    def add(self, proposals: Sequence[Proposal], query: str, step: Step, trajectory: Trajectory) -> Trajectory:
+        """The trajectory with the chosen query's step: its first ``k`` passages that are not evidence yet."""
+        evidence = {(record.source, record.text) for record in self.evidence(trajectory)}
+        new = [one for one in step.observation.records if (one.source, one.text) not in evidence]
+        thought = next((one.thought for one in proposals if query in one.queries), "")
+        new_step = replace(step, observation=replace(step.observation, records=tuple(new[: self.k])), thought=thought)
+        return replace(trajectory, steps=(*trajectory.steps, new_step))
 
-    def evidence(self, story: Story) -> tuple[Record, ...]:
-        return collected(story, self.most)
+    def evidence(self, trajectory: Trajectory) -> tuple[Record, ...]:
+        return unique_passages(trajectory, self.most)
 
-    def prompt(self, story: Story, form: str = "") -> str:
+    def prompt(self, trajectory: Trajectory, form: str = "") -> str:
         """The question and the evidence, and nothing of what was thought or asked before unless ``mask`` is off."""
-        own = story.steps[bool(self.first) :]
+        own = trajectory.steps[bool(self.first) :]
         before = "".join(f"Thought: {step.thought}\nQuery: {step.action.input}\n" for step in own)
         return PROMPT.substitute(
-            question=story.question,
-            evidence=show_passages(self.evidence(story)),
+            question=trajectory.question,
+            evidence=show_passages(self.evidence(trajectory)),
             before="" if self.mask or not own else f"# What you thought and asked before\n{before}\n",
             form=form or FORM.substitute(count=self.queries),
         )
@@ -175,7 +184,7 @@ class Proposal:
 
 async def search(query: str, run: Run) -> Step:
     """What a query finds."""
-    return (await find(query, PEEK, Story(Question(query)), run)).steps[0]
+    return (await find(query, PEEK, Trajectory(Question(query)), run)).steps[0]
 
 
 def first_of(step: Step, count: int) -> Step:
@@ -187,10 +196,10 @@ def signal(run: Run, problem: str, text: str) -> None:
     run.trace.add(SearchProblem(problem, text), run.span_id)
 
 
-def vote(said: Sequence[Proposal]) -> Decision | None:
+def vote(proposals: Sequence[Proposal]) -> Decision | None:
     """The answer that most of the samples give, where half of them or more give one."""
-    decisions = [one.decision for one in said if one.decision]
-    if 2 * len(decisions) < len(said) or not decisions:
+    decisions = [one.decision for one in proposals if one.decision]
+    if 2 * len(decisions) < len(proposals) or not decisions:
         return None
     counts = Counter(words(decision.answer) for decision in decisions)
     return max(decisions, key=lambda decision: counts[words(decision.answer)])
@@ -213,7 +222,7 @@ QUERY = re.compile(r"^\W*quer(?:y|ies)\W*\d*\W*:[ \t]*(.*)$", re.I)
 ITEM = re.compile(r"^\s*(?:[-*]|\d{1,2}[.)])\s+(.+)$")
 
 
-def parse_proposal(reply: str, story: Story, shown: Sequence[Record]) -> Proposal:
+def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record]) -> Proposal:
     """Queries, one a line, or a final answer.
 
     Raises:
@@ -229,12 +238,12 @@ def parse_proposal(reply: str, story: Story, shown: Sequence[Record]) -> Proposa
             queries.append(item.group(1))
         elif line.lower().startswith("thought:"):
             thought = line.partition(":")[2].strip()
-    asked = tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
-    if asked:
-        return Proposal(thought, asked)
+    unique_queries = tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
+    if unique_queries:
+        return Proposal(thought, unique_queries)
     if "answer" not in read_fields(text, []):
         raise ParseError("Write at least one line Query: ..., or Final answer: ...", "missing_field")
-    return Proposal(thought, (), parse_reading(text, story, shown))
+    return Proposal(thought, (), parse_reading(text, trajectory, passages))
 
 
 PROMPT = Template("""\

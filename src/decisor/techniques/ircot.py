@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
+from decisor.replies.cleaning import clean
 from decisor.replies.figures import without_citations
-from decisor.replies.text import clean
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story
-from decisor.techniques.shared.documents import CITED, collected, find, read, show_passages
+from decisor.techniques.shared.decision import Trajectory
+from decisor.techniques.shared.documents import CITED, ask_for_answer, find, show_passages, unique_passages
 from decisor.types import Decision, Question
 
 
@@ -35,25 +35,25 @@ class IRCoT:
     max_steps: int = 8
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        story = await find(question.text, self.k, Story(question), run)
+        trajectory = await find(question.text, self.k, Trajectory(question), run)
         sentences: list[str] = []
         error: BudgetExceeded | ParseError | None = None
         try:
             while len(sentences) < self.max_steps:
-                sentences.append(await run.ask(self.reason(story, sentences), parse_sentence))
+                sentences.append(await run.ask(self.reason(trajectory, sentences), parse_sentence))
                 if ANSWERED.search(sentences[-1]):
                     break
-                story = await find(without_citations(sentences[-1]), self.k, story, run)
+                trajectory = await find(without_citations(sentences[-1]), self.k, trajectory, run)
         except (BudgetExceeded, ParseError) as problem:
             error = problem
-        passages = collected(story, self.most)
+        passages = unique_passages(trajectory, self.most)
         prompt = READ.substitute(question=question, passages=show_passages(passages), form=CITED)
-        return await read(prompt, story, run, passages, error)
+        return await ask_for_answer(prompt, trajectory, run, passages, error)
 
-    def reason(self, story: Story, sentences: list[str]) -> str:
-        passages = show_passages(collected(story, self.most))
+    def reason(self, trajectory: Trajectory, sentences: list[str]) -> str:
+        passages = show_passages(unique_passages(trajectory, self.most))
         so_far = "\n".join(sentences) or "(nothing yet)"
-        return REASON.substitute(question=story.question, passages=passages, sentences=so_far)
+        return REASON.substitute(question=trajectory.question, passages=passages, sentences=so_far)
 
 
 NUMBERED = re.compile(r"^(?:[-*]\s+|\d{1,2}[.)]\s+|\W*(?:next )?(?:sentence|thought|step)\s*\d*\s*:\W*)", re.I)
@@ -67,10 +67,10 @@ def parse_sentence(reply: str) -> str:
     'Emma is by Jane Austen.'
     """
     line = next((line.strip() for line in clean(reply).splitlines() if line.strip()), "")
-    said = NUMBERED.sub("", line)
-    if not re.search(r"\w", said):
+    sentence = NUMBERED.sub("", line)
+    if not re.search(r"\w", sentence):
         raise ParseError("Write the next sentence of the reasoning.", "missing_field")
-    return said
+    return sentence
 
 
 REASON = Template("""\

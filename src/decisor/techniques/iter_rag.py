@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.fields import Written, parse_written
+from decisor.replies.labelled import LabelledReply, parse_labelled
 from decisor.run import Run
-from decisor.techniques.shared.decision import THINK, Story, ask_last, conclude, decide, retrieve, tell
-from decisor.techniques.shared.render import show_steps
+from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
 from decisor.types import Decision, Message, Question, Sampling
 
 
@@ -26,30 +25,30 @@ class IterRAG:
     max_steps: int = 15
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        story = Story(question)
+        trajectory = Trajectory(question)
         try:
-            while len(story.steps) < self.max_steps:
-                said = await run.ask(self.prompt(story, run), self.reader(story, run), STOP)
-                if said.answer is not None:
-                    return tell(decide(said.answer, said.because, story), run)
-                story = await retrieve(said, story, run)
+            while len(trajectory.steps) < self.max_steps:
+                move = await run.ask(self.prompt(trajectory, run), self.reader(trajectory, run), STOP)
+                if move.answer is not None:
+                    return tell(decide(move.answer, move.because, trajectory), run)
+                trajectory = await retrieve(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(ask_last(self.prompt(story, run)), story, run, error)
-        return await conclude(ask_last(self.prompt(story, run)), story, run)
+            return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run, error)
+        return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run)
 
-    def reader(self, story: Story, run: Run) -> Callable[[str], Written]:
-        def read(reply: str) -> Written:
-            said = parse_written(reply, (*run.env.tools(), THINK), len(story.steps))
-            if said.answer is not None:
-                decide(said.answer, said.because, story)
-            return said
+    def reader(self, trajectory: Trajectory, run: Run) -> Callable[[str], LabelledReply]:
+        def read(reply: str) -> LabelledReply:
+            move = parse_labelled(reply, (*run.env.tools(), THINK), len(trajectory.steps))
+            if move.answer is not None:
+                decide(move.answer, move.because, trajectory)
+            return move
 
         return read
 
-    def prompt(self, story: Story, run: Run) -> list[Message]:
+    def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
         system = SYSTEM.substitute(tools=run.env.describe(), last=self.max_steps)
-        steps, left = show_steps(story.steps), self.max_steps - len(story.steps)
-        user = NEXT.substitute(question=story.question, steps=steps or "(no steps yet)\n", left=left)
+        steps, left = trajectory.show(), self.max_steps - len(trajectory.steps)
+        user = NEXT.substitute(question=trajectory.question, steps=steps or "(no steps yet)\n", left=left)
         return [Message("system", system), Message("user", user)]
 
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.fields import parse_answer, read_fields
+from decisor.replies.cleaning import clean
 from decisor.replies.figures import without_citations
-from decisor.replies.text import clean
+from decisor.replies.labelled import parse_answer, read_fields
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story
-from decisor.techniques.shared.documents import find, read, show_passages
+from decisor.techniques.shared.decision import Trajectory
+from decisor.techniques.shared.documents import ask_for_answer, find, show_passages
 from decisor.types import Decision, Question
 
 
@@ -32,18 +32,20 @@ class IterRetGen:
     k: int = 5
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        story = await find(question.text, self.k, Story(question), run)
+        trajectory = await find(question.text, self.k, Trajectory(question), run)
         try:
             for _ in range(self.rounds - 1):
-                generation = await run.ask(self.prompt(story), parse_generation)
-                story = await find(f"{question.text} {generation}", self.k, story, run)
+                generation = await run.ask(self.prompt(trajectory), parse_generation)
+                trajectory = await find(f"{question.text} {generation}", self.k, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await read(self.prompt(story), story, run, story.steps[-1].observation.records, error)
-        return await read(self.prompt(story), story, run, story.steps[-1].observation.records)
+            return await ask_for_answer(
+                self.prompt(trajectory), trajectory, run, trajectory.steps[-1].observation.records, error
+            )
+        return await ask_for_answer(self.prompt(trajectory), trajectory, run, trajectory.steps[-1].observation.records)
 
-    def prompt(self, story: Story) -> str:
-        passages = show_passages(story.steps[-1].observation.records)
-        return GENERATE.substitute(question=story.question, passages=passages)
+    def prompt(self, trajectory: Trajectory) -> str:
+        passages = show_passages(trajectory.steps[-1].observation.records)
+        return GENERATE.substitute(question=trajectory.question, passages=passages)
 
 
 def parse_generation(reply: str) -> str:

@@ -22,7 +22,8 @@ from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.reflexion import reflect
 from decisor.techniques.shared.judge import rating
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.node import Node
+from decisor.techniques.shared.tree import Tree
 from decisor.types import LM, Decision, Question
 
 
@@ -44,7 +45,7 @@ class LATS:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
         judge = tree.run.using(lm=self.judge)
         worth: dict[int, float] = {}
-        tree.best = lambda: max(tree.answered(), key=lambda node: worth.get(node.id, -1.0), default=None)
+        tree.best = lambda: max(tree.answers(), key=lambda node: worth.get(node.id, -1.0), default=None)
         try:
             while node := self.select(tree.root):
                 children = [await tree.grow(node) for _ in range(self.expand)]
@@ -61,7 +62,7 @@ class LATS:
                     tree.lessons += [lesson for lesson in [await reflect(tree, leaf)] if lesson]
         except BudgetExceeded:
             pass
-        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answered()), 'answer')}.")
+        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answers()), 'answer')}.")
 
     def select(self, node: Node) -> Node | None:
         """The open leaf that UCT leads to; a node all of whose children are done is done too."""

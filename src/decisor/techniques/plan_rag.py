@@ -20,10 +20,10 @@ from string import Template
 from typing import Literal
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.fields import Written, parse_written
+from decisor.replies.labelled import LabelledReply, parse_labelled
 from decisor.run import Run
-from decisor.techniques.shared.decision import THINK, Story, ask_last, conclude, decide, retrieve, tell
-from decisor.techniques.shared.render import show_plan, show_steps
+from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.render import show_plan
 from decisor.trace.events import Plan, PlanChange
 from decisor.types import Decision, Message, Question, Replan, Sampling
 
@@ -37,50 +37,50 @@ class PlanRAG:
     order: Literal["ptaor", "paor", "tpaor"] = "ptaor"
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        story = Story(question)
+        trajectory = Trajectory(question)
         try:
-            while len(story.steps) < self.max_steps:
-                said = await run.ask(self.prompt(story, run), self.reader(story, run), STOP)
-                story = self.plan(story, said, run)
-                if said.answer is not None:
-                    return tell(decide(said.answer, said.because, story), run)
-                story = await retrieve(said, story, run)
+            while len(trajectory.steps) < self.max_steps:
+                move = await run.ask(self.prompt(trajectory, run), self.reader(trajectory, run), STOP)
+                trajectory = self.plan(trajectory, move, run)
+                if move.answer is not None:
+                    return tell(decide(move.answer, move.because, trajectory), run)
+                trajectory = await retrieve(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(ask_last(self.prompt(story, run)), story, run, error)
-        return await conclude(ask_last(self.prompt(story, run)), story, run)
+            return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run, error)
+        return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run)
 
-    def reader(self, story: Story, run: Run) -> Callable[[str], Written]:
-        def read(reply: str) -> Written:
-            said = parse_written(reply, (*run.env.tools(), THINK), len(story.steps))
-            if not said.plan and not story.plan:
+    def reader(self, trajectory: Trajectory, run: Run) -> Callable[[str], LabelledReply]:
+        def read(reply: str) -> LabelledReply:
+            move = parse_labelled(reply, (*run.env.tools(), THINK), len(trajectory.steps))
+            if not move.plan and not trajectory.plan:
                 raise ParseError("Write your plan first, as Plan: [Step 1: ..., Step 2: ...]", "missing_field")
-            if said.answer is not None:
-                decide(said.answer, said.because, story)
-            return said
+            if move.answer is not None:
+                decide(move.answer, move.because, trajectory)
+            return move
 
         return read
 
-    def plan(self, story: Story, said: Written, run: Run) -> Story:
+    def plan(self, trajectory: Trajectory, move: LabelledReply, run: Run) -> Trajectory:
         """The first plan, or the new one where the model says so."""
-        if not story.plan:
-            run.trace.add(Plan(said.plan), run.span_id)
-            return replace(story, plan=said.plan, first_plan=said.plan)
-        if not (self.replan and said.replan and story.steps):
-            return story
-        change = Replan(len(story.steps), said.why or said.thought, said.plan)
+        if not trajectory.plan:
+            run.trace.add(Plan(move.plan), run.span_id)
+            return replace(trajectory, plan=move.plan, first_plan=move.plan)
+        if not (self.replan and move.replan and trajectory.steps):
+            return trajectory
+        change = Replan(len(trajectory.steps), move.why or move.thought, move.plan)
         run.trace.add(PlanChange(change.after_step, change.why, change.plan), run.span_id)
-        return replace(story, plan=said.plan, replans=(*story.replans, change))
+        return replace(trajectory, plan=move.plan, replans=(*trajectory.replans, change))
 
-    def prompt(self, story: Story, run: Run) -> list[Message]:
+    def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
         form = FORM[self.order] + (REPLAN if self.replan else "")
         system = SYSTEM.substitute(tools=run.env.describe(), form=form, last=self.max_steps)
-        if not story.plan:
-            return [Message("system", system), Message("user", FIRST.substitute(question=story.question))]
-        steps = show_steps(story.steps, self.order != "paor", story.replans)
-        left = self.max_steps - len(story.steps)
+        if not trajectory.plan:
+            return [Message("system", system), Message("user", FIRST.substitute(question=trajectory.question))]
+        steps = trajectory.show(self.order != "paor")
+        left = self.max_steps - len(trajectory.steps)
         next_ = NEXT_OR_REPLAN if self.replan else NEXT
-        plan = show_plan(story.first_plan)
-        user = LATER.substitute(question=story.question, plan=plan, steps=steps, left=left, next=next_)
+        plan = show_plan(trajectory.first_plan)
+        user = LATER.substitute(question=trajectory.question, plan=plan, steps=steps, left=left, next=next_)
         return [Message("system", system), Message("user", user)]
 
 

@@ -25,9 +25,10 @@ from decisor.aio import each
 from decisor.errors import BudgetExceeded, SetupError
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.shared.elo import Anneal, Backup, annealed, backed_up, rated, softmax
+from decisor.techniques.shared.elo import Anneal, Backup, backed_up_value, softmax, temperature_at, update
 from decisor.techniques.shared.judge import compare
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.node import Node
+from decisor.techniques.shared.tree import Tree
 from decisor.trace.search_events import SearchMatch
 from decisor.types import LM, Decision, Question
 
@@ -71,12 +72,12 @@ class RadAgent:
         search = Search.of(self, question, run)
         await search.explore()
         await search.play_off()
-        chosen = search.chosen()
+        highest = search.highest()
         played = counted(search.played, "comparison") if search.played else "no comparison"
         among = counted(len(search.tree.sequences), "sequence")
-        return search.tree.decide(chosen, f"Chosen by Elo among {among} after {played}.")
+        return search.tree.decide(highest, f"Chosen by Elo among {among} after {played}.")
 
-    def settled(self) -> Rules:
+    def rules_of_search(self) -> Rules:
         """The settings of the search. Raises SetupError where one cannot be."""
         own = {name: value for name in RULES if (value := getattr(self, name)) is not None}
         rules = replace(PRESETS[self.preset], **own)
@@ -110,7 +111,7 @@ RULES = tuple(rule.name for rule in fields(Rules))
 class Search:
     """One search under way. Comparisons take turns, so that a newcomer meets who is best then; sequences do not."""
 
-    how: RadAgent
+    settings: RadAgent
     rules: Rules
     tree: Tree
     judge: Run
@@ -121,16 +122,25 @@ class Search:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    def of(cls, how: RadAgent, question: Question, run: Run) -> Search:
-        rules = how.settled()
-        tree = Tree.plant(question, run, how.calls, how.max_steps, how.temperature, how.seed, how.every)
-        search = cls(how, rules, tree, tree.run.using(lm=how.judge), random.Random(how.seed))
-        tree.best = search.chosen
+    def of(cls, settings: RadAgent, question: Question, run: Run) -> Search:
+        rules = settings.rules_of_search()
+        tree = Tree.plant(
+            question,
+            run,
+            calls=settings.calls,
+            max_steps=settings.max_steps,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            every=settings.every,
+        )
+        judge = tree.run.using(lm=settings.judge)
+        search = cls(settings, rules, tree, judge, luck=random.Random(settings.seed))
+        tree.best = search.highest
         return search
 
     async def explore(self) -> None:
         """``at_once`` explorers share the tree; what changes it happens between two awaits."""
-        keep = 2 * self.how.votes * pairs(self.rules.playoff)
+        keep = 2 * self.settings.votes * pairs(self.rules.playoff)
 
         async def explorer(_: int) -> None:
             try:
@@ -140,7 +150,7 @@ class Search:
             except BudgetExceeded:
                 return
 
-        await each(explorer, range(self.how.at_once), self.how.at_once)
+        await each(explorer, range(self.settings.at_once), self.settings.at_once)
 
     async def one(self, keep: int) -> None:
         """One new sequence and its matches."""
@@ -149,12 +159,12 @@ class Search:
             self.tree.need(keep + 1)
             node = await self.tree.grow(node)
         self.rate(node)
-        if self.how.check and node.answer and self.how.check(node.answer):
+        if self.settings.check and node.answer and self.settings.check(node.answer):
             self.passed = node
         for _ in range(self.rules.matches):
             async with self.turn:
                 if rival := self.rival(node):
-                    self.tree.need(keep + 2 * self.how.votes)
+                    self.tree.need(keep + 2 * self.settings.votes)
                     await self.match(node, rival)
 
     def walk(self) -> Node:
@@ -163,14 +173,14 @@ class Search:
         while True:
             open_ = [child for child in node.children if child.rated and not child.closed]
             odds = softmax([*(child.elo for child in open_), self.rules.explore], self.tau(node))
-            (drawn,) = self.luck.choices(range(len(odds)), odds)
-            if drawn == len(open_):
+            (place,) = self.luck.choices(range(len(odds)), odds)
+            if place == len(open_):
                 return node
-            node = open_[drawn]
+            node = open_[place]
 
     def tau(self, node: Node) -> float:
         """Eq. 8."""
-        return annealed(self.rules.tau, node.matches, self.rules.anneal)
+        return temperature_at(self.rules.tau, node.matches, self.rules.anneal)
 
     def rate(self, leaf: Node) -> None:
         """A sequence that ended enters the tree: all its new steps at Elo 0."""
@@ -196,9 +206,9 @@ class Search:
 
     async def match(self, x: Node, y: Node) -> None:
         """Eq. 2, 3 and 6 on the two leaves, then eq. 7 on their ancestors."""
-        score = await compare(self.tree, x, y, self.judge, self.how.votes)
+        score = await compare(self.tree, x, y, self.judge, self.settings.votes)
         self.played += 1
-        x.elo, y.elo = rated(x.elo, y.elo, score, self.rules.K, self.rules.r)
+        x.elo, y.elo = update(x.elo, y.elo, score, self.rules.K, self.rules.r)
         for leaf in (x, y):
             for node in (self.tree.root, *leaf.path()):
                 node.matches += 1
@@ -212,12 +222,12 @@ class Search:
         node = leaf.parent
         while node is not None:
             values = [child.elo for child in node.children if child.rated]
-            node.elo = backed_up(values, self.tau(node), self.rules.backup)
+            node.elo = backed_up_value(values, self.tau(node), self.rules.backup)
             node = node.parent
 
     async def play_off(self) -> None:
         """The best sequences play each other, once a pair."""
-        best = sorted(self.tree.answered(), key=lambda node: -node.elo)[: self.rules.playoff]
+        best = sorted(self.tree.answers(), key=lambda node: -node.elo)[: self.rules.playoff]
         try:
             for at, x in enumerate(best):
                 for y in best[at + 1 :]:
@@ -225,10 +235,10 @@ class Search:
         except BudgetExceeded:
             return
 
-    def chosen(self) -> Node | None:
+    def highest(self) -> Node | None:
         """Eq. 9: the highest Elo, the earliest of equals, among those with an answer."""
-        answered = [node for node in self.tree.answered() if node.rated]
-        return self.passed or max(answered, key=lambda node: node.elo, default=None)
+        answers = [node for node in self.tree.answers() if node.rated]
+        return self.passed or max(answers, key=lambda node: node.elo, default=None)
 
 
 def pairs(count: int) -> int:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story
-from decisor.techniques.shared.documents import CITED, collected, find, read, show_passages
+from decisor.techniques.shared.decision import Trajectory
+from decisor.techniques.shared.documents import CITED, ask_for_answer, find, show_passages, unique_passages
 from decisor.types import Decision, Question
 
 
@@ -22,10 +22,10 @@ class RAG:
     k: int = 10
 
     async def __call__(self, question: Question, run: Run) -> Decision:
-        story = await find(question.text, self.k, Story(question), run)
-        passages = collected(story, self.k)
+        trajectory = await find(question.text, self.k, Trajectory(question), run)
+        passages = unique_passages(trajectory, self.k)
         prompt = READ.substitute(question=question, passages=show_passages(passages), form=CITED)
-        return await read(prompt, story, run, passages)
+        return await ask_for_answer(prompt, trajectory, run, passages)
 
 
 READ = Template("""\

@@ -14,10 +14,18 @@ from dataclasses import dataclass, replace
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.fields import Written, parse_written
+from decisor.replies.labelled import LabelledReply, parse_labelled
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story, tell
-from decisor.techniques.shared.documents import CITED, find, found, parse_reading, passages_tool, read, show_passages
+from decisor.techniques.shared.decision import Trajectory, tell
+from decisor.techniques.shared.documents import (
+    CITED,
+    all_records,
+    ask_for_answer,
+    find,
+    parse_reading,
+    passages_tool,
+    show_passages,
+)
 from decisor.types import Decision, Question, Sampling
 
 SEARCH = "search"
@@ -32,36 +40,36 @@ class ReAct:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         passages_tool(run.env)
-        story = Story(question)
+        trajectory = Trajectory(question)
         try:
-            while len(story.steps) < self.max_steps:
-                said = await run.ask(self.prompt(story), self.reader(story), STOP)
-                if isinstance(said, Decision):
-                    return tell(said, run)
-                assert said.call is not None
-                story = await find(said.call.input, self.k, story, run)
-                last = replace(story.steps[-1], thought=said.thought)
-                story = replace(story, steps=(*story.steps[:-1], last))
+            while len(trajectory.steps) < self.max_steps:
+                move = await run.ask(self.prompt(trajectory), self.reader(trajectory), STOP)
+                if isinstance(move, Decision):
+                    return tell(move, run)
+                assert move.call is not None
+                trajectory = await find(move.call.input, self.k, trajectory, run)
+                last = replace(trajectory.steps[-1], thought=move.thought)
+                trajectory = replace(trajectory, steps=(*trajectory.steps[:-1], last))
         except (BudgetExceeded, ParseError) as error:
-            return await read(self.prompt(story, LAST), story, run, found(story), error)
-        return await read(self.prompt(story, LAST), story, run, found(story))
+            return await ask_for_answer(self.prompt(trajectory, LAST), trajectory, run, all_records(trajectory), error)
+        return await ask_for_answer(self.prompt(trajectory, LAST), trajectory, run, all_records(trajectory))
 
-    def reader(self, story: Story) -> Callable[[str], Written | Decision]:
-        def read(reply: str) -> Written | Decision:
-            said = parse_written(reply, (SEARCH,), 1)
-            return said if said.call else parse_reading(reply, story, found(story))
+    def reader(self, trajectory: Trajectory) -> Callable[[str], LabelledReply | Decision]:
+        def read(reply: str) -> LabelledReply | Decision:
+            move = parse_labelled(reply, (SEARCH,), 1)
+            return move if move.call else parse_reading(reply, trajectory, all_records(trajectory))
 
         return read
 
-    def prompt(self, story: Story, next_: str = "") -> str:
+    def prompt(self, trajectory: Trajectory, next_: str = "") -> str:
         steps = "\n".join(
             f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
             f"Observation:\n{show_passages(step.observation.records)}\n"
-            for step in story.steps
+            for step in trajectory.steps
         )
-        left = self.max_steps - len(story.steps)
+        left = self.max_steps - len(trajectory.steps)
         return PROMPT.substitute(
-            question=story.question, steps=steps or "(no steps yet)\n", next=next_ or NEXT.substitute(left=left)
+            question=trajectory.question, steps=steps or "(no steps yet)\n", next=next_ or NEXT.substitute(left=left)
         )
 
 

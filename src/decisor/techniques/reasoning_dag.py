@@ -29,11 +29,12 @@ from typing import Literal
 
 from decisor.aio import in_order
 from decisor.errors import BudgetExceeded, LMError, ParseError
-from decisor.replies.plan_forms import TAG
-from decisor.replies.plans import Part, PlanGraph
+from decisor.replies.plan_drafts import TAG
+from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
-from decisor.techniques.plan_dag.experts import NONE
-from decisor.techniques.plan_dag.node import Chunk, answered, note, show_graph, told
+from decisor.techniques.plan_dag.experts.planner import NONE
+from decisor.techniques.plan_dag.node_answer import Chunk, node_answer, note, show_graph
+from decisor.techniques.plan_dag.node_input import PASSAGES, context_of, in_place, once, source_of
 from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of
 from decisor.techniques.plan_dag.roles import OURS, Experts
 from decisor.techniques.shared.decision import tell
@@ -41,7 +42,7 @@ from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeS
 from decisor.types import Action, Decision, Question, Record, Stopped
 
 ROOT = "Q"
-PASSAGES = "passages"
+SHORT = 8
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,9 @@ class ReasoningDAG:
                 return note(NodeAnswer(part.id, part.query, status="blocked", why=why), sub)
             try:
                 async with asyncio.timeout(self.node_seconds or None):
-                    asked = await self.put(part, parents, sub)
+                    sub_question = await self.put(part, parents, sub)
                     context = context_of(parents, question if part.degraded else None, hint)
-                    return note(await self.answer(part, parents, asked, context, sub), sub)
+                    return note(await self.answer(part, parents, sub_question, context, sub), sub)
             except BudgetExceeded as error:
                 return note(NodeAnswer(part.id, part.query, status="budget", why=str(error)), sub)
             except LMError as error:
@@ -118,94 +119,96 @@ class ReasoningDAG:
     async def put(self, part: Part, parents: Sequence[NodeAnswer], run: Run) -> str:
         """The question with its tags filled in: as texts where they are short, else by the dynamic query expert. In the
         place of an unknown answer stands its question in brackets."""
-        known = {parent.node: parent for parent in parents}
-        filled = [known[id] for id in part.tags]
+        by_node = {parent.node: parent for parent in parents}
+        filled = [by_node[id] for id in part.tags]
         short = all(len(parent.answer.split()) <= SHORT and "\n" not in parent.answer for parent in filled)
         plain = self.dynamic == "never" or (self.dynamic == "auto" and short)
         if not filled or plain or any(parent.status == "unknown" for parent in filled):
-            return TAG.sub(lambda tag: in_place(known[f"Q{tag[1]}"]), part.query)
+            return TAG.sub(lambda tag: in_place(by_node[f"Q{tag[1]}"]), part.query)
         return await self.experts.resolve(run, part.query, filled)
 
-    async def answer(self, part: Part, parents: Sequence[NodeAnswer], asked: str, context: str, run: Run) -> NodeAnswer:
+    async def answer(
+        self, part: Part, parents: Sequence[NodeAnswer], question: str, context: str, run: Run
+    ) -> NodeAnswer:
         """Algorithm 2, by what serves the node."""
         source = source_of(part, run.env.tools())
         documents: tuple[Record, ...] = ()
         retrievals = 0
         if source == NONE:
-            chunk = await self.experts.generate(run, asked, context, (), None)
+            chunk = await self.experts.generate(run, question, context, (), None)
         elif source != PASSAGES:
-            documents, query, retrievals = await self.query(asked, context, source, run)
-            told_query = f"{context}\n# The documents are what this query brought\n{query}\n"
-            chunk = await self.experts.generate(run, asked, told_query, documents, None)
+            documents, query, retrievals = await self.query(question, context, source, run)
+            with_query = f"{context}\n# The documents are what this query brought\n{query}\n"
+            chunk = await self.experts.generate(run, question, with_query, documents, None)
         elif self.literal:
-            chunk, documents, retrievals = await self.write_on(asked, context, run)
+            chunk, documents, retrievals = await self.write_on(question, context, run)
         else:
-            chunk, documents, retrievals = await self.write(asked, context, run)
+            chunk, documents, retrievals = await self.write(question, context, run)
         sure = all(parent.sure and parent.status != "unknown" for parent in parents)
-        return answered(part, asked, chunk, documents, retrievals, sure)
+        return node_answer(part, question, chunk, documents, retrievals, sure)
 
-    async def write(self, asked: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
+    async def write(self, question: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
         """Write, criticise, and where evidence is needed look for it and write again."""
         documents: tuple[Record, ...] = ()
         count = 0
         if not self.critic:
-            documents, count = await self.search(asked, asked, "", (), run)
-            return await self.experts.generate(run, asked, context, documents, None), documents, count
+            documents, count = await self.search(question, question, "", (), run)
+            return await self.experts.generate(run, question, context, documents, None), documents, count
         for last in (*[False] * (self.rounds - 1), True):
-            chunk = await self.experts.generate(run, asked, context, documents, None)
-            if last or (chunk.text and not await self.experts.criticise(run, asked, context, chunk.text, documents)):
+            chunk = await self.experts.generate(run, question, context, documents, None)
+            if last or (chunk.text and not await self.experts.criticise(run, question, context, chunk.text, documents)):
                 break
-            search = f"{asked} {chunk.text}".strip() if count else asked
-            found, tried = await self.search(search, asked, chunk.text, documents, run)
-            count += tried
-            if not found:
+            search = f"{question} {chunk.text}".strip() if count else question
+            new, searches = await self.search(search, question, chunk.text, documents, run)
+            count += searches
+            if not new:
                 break
-            documents = found
+            documents = new
         return chunk, documents, count
 
-    async def write_on(self, asked: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
+    async def write_on(self, question: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
         """Algorithm 2 to the letter: evidence that a chunk was found to need only helps the next one."""
-        written, count = "", 0
+        text, count = "", 0
         documents: tuple[Record, ...] = ()
         for _ in range(self.rounds):
-            chunk = await self.experts.generate(run, asked, context, documents, written)
+            chunk = await self.experts.generate(run, question, context, documents, text)
             if not chunk.text:
                 break
-            if not self.critic or await self.experts.criticise(run, asked, context, chunk.text, documents):
-                found, tried = await self.search(f"{asked} {chunk.text}", asked, chunk.text, (), run)
-                documents, count = found or documents, count + tried
-            written = f"{written} {chunk.text}".strip()
-        return Chunk(written), documents, count
+            if not self.critic or await self.experts.criticise(run, question, context, chunk.text, documents):
+                new, searches = await self.search(f"{question} {chunk.text}", question, chunk.text, (), run)
+                documents, count = new or documents, count + searches
+            text = f"{text} {chunk.text}".strip()
+        return Chunk(text), documents, count
 
     async def search(
-        self, search: str, asked: str, chunk: str, seen: Sequence[Record], run: Run
+        self, search: str, question: str, chunk: str, earlier: Sequence[Record], run: Run
     ) -> tuple[tuple[Record, ...], int]:
         """Retrieve and keep what is relevant; nothing relevant: rewrite and retry. Also how often was retrieved."""
-        old = {record.text for record in seen}
-        tried: list[str] = []
+        old = {record.text for record in earlier}
+        searches: list[str] = []
         rejected: list[Record] = []
         while True:
             observation = await run.act(Action(PASSAGES, search))
             records = [record for record in once(observation.records) if record.text not in old][: self.documents]
             old |= {record.text for record in records}
-            kept = tuple(records)
+            relevant = tuple(records)
             if records and self.relevance != "none":
-                kept = await self.experts.choose(run, asked, chunk, records, self.relevance == "many")
-            tried.append(search)
+                relevant = await self.experts.choose(run, question, chunk, records, self.relevance == "many")
+            searches.append(search)
             rejected += records
-            if kept or len(tried) > self.retries:
-                return kept, len(tried)
-            search = await self.experts.rewrite(run, asked, tried, rejected)
+            if relevant or len(searches) > self.retries:
+                return relevant, len(searches)
+            search = await self.experts.rewrite(run, question, searches, rejected)
 
-    async def query(self, asked: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], str, int]:
+    async def query(self, question: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], str, int]:
         """Rows of a database and the query that brought them; one that fails or brings nothing is written again."""
-        tried: list[tuple[str, str]] = []
+        attempts: list[tuple[str, str]] = []
         while True:
-            text = await self.experts.write_query(run, asked, context, source, tried)
+            text = await self.experts.write_query(run, question, context, source, attempts)
             observation = await run.act(Action(source, text))
-            tried.append((text, observation.note or "No rows came back."))
-            if observation.records or len(tried) > self.retries:
-                return observation.records, text, len(tried)
+            attempts.append((text, observation.note or "No rows came back."))
+            if observation.records or len(attempts) > self.retries:
+                return observation.records, text, len(attempts)
 
     async def aggregate(self, question: Question, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
         """The answer to the main question from all answers. Where that fails, the last node's stands. Without a plan
@@ -225,40 +228,6 @@ class ReasoningDAG:
         return self.tell(decision, plan, answers, run)
 
     def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
-        how, document = attribution_of(decision.answer, plan, answers)
-        run.trace.add(GraphResult(counts_of(plan, answers), how, document), run.span_id)
+        attribution, document = attribution_of(decision.answer, plan, answers)
+        run.trace.add(GraphResult(counts_of(plan, answers), attribution, document), run.span_id)
         return tell(decision, run)
-
-
-def source_of(part: Part, tools: Sequence[str]) -> str:
-    """The tool that serves a node, or none: what the plan says, else the documents, else the only one there is."""
-    return part.source or (PASSAGES if PASSAGES in tools else tools[0] if len(tools) == 1 else NONE)
-
-
-def once(records: Sequence[Record]) -> list[Record]:
-    """Without those whose text came before: corpora hold passages twice."""
-    first: dict[str, Record] = {}
-    for record in records:
-        first.setdefault(record.text or record.id, record)
-    return list(first.values())
-
-
-def in_place(parent: NodeAnswer) -> str:
-    """What stands in the place of a tag."""
-    return " ".join(parent.answer.split()) if parent.status == "answered" else f"[{parent.question}]"
-
-
-def context_of(parents: Sequence[NodeAnswer], question: Question | None, hint: str) -> str:
-    """What a node is told beside its question: its parents' answers; the main question only where a parent that the
-    plan should have had was lost; a hint only from a person."""
-    parts = []
-    if parents:
-        parts.append("\n# Known answers\n" + "\n".join(told(parent) for parent in parents) + "\n")
-    if question is not None:
-        parts.append(f"\n# The question that this one is a part of\n{question}\n")
-    if hint:
-        parts.append(f"\n# Also known\n{hint}\n")
-    return "".join(parts)
-
-
-SHORT = 8

@@ -18,7 +18,8 @@ from string import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.shared.tree import Node, Tree, show_sequence
+from decisor.techniques.shared.node import Node, show_sequence
+from decisor.techniques.shared.tree import Tree
 from decisor.types import Decision, Message, Question
 
 
@@ -33,7 +34,7 @@ class Reflexion:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
-        tree.best = lambda: tree.answered()[-1] if tree.answered() else None
+        tree.best = lambda: tree.answers()[-1] if tree.answers() else None
         learned: list[str] = []
         try:
             for trial in range(self.trials):
@@ -62,10 +63,10 @@ def parse_lesson(reply: str) -> str:
     >>> parse_lesson("It is right. Lesson: none"), parse_lesson("Lesson: begin with 6")
     ('', 'begin with 6')
     """
-    found = re.findall(r"lesson\W{1,6}(.+)", reply, re.I | re.S)
-    if not found:
+    matches = re.findall(r"lesson\W{1,6}(.+)", reply, re.I | re.S)
+    if not matches:
         raise ParseError("Write it as Lesson: ...", "missing_field")
-    lesson = str(found[-1]).strip()
+    lesson = str(matches[-1]).strip()
     return "" if re.fullmatch(r"\W*none\W*", lesson, re.I) else lesson[:2_000]
 
 

@@ -29,8 +29,8 @@ from typing import Literal
 from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
-from decisor.techniques.shared.control_tokens import LOGPROBS, Written, without, write_on
-from decisor.techniques.shared.decision import Story, tell
+from decisor.techniques.shared.control_tokens import LOGPROBS, Continuation, continue_text, strip_tokens
+from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.documents import find, passages_tool
 from decisor.types import Decision, Question, Record, Sampling, Token
 
@@ -47,7 +47,7 @@ class Path:
     text: str
     tokens: tuple[Token, ...] = ()
     passages: tuple[Record, ...] = ()
-    answer: Written | None = None
+    answer: Continuation | None = None
 
     @property
     def perplexity(self) -> float:
@@ -61,8 +61,8 @@ class Path:
         return sum(best) / len(best) if best else 0.0
 
     @property
-    def said(self) -> str:
-        return " ".join(without(self.answer.text, CONTROL).split()) if self.answer else ""
+    def answer_text(self) -> str:
+        return " ".join(strip_tokens(self.answer.text, CONTROL).split()) if self.answer else ""
 
 
 @dataclass(frozen=True)
@@ -76,67 +76,72 @@ class RQRAG:
     async def __call__(self, question: Question, run: Run) -> Decision:
         if self.max_depth:
             passages_tool(run.env)
-        story, paths, finished = Story(question), [Path(prompt_of(question))], list[Path]()
+        trajectory, paths, finished = Trajectory(question), [Path(prompt_of(question))], list[Path]()
         try:
-            finished = [await answered(paths[0], run, final=True)]
+            finished = [await with_answer(paths[0], run, final=True)]
             for _ in range(self.max_depth):
                 pairs = [(path, way) for path in paths for way in WAYS]
-                grown = await each(lambda pair: self.searched(*pair, question, run), pairs)
+                grown = await each(lambda pair: self.with_search(*pair, question, run), pairs)
                 paths = [path for path, _ in grown]
-                story = replace(story, steps=(*story.steps, *(step for _, one in grown for step in one.steps)))
-                finished += await each(lambda path: answered(path, run), paths)
+                trajectory = replace(
+                    trajectory, steps=(*trajectory.steps, *(step for _, one in grown for step in one.steps))
+                )
+                finished += await each(lambda path: with_answer(path, run), paths)
         except BudgetExceeded as error:
             if not finished:
                 raise
-            return tell(replace(self.decision(finished, story), reasons=(str(error),), stopped="budget"), run)
-        return tell(self.decision(finished, story), run)
+            return tell(replace(self.decision(finished, trajectory), reasons=(str(error),), stopped="budget"), run)
+        return tell(self.decision(finished, trajectory), run)
 
-    async def searched(self, path: Path, way: str, question: Question, run: Run) -> tuple[Path, Story]:
+    async def with_search(self, path: Path, way: str, question: Question, run: Run) -> tuple[Path, Trajectory]:
         """The path with one query more and what it found."""
-        said = await write_on(path.text + way, run, QUERY, NEEDS)
-        query = " ".join(without(said.text, CONTROL).split())
-        story = await find(query or question.text, self.k, Story(question), run)
-        passages = story.steps[-1].observation.records
-        found = "".join(f"Title: {of_record(one)[0]}\nText: {of_record(one)[1]}\n" for one in passages)
-        text = f"{path.text}{way}{query}[EOS][R_Evidences]{found}[/R_Evidences]"
-        return Path(text, (*path.tokens, *said.tokens), (*path.passages, *passages)), story
+        continuation = await continue_text(path.text + way, run, QUERY, NEEDS)
+        query = " ".join(strip_tokens(continuation.text, CONTROL).split())
+        trajectory = await find(query or question.text, self.k, Trajectory(question), run)
+        passages = trajectory.steps[-1].observation.records
+        evidence = "".join(f"Title: {of_record(one)[0]}\nText: {of_record(one)[1]}\n" for one in passages)
+        text = f"{path.text}{way}{query}[EOS][R_Evidences]{evidence}[/R_Evidences]"
+        return Path(text, (*path.tokens, *continuation.tokens), (*path.passages, *passages)), trajectory
 
-    def decision(self, finished: list[Path], story: Story) -> Decision:
-        path = chosen(finished, self.select)
-        cited = " ".join(f"[{record.id}]" for record in path.passages)
-        how = f"perplexity {path.perplexity:.2f}, confidence {path.confidence:.2f}"
+    def decision(self, finished: list[Path], trajectory: Trajectory) -> Decision:
+        path = select_path(finished, self.select)
+        citations = " ".join(f"[{record.id}]" for record in path.passages)
+        certainty = f"perplexity {path.perplexity:.2f}, confidence {path.confidence:.2f}"
         many = "1 trajectory" if len(finished) == 1 else f"{len(finished)} trajectories"
-        why = f"Chosen of {many} by {self.select}: {how}."
-        return replace(story.decision(path.said, cited, "answered" if path.said else "no_answer"), reasons=(why,))
+        why = f"Chosen of {many} by {self.select}: {certainty}."
+        return replace(
+            trajectory.decision(path.answer_text, citations, "answered" if path.answer_text else "no_answer"),
+            reasons=(why,),
+        )
 
 
-async def answered(path: Path, run: Run, final: bool = False) -> Path:
-    said = await write_on(f"{path.text}[A_Response]", run, ANSWER, NEEDS, final)
-    return replace(path, answer=said, tokens=(*path.tokens, *said.tokens))
+async def with_answer(path: Path, run: Run, final: bool = False) -> Path:
+    answer = await continue_text(f"{path.text}[A_Response]", run, ANSWER, NEEDS, final)
+    return replace(path, answer=answer, tokens=(*path.tokens, *answer.tokens))
 
 
-def chosen(paths: list[Path], select: str) -> Path:
-    """The first of the best; with ``ensemble`` the most confident one that gives the chosen answer."""
+def select_path(paths: list[Path], select: str) -> Path:
+    """The first of the best; with ``ensemble`` the most confident one that gives the best answer."""
     if select == "ppl":
         return min(paths, key=lambda path: path.perplexity)
     if select == "ensemble":
         sums: dict[str, float] = defaultdict(float)
         for path in paths:
-            sums[path.said.casefold()] += path.confidence
-        best = max(sums, key=lambda said: sums[said])
-        paths = [path for path in paths if path.said.casefold() == best]
+            sums[path.answer_text.casefold()] += path.confidence
+        best = max(sums, key=lambda answer: sums[answer])
+        paths = [path for path in paths if path.answer_text.casefold() == best]
     return max(paths, key=lambda path: path.confidence)
 
 
 def of_record(record: Record) -> tuple[str, str]:
-    return without(str(record.fields.get("title", "")), CONTROL), without(record.text, CONTROL)
+    return strip_tokens(str(record.fields.get("title", "")), CONTROL), strip_tokens(record.text, CONTROL)
 
 
 def prompt_of(question: Question) -> str:
     """In the form that the weights were trained on."""
-    told = "\n".join(part for part in (question.rules, question.goal) if part)
-    system = f"<|system|>\n{without(told, CONTROL)}</s>\n" if told else ""
-    return f"<s>{system}<|user|>\n{without(question.text, CONTROL)}</s>\n<|assistant|>\n"
+    instructions = "\n".join(part for part in (question.rules, question.goal) if part)
+    system = f"<|system|>\n{strip_tokens(instructions, CONTROL)}</s>\n" if instructions else ""
+    return f"<s>{system}<|user|>\n{strip_tokens(question.text, CONTROL)}</s>\n<|assistant|>\n"
 
 
 QUERY = Sampling(stop=("[EOS]",), temperature=1.0, max_tokens=100, logprobs=LOGPROBS, continuation=True)

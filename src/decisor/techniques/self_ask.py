@@ -16,13 +16,21 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.text import clean
+from decisor.replies.cleaning import clean
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story, tell
-from decisor.techniques.shared.documents import CITED, find, found, parse_reading, passages_tool, read, show_passages
+from decisor.techniques.shared.decision import Trajectory, tell
+from decisor.techniques.shared.documents import (
+    CITED,
+    all_records,
+    ask_for_answer,
+    find,
+    parse_reading,
+    passages_tool,
+    show_passages,
+)
 from decisor.types import Decision, Question, Sampling
 
-Asked = tuple[str, str]
+FollowUp = tuple[str, str]
 NOTHING = "the passages do not tell"
 
 
@@ -35,37 +43,39 @@ class SelfAsk:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         passages_tool(run.env)
-        story, asked = Story(question), list[Asked]()
+        trajectory, follow_ups = Trajectory(question), list[FollowUp]()
         try:
-            while len(asked) < self.max_steps:
-                said = await run.ask(self.prompt(story, asked), self.reader(story), STOP)
-                if isinstance(said, Decision):
-                    return tell(said, run)
-                story = await find(said, self.k, story, run)
-                asked.append((said, await self.answer(said, story, run)))
+            while len(follow_ups) < self.max_steps:
+                move = await run.ask(self.prompt(trajectory, follow_ups), self.reader(trajectory), STOP)
+                if isinstance(move, Decision):
+                    return tell(move, run)
+                trajectory = await find(move, self.k, trajectory, run)
+                follow_ups.append((move, await self.answer(move, trajectory, run)))
         except (BudgetExceeded, ParseError) as error:
-            return await read(self.prompt(story, asked, LAST), story, run, found(story), error)
-        return await read(self.prompt(story, asked, LAST), story, run, found(story))
+            return await ask_for_answer(
+                self.prompt(trajectory, follow_ups, LAST), trajectory, run, all_records(trajectory), error
+            )
+        return await ask_for_answer(self.prompt(trajectory, follow_ups, LAST), trajectory, run, all_records(trajectory))
 
-    async def answer(self, follow_up: str, story: Story, run: Run) -> str:
+    async def answer(self, follow_up: str, trajectory: Trajectory, run: Run) -> str:
         """The intermediate answer with the ids it rests on."""
-        passages = story.steps[-1].observation.records
+        passages = trajectory.steps[-1].observation.records
         prompt = READ.substitute(question=follow_up, passages=show_passages(passages), form=CITED)
-        said = await run.ask(prompt, lambda reply: parse_reading(reply, story, passages))
-        cited = "".join(f" [{id}]" for id in said.evidence.ids)
-        return f"{said.answer}{cited}" if said.answer else NOTHING
+        decision = await run.ask(prompt, lambda reply: parse_reading(reply, trajectory, passages))
+        citations = "".join(f" [{id}]" for id in decision.evidence.ids)
+        return f"{decision.answer}{citations}" if decision.answer else NOTHING
 
-    def prompt(self, story: Story, asked: list[Asked], next_: str = "") -> str:
-        lines = [f"Follow up: {question}\nIntermediate answer: {answer}" for question, answer in asked]
+    def prompt(self, trajectory: Trajectory, follow_ups: list[FollowUp], next_: str = "") -> str:
+        lines = [f"Follow up: {question}\nIntermediate answer: {answer}" for question, answer in follow_ups]
         so_far = "\n".join(lines) or "(nothing yet)"
-        left = self.max_steps - len(asked)
-        return ASK.substitute(question=story.question, asked=so_far, next=next_ or NEXT.substitute(left=left))
+        left = self.max_steps - len(follow_ups)
+        return ASK.substitute(question=trajectory.question, so_far=so_far, next=next_ or NEXT.substitute(left=left))
 
-    def reader(self, story: Story) -> Callable[[str], str | Decision]:
+    def reader(self, trajectory: Trajectory) -> Callable[[str], str | Decision]:
         def read(reply: str) -> str | Decision:
             text = clean(reply)
-            said = FOLLOW_UP.search(text)
-            return said[1].strip() if said else parse_reading(text, story, found(story))
+            follow_up = FOLLOW_UP.search(text)
+            return follow_up[1].strip() if follow_up else parse_reading(text, trajectory, all_records(trajectory))
 
         return read
 
@@ -81,7 +91,7 @@ full (no "he" or "that film"), and is looked up for you. What an intermediate an
 $question
 
 # So far
-$asked
+$so_far
 
 # Form of your reply
 $next""")

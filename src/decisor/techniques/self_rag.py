@@ -25,8 +25,15 @@ from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.plurals import counted
 from decisor.run import Run
-from decisor.techniques.shared.control_tokens import LOGPROBS, Written, chances, first_of, without, write_on
-from decisor.techniques.shared.decision import Story, tell
+from decisor.techniques.shared.control_tokens import (
+    LOGPROBS,
+    Continuation,
+    chances,
+    continue_text,
+    first_of,
+    strip_tokens,
+)
+from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.documents import find, passages_tool
 from decisor.types import Decision, Question, Record, Sampling
 
@@ -54,68 +61,76 @@ class SelfRAG:
     async def __call__(self, question: Question, run: Run) -> Decision:
         if self.mode != "never":
             passages_tool(run.env)
-        story, prompt = Story(question), prompt_of(question)
-        written: list[tuple[Record, Written]] = []
+        trajectory, prompt = Trajectory(question), prompt_of(question)
+        continuations: list[tuple[Record, Continuation]] = []
         try:
             if await self.retrieves(prompt, run):
-                story = await find(question.text, self.k, story, run)
+                trajectory = await find(question.text, self.k, trajectory, run)
 
                 async def answer(passage: Record) -> None:
-                    text = f"{prompt}[Retrieval]<paragraph>{shown(passage)}</paragraph>"
-                    written.append((passage, await write_on(text, run, WRITE, NEEDS)))
+                    text = f"{prompt}[Retrieval]<paragraph>{passage_text(passage)}</paragraph>"
+                    continuations.append((passage, await continue_text(text, run, WRITE, NEEDS)))
 
-                await each(answer, story.steps[-1].observation.records)
+                await each(answer, trajectory.steps[-1].observation.records)
         except BudgetExceeded as error:
-            decision = await self.decide(written, story, prompt, run)
+            decision = await self.decide(continuations, trajectory, prompt, run)
             return tell(replace(decision, reasons=(*decision.reasons, str(error)), stopped="budget"), run)
-        return tell(await self.decide(written, story, prompt, run), run)
+        return tell(await self.decide(continuations, trajectory, prompt, run), run)
 
-    async def decide(self, written: list[tuple[Record, Written]], story: Story, prompt: str, run: Run) -> Decision:
+    async def decide(
+        self, continuations: list[tuple[Record, Continuation]], trajectory: Trajectory, prompt: str, run: Run
+    ) -> Decision:
         """The best of what was written, or an answer without a passage."""
-        if not written:
-            said = await write_on(f"{prompt}[No Retrieval]", run, WRITE, NEEDS, final=True)
-            return story.decision(plain(said.text), "", "answered" if plain(said.text) else "no_answer")
-        order = {record.id: at for at, record in enumerate(story.steps[-1].observation.records)}
-        written = sorted(written, key=lambda one: order[one[0].id])
-        scores = [self.score(said) for _, said in written]
-        best = self.best([said for _, said in written], scores)
-        passage, said = written[best]
-        decision = story.decision(plain(said.text), f"[{passage.id}]", "answered" if plain(said.text) else "no_answer")
+        if not continuations:
+            continuation = await continue_text(f"{prompt}[No Retrieval]", run, WRITE, NEEDS, final=True)
+            return trajectory.decision(
+                plain(continuation.text), "", "answered" if plain(continuation.text) else "no_answer"
+            )
+        order = {record.id: at for at, record in enumerate(trajectory.steps[-1].observation.records)}
+        continuations = sorted(continuations, key=lambda one: order[one[0].id])
+        scores = [self.score(continuation) for _, continuation in continuations]
+        best = self.best([continuation for _, continuation in continuations], scores)
+        passage, continuation = continuations[best]
+        decision = trajectory.decision(
+            plain(continuation.text), f"[{passage.id}]", "answered" if plain(continuation.text) else "no_answer"
+        )
         return replace(decision, reasons=(f"Score {scores[best]:.3f}, the best of {counted(len(scores), 'passage')}.",))
 
     async def retrieves(self, prompt: str, run: Run) -> bool:
         if self.mode != "adaptive":
             return self.mode == "always"
-        said = await write_on(prompt, run, FIRST, NEEDS)
-        return chances(said.tokens[0] if said.tokens else None, RETRIEVE)["[Retrieval]"] > self.threshold
+        continuation = await continue_text(prompt, run, FIRST, NEEDS)
+        return (
+            chances(continuation.tokens[0] if continuation.tokens else None, RETRIEVE)["[Retrieval]"] > self.threshold
+        )
 
-    def score(self, said: Written) -> float:
+    def score(self, continuation: Continuation) -> float:
         """What the model's own tokens say of an answer; a kind of token that does not come counts 0."""
-        relevant = chances(said.tokens[0] if said.tokens else None, RELEVANT)["[Relevant]"]
-        support = chances(first_of(said.tokens, SUPPORTED), SUPPORTED)
-        use = chances(first_of(said.tokens, UTILITY), UTILITY)
+        relevant = chances(continuation.tokens[0] if continuation.tokens else None, RELEVANT)["[Relevant]"]
+        support = chances(first_of(continuation.tokens, SUPPORTED), SUPPORTED)
+        use = chances(first_of(continuation.tokens, UTILITY), UTILITY)
         supported = support["[Fully supported]"] + support["[Partially supported]"] / 2
         useful = sum((place - 2) / 2 * use[name] for place, name in enumerate(UTILITY))
         return self.w_rel * relevant + self.w_sup * supported + self.w_use * useful
 
-    def best(self, written: list[Written], scores: list[float]) -> int:
+    def best(self, continuations: list[Continuation], scores: list[float]) -> int:
         """Which one is taken: the first of the best score, and for closed answers the best of the best answer."""
         sums: dict[str, float] = defaultdict(float)
-        names = [plain(one.text).casefold() if self.closed else str(at) for at, one in enumerate(written)]
+        names = [plain(one.text).casefold() if self.closed else str(at) for at, one in enumerate(continuations)]
         for name, score in zip(names, scores, strict=True):
             sums[name] += score
-        return max(range(len(written)), key=lambda at: (sums[names[at]], scores[at], -at))
+        return max(range(len(continuations)), key=lambda at: (sums[names[at]], scores[at], -at))
 
 
 def prompt_of(question: Question) -> str:
     """In the form that the weights were trained on. The goal is the instruction, the question its input."""
-    told = [part for part in (question.rules, question.goal) if part]
-    text = "\n".join(told) + f"\n\n## Input:\n\n{question.text}" if told else question.text
-    return f"### Instruction:\n{without(text, CONTROL)}\n\n### Response:\n"
+    instructions = [part for part in (question.rules, question.goal) if part]
+    text = "\n".join(instructions) + f"\n\n## Input:\n\n{question.text}" if instructions else question.text
+    return f"### Instruction:\n{strip_tokens(text, CONTROL)}\n\n### Response:\n"
 
 
-def shown(passage: Record) -> str:
-    return without(f"{passage.fields.get('title', '')}\n{passage.text}", CONTROL)
+def passage_text(passage: Record) -> str:
+    return strip_tokens(f"{passage.fields.get('title', '')}\n{passage.text}", CONTROL)
 
 
 def plain(text: str) -> str:
@@ -123,7 +138,7 @@ def plain(text: str) -> str:
     >>> plain("[Relevant]Steventon[Fully supported][Utility:5]</s>")
     'Steventon'
     """
-    return " ".join(without(text, CONTROL).split())
+    return " ".join(strip_tokens(text, CONTROL).split())
 
 
 FIRST = Sampling(max_tokens=1, logprobs=LOGPROBS, continuation=True)

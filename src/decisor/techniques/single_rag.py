@@ -13,35 +13,35 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.fields import Written, parse_written
+from decisor.replies.labelled import LabelledReply, parse_labelled
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story, conclude, parse_final, retrieve, tell
-from decisor.techniques.shared.render import show_steps
+from decisor.techniques.shared.decision import Trajectory, conclude, parse_final, retrieve, tell
 from decisor.types import Decision, Message, Question, Sampling
 
 
 @dataclass(frozen=True)
 class SingleRAG:
     async def __call__(self, question: Question, run: Run) -> Decision:
-        story = Story(question)
+        trajectory = Trajectory(question)
 
-        def read_query(reply: str) -> Written:
-            said = parse_written(reply, run.env.tools(), 0)
-            return said
+        def read_query(reply: str) -> LabelledReply:
+            return parse_labelled(reply, run.env.tools(), 0)
 
         try:
-            said = await run.ask(self.query_prompt(story, run), read_query, STOP)
-            story = await retrieve(said, story, run)
-            return tell(await run.ask(self.answer_prompt(story), lambda reply: parse_final(reply, story)), run)
+            move = await run.ask(self.query_prompt(trajectory, run), read_query, STOP)
+            trajectory = await retrieve(move, trajectory, run)
+            return tell(
+                await run.ask(self.answer_prompt(trajectory), lambda reply: parse_final(reply, trajectory)), run
+            )
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(self.answer_prompt(story), story, run, error)
+            return await conclude(self.answer_prompt(trajectory), trajectory, run, error)
 
-    def query_prompt(self, story: Story, run: Run) -> list[Message]:
+    def query_prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
         system = QUERY.substitute(tools=run.env.describe())
-        return [Message("system", system), Message("user", f"# Question\n{story.question}")]
+        return [Message("system", system), Message("user", f"# Question\n{trajectory.question}")]
 
-    def answer_prompt(self, story: Story) -> list[Message]:
-        user = ASKED.substitute(question=story.question, steps=show_steps(story.steps))
+    def answer_prompt(self, trajectory: Trajectory) -> list[Message]:
+        user = ASKED.substitute(question=trajectory.question, steps=trajectory.show())
         return [Message("system", ANSWER), Message("user", user)]
 
 

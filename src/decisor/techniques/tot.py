@@ -23,8 +23,9 @@ from decisor.plurals import counted
 from decisor.replies.moves import Move
 from decisor.run import Run
 from decisor.techniques.shared.judge import chance
+from decisor.techniques.shared.node import Node
 from decisor.techniques.shared.render import show_observation
-from decisor.techniques.shared.tree import Node, Tree
+from decisor.techniques.shared.tree import Tree
 from decisor.types import LM, Action, Decision, Message, Question
 
 
@@ -43,28 +44,28 @@ class ToT:
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         tree = Tree.plant(question, run, self.calls, self.max_steps, self.temperature, self.seed)
-        tree.best = lambda: max(tree.answered(), key=lambda node: node.value, default=None)
+        tree.best = lambda: max(tree.answers(), key=lambda node: node.value, default=None)
         with suppress(BudgetExceeded):
             await self.search(tree, tree.run.using(lm=self.judge))
-        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answered()), 'answer')}.")
+        return tree.decide(tree.best(), f"The highest value among {counted(len(tree.answers()), 'answer')}.")
 
     async def search(self, tree: Tree, judge: Run) -> None:
         pool = [tree.root]
         while pool:
             states: list[Node] = []
             for node in pool:
-                for action in await proposed(tree, node, self.propose):
+                for action in await propose_actions(tree, node, self.propose):
                     states.append(await tree.attempt(node, Move(action)))
-            seen: set[str] = set()
+            states_met: set[str] = set()
             for state in states:
-                if (what := state_of(state)) not in seen:
-                    seen.add(what)
+                if (what := state_of(state)) not in states_met:
+                    states_met.add(what)
                     state.value = await chance(tree, state, judge, self.samples)
             best = sorted(states, key=lambda state: -state.value)[: self.keep]
             pool = [state for state in best if not state.ended]
 
 
-async def proposed(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
+async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
     """Next actions from a state; none where the reply cannot be read."""
     system, user = tree.prompt(node, differ=False)
     ask = Message("user", f"{user.content}\n{PROPOSE.substitute(count=count)}")

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from string import Template
 
 from decisor.run import Run
-from decisor.techniques.shared.decision import Story
-from decisor.techniques.shared.documents import read
+from decisor.techniques.shared.decision import Trajectory
+from decisor.techniques.shared.documents import ask_for_answer
 from decisor.types import Decision, Question
 
 
 @dataclass(frozen=True)
 class Vanilla:
     async def __call__(self, question: Question, run: Run) -> Decision:
-        return await read(ANSWER.substitute(question=question), Story(question), run)
+        return await ask_for_answer(ANSWER.substitute(question=question), Trajectory(question), run)
 
 
 ANSWER = Template("""\

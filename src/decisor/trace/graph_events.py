@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from decisor.replies.attribution import Attribution
-from decisor.replies.plans import PlanGraph
+from decisor.replies.plan_graph import PlanGraph
 from decisor.types import Record
 
 Status = Literal["answered", "unknown", "failed", "blocked", "budget"]

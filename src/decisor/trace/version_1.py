@@ -62,13 +62,20 @@ def note(data: Data) -> tuple[str, Data]:
     if "usage" in data:
         return "RunUsage", data
     if "answered" in data:
-        answer = {**data["answered"], "question": data["answered"]["asked"]}
+        answer = data["answered"]
+        answer = {**answer, "question": answer["asked"], **attribution(answer)}
         return "NodeResult", {"answer": answer, "reused": data.get("reused", False)}
     if "counts" in data:
-        return "GraphResult", data
+        return "GraphResult", {**data, **attribution(data)}
     if data.get("name") in NAMES:
         return NAMES[data["name"]](data)
     return "Note", {"text": str(data.get("text", ""))}
+
+
+def attribution(data: Data) -> Data:
+    names = {"own": "model_knowledge", "given": "manual"}
+    kind = str(data.get("attribution", "unattributed"))
+    return {"attribution": names.get(kind, kind)}
 
 
 def problem(data: Data) -> tuple[str, Data]:

@@ -18,7 +18,13 @@ OF_ANSWER: Mapping[str, Callable[[str, Sequence[str]], float]] = {
 }  # fmt: skip
 AT = (2, 5, 10)
 PASSAGES = "passages"
-WORDS = {"quoted": "attributed", "own": "declared", "given": "declared"}
+WORDS = {
+    "quoted": "attributed",
+    "model_knowledge": "declared",
+    "manual": "declared",
+    "own": "declared",
+    "given": "declared",
+}
 """How a plan of experts calls what is one of the three kinds of attribution."""
 
 

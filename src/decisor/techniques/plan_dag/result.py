@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import get_args
 
 from decisor.replies.attribution import NO_NAME, Attribution, holds, normal, words_of
-from decisor.replies.figures import numbers_in, numbers_of, supported, without_citations
-from decisor.replies.plans import PlanGraph
-from decisor.techniques.plan_dag.node import show_graph
+from decisor.replies.figures import check_figures, numbers_in, numbers_of, without_citations
+from decisor.replies.plan_graph import PlanGraph
+from decisor.techniques.plan_dag.node_answer import show_graph
 from decisor.techniques.shared.decision import LEFT_OUT, NO_ANSWER
 from decisor.trace.graph_events import NodeAnswer
 from decisor.types import Decision, Evidence, Question, Stopped
 
 FALLBACK = "fallback"
-HOW: tuple[Attribution, ...] = ("attributed", "quoted", "own", "given", "unattributed")
 
 
 def conclusion(
@@ -32,7 +32,7 @@ def conclusion(
     sources += [(one.node, list(numbers_in(one.answer))) for one in answers]
     sources.append(("question", list(numbers_in(str(question)))))
     ids = tuple(dict.fromkeys(one.document for one in answers if one.document))
-    evidence = Evidence(ids, supported(f"{name}\n{because}", sources))
+    evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources))
     if any(one.status == "budget" for one in answers) and stopped == "answered":
         stopped = "budget"
     if not name and stopped == "answered":
@@ -40,9 +40,9 @@ def conclusion(
     reasons = [because] if because else []
     reasons += [reason_of(one) for one in answers]
     decision = Decision(name, evidence, plan=show_graph(plan), stopped=stopped)
-    how, document = attribution_of(name, plan, answers)
+    attribution, document = attribution_of(name, plan, answers)
     if name:
-        reasons.append(WORDS[how].format(document=document))
+        reasons.append(WORDS[attribution].format(document=document))
     return replace(decision, reasons=tuple(reasons))
 
 
@@ -53,9 +53,9 @@ def reason_of(one: NodeAnswer) -> str:
     """
     if one.missing:
         return f"Missing: {one.node}: {one.question} ({one.status}: {one.why})"
-    said = one.answer or "unknown"
-    mark = f" [{one.document}]" if one.document else f" ({one.attribution})" if one.answer else ""
-    return f"{one.node}: {one.question} -> {said}{mark}" + ("" if one.sure else " (not certain)")
+    answer = one.answer or "unknown"
+    mark = f" [{one.document}]" if one.document else f" ({one.attribution.replace('_', ' ')})" if one.answer else ""
+    return f"{one.node}: {one.question} -> {answer}{mark}" + ("" if one.sure else " (not certain)")
 
 
 def attribution_of(answer: str, plan: PlanGraph, answers: Sequence[NodeAnswer]) -> tuple[Attribution, str]:
@@ -74,20 +74,23 @@ def attribution_of(answer: str, plan: PlanGraph, answers: Sequence[NodeAnswer]) 
 
 def counts_of(plan: PlanGraph, answers: Sequence[NodeAnswer]) -> dict[str, int]:
     """What is counted of one question. ``depth`` has the main question at 0, so 0 is: no plan."""
-    return {
+    counts = {
         "nodes": 0 if plan.simple else len(plan.parts),
         "depth": 0 if plan.simple else len(plan.levels),
         "plan_fallback": int(FALLBACK in plan.repairs),
         "degraded": sum(part.degraded for part in plan.parts),
         "missing": sum(one.missing for one in answers),
         "retrievals": sum(one.retrievals for one in answers),
-    } | {f"nodes_{how}": sum(one.attribution == how and one.status == "answered" for one in answers) for how in HOW}
+    }
+    kinds = [one.attribution for one in answers if one.status == "answered"]
+    return counts | {f"nodes_{kind}": kinds.count(kind) for kind in get_args(Attribution)}
 
 
 WORDS = {
     "attributed": "The answer stands in [{document}].",
     "quoted": "The answer rests on words quoted from [{document}].",
-    "own": "The answer follows from those before, or is the model's own knowledge: no document was looked for.",
-    "given": "The answer was set by hand.",
+    "model_knowledge": "The answer follows from those before, or is the model's own knowledge: "
+    "no document was looked for.",
+    "manual": "The answer was set by hand.",
     "unattributed": "No document that was read holds this answer.",
 }

@@ -1,4 +1,4 @@
-"""What each expert of a reasoning DAG is given and gives back. A function of the right shape is one."""
+"""What each expert of a reasoning DAG takes and gives back. A function of the right shape is one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from decisor.replies.plans import PlanGraph
+from decisor.replies.plan_graph import PlanGraph
 from decisor.run import Run
-from decisor.techniques.plan_dag import experts as ours
-from decisor.techniques.plan_dag.node import Chunk
+from decisor.techniques.plan_dag.experts.aggregator import aggregate
+from decisor.techniques.plan_dag.experts.critic import criticise
+from decisor.techniques.plan_dag.experts.dynamic_query import resolve
+from decisor.techniques.plan_dag.experts.generator import generate
+from decisor.techniques.plan_dag.experts.planner import plan
+from decisor.techniques.plan_dag.experts.query_writer import write_query
+from decisor.techniques.plan_dag.experts.relevance import choose
+from decisor.techniques.plan_dag.experts.rewriter import rewrite
+from decisor.techniques.plan_dag.node_answer import Chunk
 from decisor.trace.graph_events import NodeAnswer
 from decisor.types import LM, Question, Record
 
@@ -24,44 +31,44 @@ class Planner(Protocol):
 
 
 class DynamicQuery(Protocol):
-    async def __call__(self, run: Run, /, asked: str, parents: Sequence[NodeAnswer]) -> str:
+    async def __call__(self, run: Run, /, question: str, parents: Sequence[NodeAnswer]) -> str:
         """The question with its tags replaced by what the parents answered."""
         ...
 
 
 class Generator(Protocol):
     async def __call__(
-        self, run: Run, /, asked: str, context: str, documents: Sequence[Record], written: str | None
+        self, run: Run, /, question: str, context: str, documents: Sequence[Record], text_so_far: str | None
     ) -> Chunk:
-        """The answer; with ``written`` (also '') its next sentence, '' at the end."""
+        """The answer; with ``text_so_far`` (also '') its next sentence, '' at the end."""
         ...
 
 
 class Critic(Protocol):
-    async def __call__(self, run: Run, /, asked: str, context: str, chunk: str, documents: Sequence[Record]) -> bool:
+    async def __call__(self, run: Run, /, question: str, context: str, chunk: str, documents: Sequence[Record]) -> bool:
         """True where outside evidence is needed."""
         ...
 
 
 class Relevance(Protocol):
     async def __call__(
-        self, run: Run, /, asked: str, chunk: str, documents: Sequence[Record], many: bool
+        self, run: Run, /, question: str, chunk: str, documents: Sequence[Record], many: bool
     ) -> tuple[Record, ...]:
         """The document that helps, or several; none where none does."""
         ...
 
 
 class Rewriter(Protocol):
-    async def __call__(self, run: Run, /, asked: str, tried: Sequence[str], rejected: Sequence[Record]) -> str:
+    async def __call__(self, run: Run, /, question: str, searches: Sequence[str], rejected: Sequence[Record]) -> str:
         """Another search for the same question."""
         ...
 
 
 class QueryWriter(Protocol):
     async def __call__(
-        self, run: Run, /, asked: str, context: str, source: str, tried: Sequence[tuple[str, str]]
+        self, run: Run, /, question: str, context: str, source: str, attempts: Sequence[tuple[str, str]]
     ) -> str:
-        """A query for the database ``source``; ``tried``: those before it, each with why it did not do."""
+        """A query for the database ``source``; ``attempts``: those before it, each with why it failed."""
         ...
 
 
@@ -76,8 +83,8 @@ def by(
 ) -> Callable[Concatenate[Run, P], Coroutine[Any, Any, T]]:
     """The same expert, asked of another LM: ``Experts(criticise=by(small, criticise))``."""
 
-    async def other(run: Run, /, *given: P.args, **named: P.kwargs) -> T:
-        return await expert(run.using(lm=lm), *given, **named)
+    async def other(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await expert(run.using(lm=lm), *args, **kwargs)
 
     return other
 
@@ -86,14 +93,14 @@ def by(
 class Experts:
     """Who does what. ``by`` gives one another LM: ``Experts(criticise=by(small, criticise))``."""
 
-    plan: Planner = ours.plan
-    resolve: DynamicQuery = ours.resolve
-    generate: Generator = ours.generate
-    criticise: Critic = ours.criticise
-    choose: Relevance = ours.choose
-    rewrite: Rewriter = ours.rewrite
-    write_query: QueryWriter = ours.write_query
-    aggregate: Aggregator = ours.aggregate
+    plan: Planner = plan
+    resolve: DynamicQuery = resolve
+    generate: Generator = generate
+    criticise: Critic = criticise
+    choose: Relevance = choose
+    rewrite: Rewriter = rewrite
+    write_query: QueryWriter = write_query
+    aggregate: Aggregator = aggregate
 
 
 OURS = Experts()

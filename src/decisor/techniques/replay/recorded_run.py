@@ -5,22 +5,20 @@ The one place here that knows how a trace holds them."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from types import MappingProxyType
-from typing import Any, Literal, get_origin, get_type_hints
+from dataclasses import dataclass, field, replace
 
 from decisor.errors import SetupError
-from decisor.replies.plans import PlanGraph
-from decisor.settings import settings_of, without_none
-from decisor.techniques import TECHNIQUES, kind_of
-from decisor.techniques.shared.part_lms import parts_of
+from decisor.replies.plan_graph import PlanGraph
+from decisor.settings import settings_of
+from decisor.techniques import kind_of
+from decisor.techniques.replay.trusted_settings import built_in
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Span, TechniqueChoice
 from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeResult, NodeSpan
 from decisor.types import Action, Decision, Observation, Question
 
 
 @dataclass(frozen=True, slots=True)
-class PastStep:
+class RecordedStep:
     """An action, what came back, and which reply (its place, from 0) asked for it."""
 
     action: Action
@@ -34,11 +32,11 @@ class Reply:
 
     text: str
     finish: str
-    asked: tuple[tuple[str, str], ...] = ()
+    prompt: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
-class Past:
+class RecordedRun:
     """``technique`` is '' where the trace does not say; an evaluation gives it as a label with its settings.
     ``replies``: of each LM call, in order. ``nested``: it has spans, so calls may have run at the same time."""
 
@@ -46,7 +44,7 @@ class Past:
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     replies: tuple[Reply, ...] = ()
-    steps: tuple[PastStep, ...] = ()
+    steps: tuple[RecordedStep, ...] = ()
     plan: PlanGraph | None = None
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     decision: Decision | None = None
@@ -71,15 +69,15 @@ def number_of(id: str) -> int:
     return int(head) if head.isdecimal() else 0
 
 
-def read_past(entries: Sequence[Entry]) -> Past:
+def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
     """
     Raises:
         SetupError: the trace names what is not there.
     """
-    past = Past()
+    past = RecordedRun()
     replies: list[Reply] = []
     actions: dict[int, tuple[Action, int]] = {}
-    steps: list[PastStep] = []
+    steps: list[RecordedStep] = []
     answers: dict[str, NodeAnswer] = {}
     for entry in entries:
         match entry.event:
@@ -97,7 +95,7 @@ def read_past(entries: Sequence[Entry]) -> Past:
                 if start_id not in actions:
                     raise SetupError(f"The trace holds a result of an action, {start_id}, that it does not hold.")
                 action, reply = actions[start_id]
-                steps.append(PastStep(action, observation, reply))
+                steps.append(RecordedStep(action, observation, reply))
             case GraphPlan(graph=graph) if past.plan is None:
                 past = replace(past, plan=graph)
             case NodeResult(answer=answer):
@@ -124,51 +122,3 @@ def settings_for(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     """Those of the settings of ``auto`` that are also of the technique that ran in its place."""
     own = settings_of(kind_of(built_in(name)))
     return {key: value for key, value in settings.items() if key in own}
-
-
-def how_of(
-    past: Past, technique: str = "", given: Mapping[str, str] = MappingProxyType({})
-) -> tuple[str, dict[str, str]]:
-    """The technique to go on with, and its settings: those that a person gave, and else those of the trace. A trace may
-    be someone else's: it never names an LM, a host, a path or a module, only what is built in, numbers and choices.
-
-    Raises:
-        SetupError: the trace names something else, and the person did not.
-    """
-    name = technique or built_in(past.technique)
-    kind = kind_of(name)
-    kept = {} if technique and technique != past.technique else {key: str(text) for key, text in past.settings.items()}
-    defaults = {one.name: one.default for one in fields(kind)}
-    for key, text in kept.items():
-        if key in given or text == defaults.get(key):
-            continue
-        if (part := key.removesuffix("_lm")) in parts_of(kind) and part != key:
-            raise SetupError(f"The trace names an LM for the {part}, {printable(text)}. LMs come from the command line "
-                             f"only: give -o {key}=MODEL@URL to use one.")  # fmt: skip
-        if key in defaults and not harmless(get_type_hints(kind)[key]):
-            raise SetupError(f"The trace sets {key} to {printable(text)}. That comes from the command line only: give "
-                             f"-o {key}={printable(text) or '...'} to use it.")  # fmt: skip
-    return name, {**kept, **given}
-
-
-def built_in(name: str) -> str:
-    """A technique's name as a file gives it. Raises SetupError where it is none of this package's."""
-    if name not in TECHNIQUES:
-        raise SetupError(f"The trace names the technique {printable(name)}, which is none of decisor's. Techniques of "
-                         "your own come from the command line only: give -t NAME to use one.")  # fmt: skip
-    return name
-
-
-def harmless(kind: Any) -> bool:
-    """Whether a value of this type names nothing outside: a number, yes or no, or one of some words."""
-    kind = without_none(kind)
-    return kind in (int, float, bool) or get_origin(kind) is Literal
-
-
-def printable(text: str) -> str:
-    r"""Text of a file, for a line that a person reads: nothing in it steers a terminal.
-
-    >>> printable("m@http://a\x1b[2Jb\u202e")
-    'm@http://a[2Jb'
-    """
-    return "".join(letter for letter in text if letter.isprintable())[:200]

@@ -16,7 +16,7 @@ SERVE = "Serve those weights with vLLM and name them: --lm MODEL@http://HOST:POR
 
 
 @dataclass(frozen=True)
-class Written:
+class Continuation:
     """What was written after a prompt, with its tokens."""
 
     text: str
@@ -28,7 +28,7 @@ class Written:
         return math.exp(sum(token.logprob for token in self.tokens) / len(self.tokens)) if self.tokens else 0.0
 
 
-async def write_on(prompt: str, run: Run, sampling: Sampling, needs: str, final: bool = False) -> Written:
+async def continue_text(prompt: str, run: Run, sampling: Sampling, needs: str, final: bool = False) -> Continuation:
     """Continue ``prompt`` as it stands. ``final`` may use what the budget keeps back.
 
     Raises:
@@ -44,7 +44,7 @@ async def write_on(prompt: str, run: Run, sampling: Sampling, needs: str, final:
         raise SetupError(f"{needs}, {API}. {error}") from error
     if reply.text and not reply.logprobs:
         raise SetupError(f"{needs}, {API}; {run.lm.name} gave no log-probabilities. {SERVE}")
-    return Written(reply.text, reply.logprobs[0] if reply.logprobs else ())
+    return Continuation(reply.text, reply.logprobs[0] if reply.logprobs else ())
 
 
 def chances(token: Token | None, names: Sequence[str]) -> dict[str, float]:
@@ -52,9 +52,9 @@ def chances(token: Token | None, names: Sequence[str]) -> dict[str, float]:
     top = {name.strip(): math.exp(logprob) for name, logprob in token.top.items()} if token else {}
     if token and token.text.strip() not in top:
         top[token.text.strip()] = math.exp(token.logprob)
-    found = {name: top.get(name, 0.0) for name in names}
-    whole = sum(found.values())
-    return {name: chance / whole if whole else 0.0 for name, chance in found.items()}
+    probabilities = {name: top.get(name, 0.0) for name in names}
+    whole = sum(probabilities.values())
+    return {name: chance / whole if whole else 0.0 for name, chance in probabilities.items()}
 
 
 def first_of(tokens: Iterable[Token], names: Sequence[str]) -> Token | None:
@@ -62,7 +62,7 @@ def first_of(tokens: Iterable[Token], names: Sequence[str]) -> Token | None:
     return next((token for token in tokens if token.text.strip() in names), None)
 
 
-def without(text: str, names: Iterable[str]) -> str:
+def strip_tokens(text: str, names: Iterable[str]) -> str:
     """``text`` without control tokens: what a question or passage holds may not steer the model."""
     for name in names:
         text = text.replace(name, "")

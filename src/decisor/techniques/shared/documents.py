@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
-from decisor.replies.fields import parse_answer, read_fields
+from decisor.replies.cleaning import clean
 from decisor.replies.figures import citations, without_citations
-from decisor.replies.text import clean
+from decisor.replies.labelled import parse_answer, read_fields
 from decisor.run import Run
-from decisor.techniques.shared.decision import NO_ANSWER, Story, tell
+from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
 from decisor.techniques.shared.forms import forms_of
 from decisor.techniques.shared.render import show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped
@@ -39,26 +39,26 @@ def passages_tool(env: Environment) -> str:
     return finders[0]
 
 
-async def find(query: str, limit: int, story: Story, run: Run) -> Story:
-    """The story with one retrieval more, of which the first ``limit`` passages are kept."""
+async def find(query: str, limit: int, trajectory: Trajectory, run: Run) -> Trajectory:
+    """The trajectory with one retrieval more, of which the first ``limit`` passages are kept."""
     action = Action(passages_tool(run.env), " ".join(query.split())[:MAX_QUERY])
     observation = await run.act(action)
-    kept = replace(observation, records=observation.records[:limit])
-    return replace(story, steps=(*story.steps, Step(action, kept)))
+    first = replace(observation, records=observation.records[:limit])
+    return replace(trajectory, steps=(*trajectory.steps, Step(action, first)))
 
 
-def collected(story: Story, most: int) -> tuple[Record, ...]:
-    """Every passage of the story once, under its first id, in the order it came; the first ``most`` of them."""
+def unique_passages(trajectory: Trajectory, most: int) -> tuple[Record, ...]:
+    """Every passage of the trajectory once, under its first id, in the order it came; the first ``most`` of them."""
     first: dict[tuple[str, str], Record] = {}
-    for step in story.steps:
+    for step in trajectory.steps:
         for record in step.observation.records:
             first.setdefault((record.source, record.text), record)
     return tuple(first.values())[:most]
 
 
-def found(story: Story) -> tuple[Record, ...]:
+def all_records(trajectory: Trajectory) -> tuple[Record, ...]:
     """Every record of every retrieval, so that a passage found twice may be cited by either id."""
-    return tuple(record for step in story.steps for record in step.observation.records)
+    return tuple(record for step in trajectory.steps for record in step.observation.records)
 
 
 def show_passages(passages: Sequence[Record]) -> str:
@@ -71,12 +71,12 @@ def show_passages(passages: Sequence[Record]) -> str:
     return "\n".join(lines) or "(nothing was found)"
 
 
-def parse_reading(reply: str, story: Story, shown: Sequence[Record] = ()) -> Decision:
+def parse_reading(reply: str, trajectory: Trajectory, passages: Sequence[Record] = ()) -> Decision:
     """A short answer and, where it rests on passages, their ids. An answer may cite nothing: it is then the model's own
     knowledge. A short reply of one line without labels is the answer, or what follows "the answer is" in it.
 
     Raises:
-        ParseError: no answer, or a citation of something that is not ``shown``.
+        ParseError: no answer, or a citation of something that is not among ``passages``.
     """
     text = clean(reply)
     answer, because = parse_answer(read_fields(text, []))
@@ -84,26 +84,30 @@ def parse_reading(reply: str, story: Story, shown: Sequence[Record] = ()) -> Dec
         if "\n" in text or len(text) > 200:
             raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
         answer = ANSWER_IS.sub("", text)
-    known = {record.id for record in shown}
-    if unknown := [id for id in citations(f"{answer}\n{because}") if id not in known]:
+    shown_ids = {record.id for record in passages}
+    if unknown := [id for id in citations(f"{answer}\n{because}") if id not in shown_ids]:
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
     if NO_ANSWER.fullmatch(without_citations(answer)):
-        return replace(story.decision("", because), stopped="no_answer")
-    return story.decision(answer, because)
+        return replace(trajectory.decision("", because), stopped="no_answer")
+    return trajectory.decision(answer, because)
 
 
-async def read(
-    prompt: str | Sequence[Message], story: Story, run: Run, shown: Sequence[Record] = (), error: Error | None = None
+async def ask_for_answer(
+    prompt: str | Sequence[Message],
+    trajectory: Trajectory,
+    run: Run,
+    passages: Sequence[Record] = (),
+    error: Error | None = None,
 ) -> Decision:
     """Ask for the answer, with what the budget keeps back. After an ``error`` it says why the run ended early."""
     stopped: Stopped = "answered" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
     try:
-        decision = await run.ask(prompt, lambda reply: parse_reading(reply, story, shown), final=True)
+        decision = await run.ask(prompt, lambda reply: parse_reading(reply, trajectory, passages), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
         if isinstance(failure, LMError):
             raise
         ended: Stopped = "budget" if isinstance(failure, BudgetExceeded) else "failed"
-        return tell(replace(story.decision("", stopped=ended), reasons=(f"No answer was given: {failure}",)), run)
+        return tell(replace(trajectory.decision("", stopped=ended), reasons=(f"No answer was given: {failure}",)), run)
     if error is not None:
         decision = replace(decision, reasons=(*decision.reasons, str(error)), stopped=stopped)
     return tell(decision, run)

@@ -14,23 +14,23 @@ Anneal = Literal["paper", "code", "none"]
 Backup = Literal["soft", "mean"]
 
 
-def expected(x: float, y: float, r: float) -> float:
+def expected_score(x: float, y: float, r: float) -> float:
     """Eq. 1: E(x > y) = 1 / (1 + exp(-(v_x - v_y) / r)).
 
-    >>> round(expected(191, 0, 173.72), 2)
+    >>> round(expected_score(191, 0, 173.72), 2)
     0.75
     """
     gap = (y - x) / r
     return 1 / (1 + math.exp(gap)) if gap < 700 else 0.0
 
 
-def rated(x: float, y: float, score: float, k: float, r: float) -> tuple[float, float]:
+def update(x: float, y: float, score: float, k: float, r: float) -> tuple[float, float]:
     """Eq. 3: both ratings after a comparison of which x got ``score`` (R of eq. 2: 1, 1/2 or 0).
 
-    >>> rated(0, 0, 1, 50, 173.72)
+    >>> update(0, 0, 1, 50, 173.72)
     (25.0, -25.0)
     """
-    return x + k * (score - expected(x, y, r)), y + k * ((1 - score) - expected(y, x, r))
+    return x + k * (score - expected_score(x, y, r)), y + k * ((1 - score) - expected_score(y, x, r))
 
 
 def softmax(values: Sequence[float], tau: float) -> list[float]:
@@ -41,20 +41,20 @@ def softmax(values: Sequence[float], tau: float) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def backed_up(values: Sequence[float], tau: float, how: Backup = "soft") -> float:
+def backed_up_value(values: Sequence[float], tau: float, backup: Backup = "soft") -> float:
     """Eq. 7: v_parent = sum_j alpha_j v_j with alpha = softmax(v / tau); ``mean`` weighs all alike."""
-    if how == "mean":
+    if backup == "mean":
         return math.fsum(values) / len(values)
     return math.fsum(weight * value for weight, value in zip(softmax(values, tau), values, strict=True))
 
 
-def annealed(tau: float, matches: int, how: Anneal = "paper") -> float:
+def temperature_at(tau: float, matches: int, form: Anneal = "paper") -> float:
     """Eq. 8: tau_d = tau_0 / (1 + sqrt(ln(M_d + 1))). The authors' code has tau_0 / sqrt(1 + ln(M_d + 1)).
 
-    >>> annealed(1, 0), round(annealed(1, 40), 3), round(annealed(1, 40, "code"), 3)
+    >>> temperature_at(1, 0), round(temperature_at(1, 40), 3), round(temperature_at(1, 40, "code"), 3)
     (1.0, 0.342, 0.461)
     """
-    if how == "none":
+    if form == "none":
         return tau
     log = math.log(matches + 1)
-    return tau / (1 + math.sqrt(log)) if how == "paper" else tau / math.sqrt(1 + log)
+    return tau / (1 + math.sqrt(log)) if form == "paper" else tau / math.sqrt(1 + log)

@@ -13,7 +13,8 @@ from typing import Literal, TypeVar
 from decisor.aio import each
 from decisor.errors import ParseError
 from decisor.run import Run
-from decisor.techniques.shared.tree import Node, Tree, show_sequence
+from decisor.techniques.shared.node import Node, show_sequence
+from decisor.techniques.shared.tree import Tree
 from decisor.types import Message
 
 T = TypeVar("T")
@@ -41,8 +42,8 @@ async def compare(tree: Tree, x: Node, y: Node, judge: Run, votes: int = 1) -> f
         x_first = number < votes
         first, second = texts if x_first else texts[::-1]
         prompt = JUDGE.substitute(task=tree.question, a=first, b=second)
-        said = await asked(tree, prompt, parse_better, judge, promised=True)
-        return 0 if not said else 1 if (said == "A") == x_first else -1
+        better = await ask_judge(tree, prompt, parse_better, judge, promised=True)
+        return 0 if not better else 1 if (better == "A") == x_first else -1
 
     tree.promised += 2 * votes
     cast = await each(vote, range(2 * votes))
@@ -53,17 +54,17 @@ async def compare(tree: Tree, x: Node, y: Node, judge: Run, votes: int = 1) -> f
 async def chance(tree: Tree, node: Node, judge: Run, samples: int = 3) -> float:
     """ToT's value of a state: the sum over ``samples`` of sure 20, likely 1, impossible 0.001."""
     prompt = VALUE.substitute(task=tree.question, steps=show_sequence(node))
-    said = [await asked(tree, prompt, parse_chance, judge) for _ in range(samples)]
-    return sum(WORTH.get(word or "", 0.0) for word in said)
+    words = [await ask_judge(tree, prompt, parse_chance, judge) for _ in range(samples)]
+    return sum(WORTH.get(word or "", 0.0) for word in words)
 
 
 async def rating(tree: Tree, node: Node, judge: Run) -> float:
     """LATS's value of a state, 0 to 1; a rating that cannot be read is 0.5."""
-    said = await asked(tree, RATE.substitute(task=tree.question, steps=show_sequence(node)), parse_rating, judge)
-    return 0.5 if said is None else said
+    value = await ask_judge(tree, RATE.substitute(task=tree.question, steps=show_sequence(node)), parse_rating, judge)
+    return 0.5 if value is None else value
 
 
-async def asked(tree: Tree, prompt: str, parse: Callable[[str], T], judge: Run, promised: bool = False) -> T | None:
+async def ask_judge(tree: Tree, prompt: str, parse: Callable[[str], T], judge: Run, promised: bool = False) -> T | None:
     """None where the reply cannot be read. ``promised``: the call was set aside before."""
     try:
         return await tree.ask([Message("user", prompt)], parse, judge, promised)
@@ -76,9 +77,9 @@ def parse_better(reply: str) -> Side:
     >>> parse_better("A repeats itself. Better: B"), parse_better("Better: neither")
     ('B', '')
     """
-    if not (found := BETTER.findall(reply)):
+    if not (matches := BETTER.findall(reply)):
         raise ParseError("End with Better: A or Better: B", "missing_field")
-    return {"a": "A", "b": "B"}.get(found[-1].casefold(), "")  # type: ignore[return-value]
+    return {"a": "A", "b": "B"}.get(matches[-1].casefold(), "")  # type: ignore[return-value]
 
 
 def parse_chance(reply: str) -> str:
@@ -86,9 +87,9 @@ def parse_chance(reply: str) -> str:
     >>> parse_chance("4 * 6 is 24, so: sure")
     'sure'
     """
-    if not (found := CHANCE.findall(reply)):
+    if not (matches := CHANCE.findall(reply)):
         raise ParseError("End with sure, likely or impossible", "missing_field")
-    return str(found[-1]).casefold()
+    return str(matches[-1]).casefold()
 
 
 def parse_rating(reply: str) -> float:
@@ -96,9 +97,9 @@ def parse_rating(reply: str) -> float:
     >>> parse_rating("Close. Rating: 7")
     0.7
     """
-    if not (found := RATING.findall(reply)):
+    if not (matches := RATING.findall(reply)):
         raise ParseError("End with Rating: and a number from 0 to 10", "missing_field")
-    return min(float(found[-1]), 10.0) / 10
+    return min(float(matches[-1]), 10.0) / 10
 
 
 JUDGE = Template("""\

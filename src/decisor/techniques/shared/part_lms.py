@@ -45,13 +45,13 @@ def lm_settings(kind: type) -> dict[str, str]:
     return {f"{part}_lm": part for part in parts_of(kind)}
 
 
-def with_lms(made: Technique, lms: Mapping[str, LM]) -> Technique:
+def with_lms(technique: Technique, lms: Mapping[str, LM]) -> Technique:
     """The technique, its parts asking these LMs. ``lms``: by a name that ``parts_of`` tells."""
-    technique: Any = made
+    loop: Any = technique
     experts = {EXPERTS[name]: lm for name, lm in lms.items() if name in EXPERTS}
     other: dict[str, Any] = {name: lm for name, lm in lms.items() if name not in EXPERTS}
     if experts:
-        ours = technique.experts
+        ours = loop.experts
         other["experts"] = replace(ours, **{name: by(lm, getattr(ours, name)) for name, lm in experts.items()})
-    changed: Technique = replace(technique, **other)
+    changed: Technique = replace(loop, **other)
     return changed

@@ -6,14 +6,14 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
 
 from decisor.types import Observation, Record, Replan, Step, Value
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f|\"\[\]\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 MAX_CHARS = 24_000
-MOST_WRITTEN = 1024
-WRITTEN: dict[tuple[int, int], tuple[Sequence[Record], tuple[Sequence[str], int]]] = {}
-"""By the identity of records, which are held with it so that it stays theirs."""
 
 
 def show_value(value: Value) -> str:
@@ -29,24 +29,9 @@ def show_value(value: Value) -> str:
     return json.dumps(value, ensure_ascii=isinstance(value, str) and not value.isprintable(), default=str)
 
 
-def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple[Sequence[str], int]:
+def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple[list[str], int]:
     """Rows under a header that is repeated where the columns change; passages as text after their id. Also how many
-    of the records fitted in.
-
-    A loop shows its history with every call: what was written for the same records is kept for a while.
-    """
-    key = id(records), max_chars
-    if (kept := WRITTEN.get(key)) is not None and kept[0] is records:
-        return kept[1]
-    if len(WRITTEN) >= MOST_WRITTEN:
-        WRITTEN.clear()
-    written = write_records(records, max_chars)
-    if written[1] == len(records):  # so what is held is no larger than what is shown
-        WRITTEN[key] = records, written
-    return written
-
-
-def write_records(records: Sequence[Record], max_chars: int) -> tuple[list[str], int]:
+    of the records fitted in."""
     lines: list[str] = []
     header: tuple[str, ...] = ()
     size = 0
@@ -65,43 +50,66 @@ def write_records(records: Sequence[Record], max_chars: int) -> tuple[list[str],
     return lines, len(records)
 
 
-def shown_records(steps: Sequence[Step]) -> dict[str, Record]:
-    """By id, the records that a model was really shown."""
-    seen: dict[str, Record] = {}
-    for step in steps:
-        records = step.observation.records
-        seen |= {record.id: record for record in records[: show_records(records)[1]]}
-    return seen
+@dataclass(frozen=True)
+class Rendering:
+    """An observation as the model reads it, written when it is first needed: a loop shows its past with every call."""
+
+    observation: Observation
+
+    @cached_property
+    def _lines(self) -> tuple[list[str], int]:
+        return show_records(self.observation.records)
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """Those that the model is really shown."""
+        return self.observation.records[: self._lines[1]]
+
+    @cached_property
+    def text(self) -> str:
+        """What is cut is said."""
+        observation, (lines, count) = self.observation, self._lines
+        lines = list(lines)
+        if more := len(observation.records) - count:
+            lines.append(f"({more} more rows are not shown: ask for fewer rows or columns.)")
+        if observation.truncated:
+            total = f" of {observation.total}" if observation.total is not None else ""
+            lines.append(f"(Cut: only the first {len(observation.records)}{total} rows came back.)")
+        if observation.note:
+            lines.append(("Error: " if observation.error else "") + observation.note)
+        if not observation.records and not observation.note:
+            lines.append("(nothing came back)")
+        return "\n".join(lines)
 
 
 def show_observation(observation: Observation) -> str:
-    """The observation as the model reads it. What is cut is said."""
-    shown, fitted = show_records(observation.records)
-    lines = list(shown)
-    if fitted < len(observation.records):
-        more = len(observation.records) - fitted
-        lines.append(f"({more} more rows are not shown: ask for fewer rows or columns.)")
-    if observation.truncated:
-        total = f" of {observation.total}" if observation.total is not None else ""
-        lines.append(f"(Cut: only the first {len(observation.records)}{total} rows came back.)")
-    if observation.note:
-        lines.append(("Error: " if observation.error else "") + observation.note)
-    if not observation.records and not observation.note:
-        lines.append("(nothing came back)")
-    return "\n".join(lines)
+    return Rendering(observation).text
 
 
-def show_steps(steps: Sequence[Step], thoughts: bool = True, replans: Sequence[Replan] = ()) -> str:
+def renderings(steps: Sequence[Step], earlier: Sequence[Rendering] = ()) -> tuple[Rendering, ...]:
+    """One a step; those of ``earlier`` that are of the same observation are taken over with what they have written."""
+    return tuple(
+        old if old is not None and old.observation is step.observation else Rendering(step.observation)
+        for step, old in zip_longest(steps, earlier[: len(steps)])
+    )
+
+
+def show_steps(
+    steps: Sequence[Step],
+    thoughts: bool = True,
+    replans: Sequence[Replan] = (),
+    observations: Sequence[Rendering] = (),
+) -> str:
     """All steps so far, in the labels the model itself uses, and where its plan changed."""
     changes = {replan.after_step: replan for replan in replans}
     parts: list[str] = []
-    for number, step in enumerate(steps, 1):
+    for number, (step, observation) in enumerate(zip(steps, renderings(steps, observations), strict=True), 1):
         if step.plan_step:
             parts.append(f"Current step: {step.plan_step}")
         if thoughts and step.thought:
             parts.append(f"Thought: {step.thought}")
         parts += [f"Action: {step.action.tool}", f"Action input: {step.action.input}"]
-        parts.append(f"Observation:\n{show_observation(step.observation)}\n")
+        parts.append(f"Observation:\n{observation.text}\n")
         if change := changes.get(number):
             parts.append(f"Re-plan: Y, {change.why}\nPlan: {show_plan(change.plan)}\n")
     return "\n".join(parts)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
-from decisor.replies.text import unfenced
+from decisor.replies.cleaning import strip_fence
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
@@ -74,12 +74,12 @@ class CypherTool:
 
     async def call(self, text: str) -> Observation:
         """One reading statement. Raises ToolError, with close names where one is misspelt."""
-        statement = unfenced(text)
+        statement = strip_fence(text)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
-            raise ToolError(f"{error} {near}".strip(), refused=error.refused) from error
+            raise ToolError(f"{error} {near}".strip(), refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
-from decisor.replies.text import unfenced
+from decisor.replies.cleaning import strip_fence
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url, without_password
@@ -75,13 +75,13 @@ class SqlTool:
 
     async def call(self, text: str) -> Observation:
         """One reading statement. Raises ToolError, with close names where a table or column is misspelt."""
-        statement = unfenced(text)
+        statement = strip_fence(text)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
             dialect = self.worker.description.dialect
             hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
-            raise ToolError(f"{error}{hint}", refused=error.refused) from error
+            raise ToolError(f"{error}{hint}", refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)

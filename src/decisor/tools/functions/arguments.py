@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from decisor.errors import ParseError, ToolError
 from decisor.outside import one_line
-from decisor.replies.jsons import read_one
+from decisor.replies.lenient_json import read_one
 from decisor.tools.functions.json_schema import Misfit, Schema, fit, mapping, texts
 from decisor.tools.functions.schema_words import SchemaWords
 from decisor.types import Value

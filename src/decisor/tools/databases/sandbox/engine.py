@@ -36,6 +36,9 @@ class ConnectionLost(ToolError):
     """The connection broke off, or what came through it made no sense. The engine has let go of it, and connects anew
     with the next statement."""
 
+    def __init__(self, complaint: str) -> None:
+        super().__init__(complaint, outage=True)
+
 
 class Database(Protocol):
     """One open, read-only database. Synchronous: it lives in the worker process, which the parent may kill."""
@@ -67,7 +70,8 @@ class Engine:
     ``title``: its name for people and models. ``schemes`` of URLs; ``endings`` of files that need none. ``file``: its
     URL names a file or folder. ``server``: it answers over a network, and may go away and come back. ``connect`` raises
     SetupError, and imports the driver: the description itself is read without it. ``heap``: its memory is reserved
-    ahead, and so can only be watched. ``dialect``: of SQL.
+    ahead, and so can only be watched. ``probe``: a statement that runs wherever the server is there.
+    ``dialect``: of SQL.
     """
 
     name: str
@@ -79,4 +83,5 @@ class Engine:
     file: bool = False
     server: bool = False
     heap: bool = False
+    probe: str = ""
     dialect: Dialect | None = None

@@ -81,6 +81,10 @@ class Worker:
                 await child.end()
             self.leaving.clear()
 
+    def failure(self, complaint: str) -> ToolError | SetupError:
+        """Why it did not open, for whom it concerns: a model (or who waits for the server), or the person."""
+        return ToolError(complaint, outage=self.description.server) if self.opened else SetupError(complaint)
+
     async def _ask(self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool) -> Frame:
         frame = request(op, statement, dict(parameters), caps, trusted)
         while True:
@@ -101,7 +105,7 @@ class Worker:
             case "setup":
                 raise SetupError(reply["error"])
             case kind:
-                raise ToolError(reply["error"], refused=kind == "refused")
+                raise ToolError(reply["error"], refused=kind == "refused", outage=kind == "outage")
 
     async def _child(self, seconds: float = 0.0) -> Child:
         """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then it is for a
@@ -116,18 +120,17 @@ class Worker:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
             child = self.child = await spawn(start(), patient=self.description.server)
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
-            complaint = ToolError if self.opened else SetupError
             try:
                 reply = await child.ask(hello, limit, None)
             except (ToolError, Elsewhere) as error:
                 why = "its worker ended" if CRASHED in str(error) else f"it did not within {limit:g} s"
-                raise complaint(f"The {self.engine} database did not open: {why}.") from error
+                raise self.failure(f"The {self.engine} database did not open: {why}.") from error
             finally:
                 if not self.opened and child.ended:
                     await child.end()
             if "error" in reply:
                 await child.end()
-                raise complaint(reply["error"])
+                raise self.failure(reply["error"])
             self.opened = True
             self.hidden, self.closed = frozenset(reply["hidden"]), frozenset(reply["closed"])
             return child

@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import Access
-from decisor.tools.databases.sandbox.engine import Cancellable, ConnectionLost, Database
+from decisor.tools.databases.sandbox.engine import Cancellable, Caps, ConnectionLost, Database
 from decisor.tools.databases.sandbox.engines import connect, engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.wire import Frame, caps_of, receive, send, table_to
@@ -51,7 +51,7 @@ def main() -> None:
     access = access_of(database)
     send(sink, {"ok": True, "hidden": sorted(access.hidden), "closed": sorted(access.closed)})
     while (request := receive(source)) is not None:
-        send(sink, answer(database, request))
+        send(sink, answer(database, request, engine(hello["engine"]).probe))
     with contextlib.suppress(Exception):
         database.close()
 
@@ -69,8 +69,9 @@ def _cancel(database: Cancellable, *_: object) -> None:
     os._exit(1)
 
 
-def answer(database: Database, request: Frame) -> Frame:
-    """A frame for a frame: a table, or an error with its kind (refused, tool, setup)."""
+def answer(database: Database, request: Frame, probe: str = "") -> Frame:
+    """A frame for a frame: a table, or an error with its kind (refused, tool, outage, setup). Where a statement loses
+    the connection twice and ``probe`` works, the server is there: it is the statement's own failure."""
     caps = caps_of(request["caps"])
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, caps.seconds + GRACE_SECONDS)
@@ -88,10 +89,9 @@ def answer(database: Database, request: Frame) -> Frame:
             result = database.guard.access.listing(result)
         return {"table": table_to(result)}
     except ToolError as error:
-        return {
-            "error": access_of(database).without_hidden(str(error), request["statement"]),
-            "kind": "refused" if error.refused else "tool",
-        }
+        outage = error.outage and not (probe and works(database, probe, caps))
+        complaint = access_of(database).without_hidden(str(error), request["statement"])
+        return {"error": complaint, "kind": "refused" if error.refused else "outage" if outage else "tool"}
     except RecursionError:
         return {"error": "The statement is nested too deeply.", "kind": "refused"}
     except MemoryError:
@@ -101,6 +101,15 @@ def answer(database: Database, request: Frame) -> Frame:
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def works(database: Database, statement: str, caps: Caps) -> bool:
+    """Whether the server runs it."""
+    try:
+        database.run(statement, {}, caps)
+    except Exception:
+        return False
+    return True
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:

@@ -128,4 +128,5 @@ ENGINE = Engine(
     form="cypher",
     connect=connect,
     server=True,
+    probe="RETURN 1",
 )

@@ -122,7 +122,7 @@ class Mysql:
             try:
                 self.db = open_connection(self.url)
             except pymysql.Error as error:
-                raise ToolError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}") from error
+                raise ToolError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}", outage=True) from error
         clean = False
         cursor = SSCursor(self.db)
         try:
@@ -259,5 +259,6 @@ ENGINE = Engine(
     form="sql",
     connect=connect,
     server=True,
+    probe="SELECT 1",
     dialect=DIALECT,
 )

@@ -145,7 +145,8 @@ class Postgres:
             try:
                 self.db = open_connection(self.url)
             except psycopg.Error as error:
-                raise ToolError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}") from error
+                why = " ".join(str(error).split())
+                raise ToolError(f"PostgreSQL cannot be reached: {why}", outage=True) from error
         text = bind(statement, parameters, "%({})s").rstrip().rstrip(";")
         try:
             with self.db.cursor() as cursor:
@@ -247,5 +248,6 @@ ENGINE = Engine(
     form="sql",
     connect=connect,
     server=True,
+    probe="SELECT 1",
     dialect=DIALECT,
 )

@@ -1,9 +1,4 @@
-"""Forgiving JSON: read what has exactly one reading, and say what was forgiven.
-
-Forgiven: trailing commas, comments, raw line ends in texts, Python's literals, bare keys, a missing last bracket. Not
-forgiven: an unfinished text, a key twice with different values, numbers that no database holds. Nothing is evaluated.
-Linear in the length: one pass, and depth is checked before the first value is read.
-"""
+"""One pass over forgiving JSON: one value from one place in a text, with what was forgiven on the way."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from decisor.errors import ParseError
-from decisor.replies.text import MAX_DEPTH, NO_HELP
+from decisor.replies.cleaning import MAX_DEPTH
 from decisor.types import Value
 
 BLANK = re.compile(r"(?:[ \t\r\n\u200b\u2060\ufeff]|//[^\n]*|/\*.*?\*/)*", re.S)
@@ -20,100 +15,9 @@ COMMENT = re.compile(r"//|/\*")
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 WORD = re.compile(r"-?[A-Za-z_]\w*")
 CHUNK = re.compile(r"[^\"'\u201d\\\n\r\t]+")
-CODE = re.compile(r"[(){}<>|=]|^\s*[\w-]+\s*:|^!!|^\s*(?:select|with|match|return|call|explain)\b", re.I | re.M)
 WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
-MAX_TRIES = 20
-
-
-def read_one(text: str, repairs: list[str]) -> Value:
-    """The one JSON value in a reply, with or without prose or a fence around it.
-
-    >>> made = []
-    >>> read_one('Here: ```json\\n{"a": 1,}\\n```', made), made
-    ({'a': 1}, ['prose', 'strip_fence', 'trailing_comma'])
-
-    Raises:
-        ParseError: there is none (syntax, no_action, model_refusal, truncated), or there are several.
-    """
-    check_depth(text)
-    start = opening(text)
-    if start < 0:
-        return read_bare(text)
-    before = text[:start]
-    if re.search(r"```|~~~", before):
-        before = re.sub(r"(?:```+|~~~+)[\w+-]*", "", before)
-        if before.strip():
-            repairs.append("prose")
-        repairs.append("strip_fence")
-    elif before.strip():
-        repairs.append("prose")
-    value, end = read_somewhere(text, start, repairs)
-    no_second(text, end)
-    after = re.sub(r"```+|~~~+", "", text[end:]).strip()
-    if after and "prose" not in repairs:
-        repairs.append("prose")
-    return value
-
-
-def opening(text: str) -> int:
-    """Where the value opens: a brace, or a square bracket that nothing but a fence comes before; -1 without one."""
-    bracket = text.find("[")
-    if bracket >= 0 and not re.sub(r"^(?:```+|~~~+)[\w+-]*", "", text[:bracket]).strip():
-        return bracket
-    return text.find("{")
-
-
-def read_somewhere(text: str, start: int, repairs: list[str]) -> tuple[Value, int]:
-    """The first bracket that opens a value: prose may hold brackets that do not."""
-    first: ParseError | None = None
-    for _ in range(MAX_TRIES):
-        reader = Reader(text, start)
-        try:
-            value = reader.value()
-        except ParseError as error:
-            if error.reason != "syntax":
-                raise
-            first = first or error
-            if (start := text.find("{", start + 1)) < 0:
-                raise first from None
-            continue
-        repairs += [name for name in dict.fromkeys(reader.repairs) if name not in repairs]
-        return value, reader.at
-    raise first or ParseError("There is no JSON object in your reply.", "syntax")
-
-
-def no_second(text: str, end: int) -> None:
-    """No further object after the first: which one is meant cannot be known."""
-    at = end
-    for _ in range(MAX_TRIES):
-        if (at := text.find("{", at)) < 0:
-            return
-        try:
-            second = Reader(text, at).value()
-        except ParseError:
-            second = None
-        if isinstance(second, dict) and second:
-            raise ParseError("You wrote several objects. Write one.", "multiple_actions")
-        at += 1
-
-
-def read_bare(text: str) -> Value:
-    """A reply without an object: a bare value, a refusal, prose, or another format."""
-    reader = Reader(text, 0)
-    try:
-        value = reader.value()
-        if not text[reader.at :].strip():
-            return value
-    except ParseError as error:
-        if error.reason in ("number", "truncated"):
-            raise
-    if NO_HELP.search(text):
-        raise ParseError("That is a refusal. Write an action.", "model_refusal")
-    if CODE.search(text):
-        raise ParseError("That is not JSON. Write one JSON object.", "syntax")
-    raise ParseError("There is no action in your reply. Write one JSON object.", "no_action")
 
 
 def check_depth(text: str) -> None:
@@ -143,7 +47,7 @@ class Reader:
             return self.string()
         if number := NUMBER.match(self.text, self.at):
             self.at = number.end()
-            return checked_number(number.group())
+            return read_number(number.group())
         word = WORD.match(self.text, self.at)
         if word and word.group() in WORDS and not self.text.startswith("(", word.end()):
             self.at = word.end()
@@ -165,7 +69,7 @@ class Reader:
 
     def mapping(self) -> dict[str, Value]:
         self.at += 1
-        found: dict[str, Value] = {}
+        members: dict[str, Value] = {}
         while not self.closes("}"):
             key = self.key()
             if self.peek() != ":":
@@ -174,21 +78,21 @@ class Reader:
             if not self.peek():
                 raise self.wrong()
             value = self.value()
-            if key in found and found[key] != value:
+            if key in members and members[key] != value:
                 raise ParseError(f"The key {key[:60]!r} comes twice, with different values.", "duplicate_key")
-            if key in found:
+            if key in members:
                 self.repairs.append("duplicate_key_same")
-            found[key] = value
+            members[key] = value
             self.comma("}")
-        return found
+        return members
 
     def sequence(self) -> list[Value]:
         self.at += 1
-        found: list[Value] = []
+        items: list[Value] = []
         while not self.closes("]"):
-            found.append(self.value())
+            items.append(self.value())
             self.comma("]")
-        return found
+        return items
 
     def key(self) -> str:
         if self.peek() in QUOTES:
@@ -250,7 +154,7 @@ class Reader:
             self.at = chunk.end() if chunk else self.at + 1
             parts.append(chunk.group() if chunk else head)
         self.at += 1
-        return joined("".join(parts))
+        return join_surrogates("".join(parts))
 
     def escape(self) -> str:
         kind = self.text[self.at + 1 : self.at + 2]
@@ -266,14 +170,14 @@ class Reader:
         raise ParseError(f"Your JSON has an unknown escape at character {self.at + 1}.", "syntax")
 
 
-def joined(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Pairs of half characters as the character they mean; lone ones stay for the caller to judge."""
     if not re.search(r"[\ud800-\udbff][\udc00-\udfff]", text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
-def checked_number(text: str) -> int | float:
+def read_number(text: str) -> int | float:
     if re.fullmatch(r"[-+]?\d+", text):
         if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
             raise ParseError("A whole number is beyond 64 bits.", "number")

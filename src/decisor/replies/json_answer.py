@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies import text as texts
-from decisor.replies.jsons import read_one
+from decisor.replies.cleaning import CONTROL, INVISIBLE, clean, replace_surrogates
+from decisor.replies.lenient_json import read_one
 from decisor.types import Value
 
 
@@ -39,7 +39,7 @@ def parse_json_answer(
             is not a number from 0 to 1 (number), or something is missing.
     """
     repairs: list[str] = []
-    value = read_one(texts.clean(reply, repairs), repairs)
+    value = read_one(clean(reply, repairs), repairs)
     if not isinstance(value, dict):
         raise ParseError("Write one JSON object with analysis, decision and evidence.", "shape")
     if observations == 0:
@@ -54,19 +54,19 @@ def parse_json_answer(
 
 
 def read_text(value: Mapping[str, Value], name: str, repairs: list[str]) -> str:
-    found = value.get(name)
-    if isinstance(found, int | float) and not isinstance(found, bool) and name == "decision":
-        found = str(found)
-    if found is None or (isinstance(found, str) and not found.translate(texts.INVISIBLE).strip()):
+    text = value.get(name)
+    if isinstance(text, int | float) and not isinstance(text, bool) and name == "decision":
+        text = str(text)
+    if text is None or (isinstance(text, str) and not text.translate(INVISIBLE).strip()):
         raise ParseError(f"{name} is missing.", "missing_field")
-    if not isinstance(found, str):
+    if not isinstance(text, str):
         raise ParseError(f"{name} is one text.", "shape")
-    plain = found.translate(texts.INVISIBLE).strip() if name == "decision" else found
-    if name == "decision" and texts.CONTROL.search(plain):
+    plain = text.translate(INVISIBLE).strip() if name == "decision" else text
+    if name == "decision" and CONTROL.search(plain):
         raise ParseError("The decision holds a control character.", "control")
-    if plain != found:
+    if plain != text:
         repairs.append("invisible")
-    return texts.no_halves(plain)
+    return replace_surrogates(plain)
 
 
 def read_option(decision: str, options: Sequence[str], repairs: list[str]) -> str:
@@ -95,12 +95,12 @@ def read_quote(value: Value, sources: Collection[str], repairs: list[str]) -> Qu
         raise ParseError("A piece of evidence has no source.", "missing_field")
     if not isinstance(source, str) or not isinstance(quote, str):
         raise ParseError("source and quote are texts.", "shape")
-    plain = source.translate(texts.INVISIBLE).strip().strip("[]")
+    plain = source.translate(INVISIBLE).strip().strip("[]")
     if plain not in sources:
         raise ParseError(f"You cite {plain[:60]!r}, which you have not been shown.", "unknown_source")
     if plain != source:
         repairs.append("case")
-    return Quote(plain, texts.no_halves(quote))
+    return Quote(plain, replace_surrogates(quote))
 
 
 def read_confidence(value: Value, repairs: list[str]) -> float | None:

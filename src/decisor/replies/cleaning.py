@@ -1,10 +1,8 @@
-"""What every reply goes through first: size caps, invisible characters, reasoning blocks, fences, names of tools."""
+"""What every reply goes through first: size caps, invisible characters, reasoning blocks, fences."""
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Sequence
 
 from decisor.errors import ParseError
 
@@ -20,18 +18,6 @@ NO_HELP = re.compile(
     r"|\b(?:can(?:'|\u2019)?t|cannot|unable to|not able to|won(?:'|\u2019)?t) (?:help|assist|comply|do that)\b",
     re.I | re.S,
 )
-ALIASES = {
-    "relational_db": "sql",
-    "relational_database": "sql",
-    "rdb": "sql",
-    "sql_query": "sql",
-    "graph_db": "cypher",
-    "graph_database": "cypher",
-    "gdb": "cypher",
-    "cypher_query": "cypher",
-    "self_thinking": "think",
-    "self_think": "think",
-}
 
 
 def clean(text: str, repairs: list[str] | None = None) -> str:
@@ -45,29 +31,29 @@ def clean(text: str, repairs: list[str] | None = None) -> str:
     """
     if len(text) > MAX_CHARS:
         raise ParseError(f"Your reply is longer than {MAX_CHARS:,} characters.", "limits")
-    made = repairs if repairs is not None else []
+    repairs = [] if repairs is None else repairs
     if block := THINK.match(text):
-        made.append("strip_think")
+        repairs.append("strip_think")
         text = text[block.end() :]
     edges = "".join(map(chr, INVISIBLE))
     bare = text.strip()
     trimmed = bare.strip(edges + " \t\r\n")
     if trimmed != bare:
-        made.append("invisible")
+        repairs.append("invisible")
     if not trimmed:
         raise ParseError("Your reply is empty.", "empty")
     return trimmed
 
 
-def no_halves(text: str) -> str:
-    """Lone surrogates replaced: for text that is only kept, never run."""
+def replace_surrogates(text: str) -> str:
+    """Lone surrogates become U+FFFD: for text that is only kept, never run."""
     return SURROGATE.sub("\ufffd", text)
 
 
-def query(text: str) -> str:
+def check_query(text: str) -> str:
     """A query that may be passed on: no NUL, no ESC, no direction marks, no half characters.
 
-    >>> query("SELECT 1\\x00")
+    >>> check_query("SELECT 1\\x00")
     Traceback (most recent call last):
     decisor.errors.ParseError: Your action input holds a control character (U+0000).
     """
@@ -76,42 +62,10 @@ def query(text: str) -> str:
     return text
 
 
-def tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
-    """The tool that is meant: case, spaces and well-known other names are forgiven, look-alikes are not.
-
-    >>> tool("Relational DB", ["sql", "think"], [])
-    'sql'
-    >>> tool("sq", ["sql", "think"], [])
-    Traceback (most recent call last):
-    decisor.errors.ParseError: There is no tool 'sq'; there is sql, think. Did you mean sql?
-    """
-    if name in tools:
-        return name
-    if re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", name):
-        raise ParseError("The name of the tool holds a control character.", "control")
-    seen = name.translate(INVISIBLE)
-    if seen != name:
-        repairs.append("invisible")
-    known = {known.casefold(): known for known in tools}
-    if seen in tools:
-        return seen
-    plain = re.sub(r"[\s-]+", "_", seen.strip().strip("`*'\"[]").strip()).casefold()
-    if plain in known:
-        repairs.append("case")
-        return known[plain]
-    if ALIASES.get(plain) in known:
-        repairs.append("tool_alias")
-        return known[ALIASES[plain]]
-    near = difflib.get_close_matches(plain, known, 1)
-    hint = f" Did you mean {known[near[0]]}?" if near else ""
-    shown = name[:60].encode("ascii", "backslashreplace").decode()
-    raise ParseError(f"There is no tool {shown!r}; there is {', '.join(tools)}.{hint}", "unknown_tool")
-
-
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     """The inside of the one fence around a query, or the text as it is.
 
-    >>> unfenced("```sql\\nSELECT 1\\n```")
+    >>> strip_fence("```sql\\nSELECT 1\\n```")
     'SELECT 1'
     """
     bare = text.strip()

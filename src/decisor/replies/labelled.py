@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies import text as texts
+from decisor.replies.cleaning import INVISIBLE, MAX_CHARS, NO_HELP, check_query, clean, replace_surrogates, strip_fence
+from decisor.replies.tool_names import match_tool
 
 NAMES = {
     "plan": "plan",
@@ -50,7 +51,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LabelledReply:
     """One labelled reply. Exactly one of ``call`` and ``answer`` is there. ``replan`` is None where it is not said."""
 
     call: Call | None = None
@@ -64,9 +65,9 @@ class Written:
     repairs: tuple[str, ...] = ()
 
 
-def parse_written(reply: str, tools: Sequence[str], observations: int) -> Written:
+def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> LabelledReply:
     """
-    >>> parse_written("Thought: look\\nAction: SQL\\nAction input: SELECT 1", ["sql"], 0).call
+    >>> parse_labelled("Thought: look\\nAction: SQL\\nAction input: SELECT 1", ["sql"], 0).call
     Call(tool='sql', input='SELECT 1')
 
     Raises:
@@ -74,8 +75,8 @@ def parse_written(reply: str, tools: Sequence[str], observations: int) -> Writte
             an answer before any observation (no_evidence).
     """
     repairs: list[str] = []
-    fields = read_fields(texts.clean(reply, repairs), repairs)
-    call = written_call(fields, tools, repairs)
+    fields = read_fields(clean(reply, repairs), repairs)
+    call = read_call(fields, tools, repairs)
     answer, because = parse_answer(fields)
     if call and answer is not None:
         raise ParseError("You wrote an action and a final answer. Write one of them.", "both")
@@ -84,7 +85,7 @@ def parse_written(reply: str, tools: Sequence[str], observations: int) -> Writte
     if answer is not None and not observations:
         raise ParseError("There is no observation yet: query the data before you answer.", "no_evidence")
     if not call and answer is None:
-        if not fields and texts.NO_HELP.search(reply):
+        if not fields and NO_HELP.search(reply):
             raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
         raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
     yes, why = parse_replan(fields.get("replan", ""))
@@ -93,50 +94,57 @@ def parse_written(reply: str, tools: Sequence[str], observations: int) -> Writte
         raise ParseError(
             "You say Re-plan: Y but give no new plan. Write it as Plan: [Step 1: ..., ...]", "missing_field"
         )
-    kept = {name: texts.no_halves(fields.get(name, "")) for name in ("current", "thought")}
-    return Written(
-        call, answer, because, plan, replan=yes, why=texts.no_halves(why), repairs=tuple(dict.fromkeys(repairs)), **kept
+    return LabelledReply(
+        call=call,
+        answer=answer,
+        because=because,
+        plan=plan,
+        current=replace_surrogates(fields.get("current", "")),
+        thought=replace_surrogates(fields.get("thought", "")),
+        replan=yes,
+        why=replace_surrogates(why),
+        repairs=tuple(dict.fromkeys(repairs)),
     )
 
 
 def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
     """Label to value, up to the first ``Observation:``. Labels that come again must say the same, or be thoughts."""
-    found: dict[str, list[str]] = {}
+    values_by_name: dict[str, list[str]] = {}
     order: list[str] = []
     labels = list(LABEL.finditer(text))
     for number, label in enumerate(labels):
-        written = label["name"]
-        name = NAMES[written.casefold().replace("_", " ")]
+        spelling = label["name"]
+        name = NAMES[spelling.casefold().replace("_", " ")]
         if name == "observation":
             repairs.append("cut_at_observation")
             break
         end = labels[number + 1].start() if number + 1 < len(labels) else len(text)
         value = text[label.end() : end].strip()
-        if not written[0].isupper() or written.isupper() or label.group().endswith(" :"):
+        if not spelling[0].isupper() or spelling.isupper() or label.group().endswith(" :"):
             repairs.append("case")
         if label["heading"] or label["mark"]:
             repairs.append("markdown_labels")
         if label["mark"].strip("->_ ") and value.endswith("**"):
             value = value.strip("* ")
-        found.setdefault(name, []).append(value)
+        values_by_name.setdefault(name, []).append(value)
         order.append(name)
-    return {name: one_value(name, values, found, repairs) for name, values in found.items()}
+    return {name: one_value(name, values, values_by_name, repairs) for name, values in values_by_name.items()}
 
 
-def one_value(name: str, values: list[str], found: dict[str, list[str]], repairs: list[str]) -> str:
+def one_value(name: str, values: list[str], all_values: dict[str, list[str]], repairs: list[str]) -> str:
     if len(values) == 1:
         return values[0]
     if name not in ONE_VALUED:
         return "\n".join(values) if name != "plan" else values[-1]
-    if len(set(values)) == 1 and not (len(found.get("action", ())) > 1 and len(found.get("input", ())) > 1):
+    if len(set(values)) == 1 and not (len(all_values.get("action", ())) > 1 and len(all_values.get("input", ())) > 1):
         repairs.append("duplicate_key_same")
         return values[0]
-    if len(found.get("input", ())) > 1 and len(found.get("action", ())) > 1:
+    if len(all_values.get("input", ())) > 1 and len(all_values.get("action", ())) > 1:
         raise ParseError("You wrote several actions. Write one, then wait for its observation.", "multiple_actions")
     raise ParseError(f"You wrote {name} twice, with different values.", "duplicate_key")
 
 
-def written_call(fields: dict[str, str], tools: Sequence[str], repairs: list[str]) -> Call | None:
+def read_call(fields: dict[str, str], tools: Sequence[str], repairs: list[str]) -> Call | None:
     if "action" not in fields and "input" not in fields:
         return None
     for name, label in (("action", "Action"), ("input", "Action input")):
@@ -144,8 +152,8 @@ def written_call(fields: dict[str, str], tools: Sequence[str], repairs: list[str
             raise ParseError(f"{label} is missing.", "missing_field")
     if list(fields).index("input") < list(fields).index("action"):
         repairs.append("order")
-    tool = texts.tool(fields["action"], tools, repairs)
-    return Call(tool, texts.query(read_input(texts.unfenced(fields["input"]), repairs)))
+    tool = match_tool(fields["action"], tools, repairs)
+    return Call(tool, check_query(read_input(strip_fence(fields["input"]), repairs)))
 
 
 QUERY_NAMES = ("query", "sql", "cypher", "statement", "input", "action_input", "expression", "text")
@@ -157,7 +165,7 @@ def read_input(text: str, repairs: list[str]) -> str:
     >>> read_input('{"sql": "SELECT 1"}', []), read_input('{"city": "Rome"}', [])
     ('SELECT 1', '{"city": "Rome"}')
     """
-    if text.startswith("{") and text.endswith("}") and len(text) < texts.MAX_CHARS:
+    if text.startswith("{") and text.endswith("}") and len(text) < MAX_CHARS:
         try:
             value = json.loads(text, strict=False)
         except (ValueError, RecursionError):
@@ -177,10 +185,10 @@ def parse_answer(fields: dict[str, str]) -> tuple[str | None, str]:
     ('krakow [o1.r2]', 'It has the largest outflow.')
     """
     if "answer" not in fields:
-        return None, texts.no_halves(fields.get("because", ""))
-    name, _, rest = fields["answer"].translate(texts.INVISIBLE).partition("\n")
+        return None, replace_surrogates(fields.get("because", ""))
+    name, _, rest = fields["answer"].translate(INVISIBLE).partition("\n")
     because = "\n".join(part for part in (rest.strip(), fields.get("because", "")) if part)
-    return texts.no_halves(name.strip()), texts.no_halves(because)
+    return replace_surrogates(name.strip()), replace_surrogates(because)
 
 
 def parse_plan(text: str) -> tuple[str, ...]:
@@ -190,7 +198,7 @@ def parse_plan(text: str) -> tuple[str, ...]:
     >>> parse_plan("1. find\\n2. compare")
     ('find', 'compare')
     """
-    bare = texts.no_halves(text).strip().strip("[]").strip()
+    bare = replace_surrogates(text).strip().strip("[]").strip()
     if not bare:
         return ()
     parts = re.split(r"(?:^|[\s,;\[])(?:\*\*)?Step\s+\d+\s*[:.)](?:\*\*)?", bare, flags=re.I)
@@ -208,7 +216,7 @@ def parse_replan(text: str) -> tuple[bool | None, str]:
     """
     if not text:
         return None, ""
-    said = re.match(r"\W*(yes|no|y|n)\b[\s,.:;\u2013\u2014-]*", text, re.I)
-    if not said:
+    yes_or_no = re.match(r"\W*(yes|no|y|n)\b[\s,.:;\u2013\u2014-]*", text, re.I)
+    if not yes_or_no:
         return None, text.strip()
-    return said[1].casefold().startswith("y"), text[said.end() :].strip().strip("[]")
+    return yes_or_no[1].casefold().startswith("y"), text[yes_or_no.end() :].strip().strip("[]")

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from decisor.replies.attribution import attribute
-from decisor.replies.plans import Part, PlanGraph
+from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.shared.render import show_value
-from decisor.trace.graph_events import NodeAnswer, NodeResult, Status
+from decisor.trace.graph_events import NodeAnswer, NodeResult
 from decisor.types import Record
 
-KEPT = 20
+MOST_DOCUMENTS = 20
 
 
 class Chunk(NamedTuple):
@@ -22,27 +22,38 @@ class Chunk(NamedTuple):
     quote: str = ""
 
 
-def answered(
-    part: Part, asked: str, chunk: Chunk, documents: Sequence[Record], retrievals: int, sure: bool
+def node_answer(
+    part: Part, question: str, chunk: Chunk, documents: Sequence[Record], retrievals: int, sure: bool
 ) -> NodeAnswer:
     """A node's answer with its attribution. An empty answer is an unknown one; of many rows the first are kept."""
-    how, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
-    status: Status = "answered" if chunk.text else "unknown"
-    kept = tuple(one for place, one in enumerate(documents) if place < KEPT or one.id == document)
-    return NodeAnswer(part.id, asked, chunk.text, status, how, document, support, kept, "", retrievals, sure)
+    attribution, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
+    return NodeAnswer(
+        node=part.id,
+        question=question,
+        answer=chunk.text,
+        status="answered" if chunk.text else "unknown",
+        attribution=attribution,
+        document=document,
+        support=support,
+        documents=tuple(one for at, one in enumerate(documents) if at < MOST_DOCUMENTS or one.id == document),
+        retrievals=retrievals,
+        sure=sure,
+    )
 
 
-def told(answer: NodeAnswer) -> str:
+def answer_line(answer: NodeAnswer) -> str:
     """An answer in one line, for the model.
 
-    >>> told(NodeAnswer("Q1.1", "Who wrote it?", "Ann"))
+    >>> answer_line(NodeAnswer("Q1.1", "Who wrote it?", "Ann"))
     'Q1.1: Who wrote it? -> Ann'
     """
     words = answer.answer if answer.status == "answered" else f"({answer.status})"
-    return f"{answer.node}: {line(answer.question)} -> {line(words)}" + ("" if answer.sure else " (not certain)")
+    return f"{answer.node}: {on_one_line(answer.question)} -> {on_one_line(words)}" + (
+        "" if answer.sure else " (not certain)"
+    )
 
 
-def line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """On one line: what a model or a document wrote may not look like a part of the prompt."""
     flat = " ".join(text.split())
     return flat if flat == text.strip() else show_value(flat)
@@ -50,7 +61,7 @@ def line(text: str) -> str:
 
 def show_documents(documents: Sequence[Record], most: int = 4_000) -> str:
     """Numbered from 1, title first; rows as name and value. Long ones are cut at ``most`` characters."""
-    shown = []
+    lines = []
     for number, record in enumerate(documents, 1):
         fields = ", ".join(
             f"{show_value(name)} {show_value(value)}" for name, value in record.fields.items() if name != "title"
@@ -58,8 +69,10 @@ def show_documents(documents: Sequence[Record], most: int = 4_000) -> str:
         title = record.fields.get("title")
         text = " ".join(record.text.split())
         text = text if len(text) <= most else text[:most] + " (cut)"
-        shown.append(f"[{number}] " + " | ".join(part for part in (line(str(title or "")), fields, text) if part))
-    return "\n".join(shown) or "(none)"
+        lines.append(
+            f"[{number}] " + " | ".join(part for part in (on_one_line(str(title or "")), fields, text) if part)
+        )
+    return "\n".join(lines) or "(none)"
 
 
 def show_graph(plan: PlanGraph) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies import text as texts
-from decisor.replies.jsons import read_one
+from decisor.replies.cleaning import SURROGATE, check_query, clean, replace_surrogates
+from decisor.replies.lenient_json import read_one
+from decisor.replies.tool_names import match_tool
 from decisor.types import Value
 
 MAX_CALLS = 16
@@ -36,7 +37,7 @@ def parse_action(reply: str, tools: Sequence[str], observations: int | None = No
     'SELECT 1'
     """
     repairs: list[str] = []
-    value = read_one(texts.clean(reply, repairs), repairs)
+    value = read_one(clean(reply, repairs), repairs)
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         repairs.append("single_list")
         value = value[0]
@@ -57,7 +58,7 @@ def parse_tool_calls(reply: str, tools: Sequence[str]) -> tuple[JsonCall, ...]:
         ParseError: also where an argument is not one of the tool's (unknown_argument): it could change what is queried.
     """
     repairs: list[str] = []
-    value = read_one(texts.clean(reply, repairs), repairs)
+    value = read_one(clean(reply, repairs), repairs)
     calls = value.get("tool_calls") if isinstance(value, dict) else None
     if calls is None:
         raise ParseError("There is no tool call.", "missing_field" if isinstance(value, dict) else "shape")
@@ -77,10 +78,10 @@ def read_tool_call(call: Mapping[str, Value], tools: Sequence[str], repairs: lis
     function = call.get("function", call)
     if not isinstance(function, Mapping):
         raise ParseError("function is an object with name and arguments.", "shape")
-    found = read_call(function, tools, repairs)
-    if isinstance(found.input, str):
+    json_call = read_call(function, tools, repairs)
+    if isinstance(json_call.input, str):
         raise ParseError("arguments is an object.", "shape")
-    return found
+    return json_call
 
 
 def read_call(value: Mapping[str, Value], tools: Sequence[str], repairs: list[str]) -> JsonCall:
@@ -92,15 +93,16 @@ def read_call(value: Mapping[str, Value], tools: Sequence[str], repairs: list[st
         raise ParseError("action is missing.", "missing_field")
     if not isinstance(name, str):
         raise ParseError("action is the name of one tool.", "shape")
-    given, input_key = one_of(value, INPUT_KEYS)
+    raw_input, input_key = one_of(value, INPUT_KEYS)
     if key != "action" or input_key not in ("action_input", ""):
         repairs.append("key_synonym")
-    tool = texts.tool(name, tools, repairs)
+    tool = match_tool(name, tools, repairs)
     thought, _ = one_of(value, THOUGHT_KEYS)
-    said = thought if isinstance(thought, str) else ""
-    if texts.SURROGATE.search(said):
+    thought = thought if isinstance(thought, str) else ""
+    if SURROGATE.search(thought):
         repairs.append("lone_surrogate_in_text")
-    return JsonCall(tool, read_input(given, input_key, repairs), texts.no_halves(said), tuple(dict.fromkeys(repairs)))
+    input = read_input(raw_input, input_key, repairs)
+    return JsonCall(tool, input, replace_surrogates(thought), repairs=tuple(dict.fromkeys(repairs)))
 
 
 def one_of(value: Mapping[str, Value], keys: Sequence[str]) -> tuple[Value, str]:
@@ -113,19 +115,19 @@ def one_of(value: Mapping[str, Value], keys: Sequence[str]) -> tuple[Value, str]
     return value[there[0]], there[0]
 
 
-def read_input(given: Value, key: str, repairs: list[str]) -> str | Mapping[str, Value]:
-    if key == "arguments" and isinstance(given, str) and given.strip().startswith("{"):
+def read_input(raw: Value, key: str, repairs: list[str]) -> str | Mapping[str, Value]:
+    if key == "arguments" and isinstance(raw, str) and raw.strip().startswith("{"):
         repairs.append("arguments_string")
-        given = read_one(given, repairs)
-    if given is None or (isinstance(given, str) and not given.strip()) or given == {}:
+        raw = read_one(raw, repairs)
+    if raw is None or (isinstance(raw, str) and not raw.strip()) or raw == {}:
         raise ParseError("action_input is missing.", "missing_field")
-    if isinstance(given, str):
-        return texts.query(given)
-    if not isinstance(given, Mapping):
+    if isinstance(raw, str):
+        return check_query(raw)
+    if not isinstance(raw, Mapping):
         raise ParseError("action_input is one text, or an object of arguments.", "shape")
-    for name, argument in given.items():
+    for name, argument in raw.items():
         check_argument(name, argument)
-    return given
+    return raw
 
 
 def check_argument(name: str, argument: Value) -> None:
@@ -139,4 +141,4 @@ def check_argument(name: str, argument: Value) -> None:
     if isinstance(argument, str) and not argument.strip():
         raise ParseError(f"{name} is missing.", "missing_field")
     if isinstance(argument, str):
-        texts.query(argument)
+        check_query(argument)

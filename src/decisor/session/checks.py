@@ -1,0 +1,68 @@
+"""What ``decisor doctor`` tries: whether the LM answers, and whether a database opens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from decisor.errors import Error
+from decisor.lms.probe import Probe, probe
+from decisor.session.lms import LMs
+from decisor.session.opening import open_source
+from decisor.session.sources import sources_of
+from decisor.session.sync import in_thread
+from decisor.session.tools import left_out, open_tools, servers, tool_specs
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseCheck:
+    """``url``: without user and password. ``schema``: as an LM is shown it; '' where it does not open."""
+
+    url: str
+    ok: bool
+    error: str = ""
+    schema: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCheck:
+    """A tool as an LM is shown it."""
+
+    name: str
+    description: str
+
+
+def check_lm(spec: str | None) -> Probe | None:
+    """None where there is no LM. Raises SetupError where what is named cannot be used."""
+
+    async def check() -> Probe | None:
+        lms = LMs()
+        try:
+            lm = await lms.get(spec)
+            return None if lm is None else await probe(lm)
+        finally:
+            await lms.close()
+
+    return in_thread(check())
+
+
+def check_database(url: str) -> DatabaseCheck:
+    """Opens it in its sandbox and describes it. Never raises for what it finds."""
+
+    async def check() -> DatabaseCheck:
+        source = sources_of(db=url).places[0]
+        tool = await open_source(source)
+        try:
+            return DatabaseCheck(source.label, True, schema=tool.describe())
+        finally:
+            await tool.close()
+
+    try:
+        return in_thread(check())
+    except Error as error:
+        return DatabaseCheck(url.rpartition("@")[2], False, str(error))
+
+
+def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:
+    """The tools, the operations that are left out, with why, and the servers that keys are sent to."""
+    tools = open_tools(tool_specs(specs))
+    return [ToolCheck(tool.name, tool.describe()) for tool in tools], left_out(tools), list(servers(tools))

@@ -1,0 +1,46 @@
+"""Answers the main question from the answers of all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import Template
+
+from decisor.errors import ParseError
+from decisor.replies.cleaning import clean
+from decisor.replies.labelled import parse_answer, read_fields
+from decisor.run import Run
+from decisor.techniques.plan_dag.node_answer import answer_line
+from decisor.trace.graph_events import NodeAnswer
+from decisor.types import Message, Question
+
+
+async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer]) -> tuple[str, str]:
+    parts = "\n".join(answer_line(answer) for answer in answers)
+    lost = ", ".join(answer.node for answer in answers if answer.missing)
+    prompt = AGGREGATE.substitute(question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "")
+
+    def read(reply: str) -> tuple[str, str]:
+        answer, because = parse_answer(read_fields(clean(reply), []))
+        if not answer:
+            raise ParseError("Write it as Final answer: and the answer alone.", "missing_field")
+        return answer, because
+
+    with run.span("aggregator") as sub:
+        return await sub.ask([Message("user", prompt)], read, final=True)
+
+
+AGGREGATE = Template("""\
+A question was taken apart, and its parts were answered one by one. Answer the question from these answers. Where they
+contradict what you believe, they count. Where a part is missing or unknown and the others do not decide without it,
+write Final answer: none
+$lost
+# Parts and their answers
+$parts
+
+# Question
+$question
+
+# Form of your reply
+Final answer: as short as the question allows (a name, a date, a number, yes or no), and nothing else
+Because: one or two sentences, naming the parts that decide
+""")

@@ -1,0 +1,42 @@
+"""Writes the question of a node again, with what was answered in the place of its tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from string import Template
+
+from decisor.errors import ParseError
+from decisor.replies.cleaning import clean
+from decisor.run import Run
+from decisor.techniques.plan_dag.experts.labels import labels
+from decisor.techniques.plan_dag.node_answer import answer_line
+from decisor.trace.graph_events import NodeAnswer
+
+
+async def resolve(run: Run, question: str, parents: Sequence[NodeAnswer]) -> str:
+    prompt = RESOLVE.substitute(question=question, parents="\n".join(answer_line(parent) for parent in parents))
+
+    def read(reply: str) -> str:
+        text = labels(reply, "question").get("question") or " ".join(clean(reply).split())
+        if re.search(r"<A\d", text) or len(text) > 1_000:
+            raise ParseError("Write the question alone, with every tag replaced.", "shape")
+        return text.strip("\"' ")
+
+    with run.span("dynamic query") as sub:
+        return await sub.ask(prompt, read)
+
+
+RESOLVE = Template("""\
+A question refers by tags like <A1.1> to the answers of earlier questions. Write the question again with what was
+answered in the place of the tags, so that it can be understood alone. Do not answer it, and add nothing.
+
+# Earlier questions and answers
+$parents
+
+# Question
+$question
+
+# Form of your reply
+Question: ...
+""")

@@ -1,0 +1,64 @@
+"""Takes the question apart into a graph of sub-questions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from string import Template
+
+from decisor.errors import ParseError
+from decisor.replies.plan_graph import PlanGraph
+from decisor.replies.plan_reply import parse_plan_graph
+from decisor.run import Run
+from decisor.types import Question
+
+NONE = "none"
+"""The source of a part that follows from the answers of others."""
+
+
+async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
+    sources = tuple(tool for tool in run.env.tools())
+    mixed = MIXED.substitute(tools=run.env.describe()) if set(sources) - {"passages"} else ""
+    prompt = PLAN.substitute(question=question, most=max_nodes, mixed=mixed)
+    first = True
+
+    def read(reply: str) -> PlanGraph:
+        nonlocal first
+        mend, first = not first, False
+        graph = parse_plan_graph(reply, max_nodes, (*sources, NONE) if mixed else (), mend)
+        if mixed and not mend and (without := [part.id for part in graph.parts if not part.source]):
+            raise ParseError(f"{', '.join(without)}: name the source, one of {', '.join(sources)} or none.", "source")
+        return graph
+
+    with run.span("planner") as sub:
+        return await replace(sub, retries=1).ask(prompt, read)
+
+
+PLAN = Template("""\
+Take the question apart into the smallest set of sub-questions that answers it. Each asks for one thing that a single
+document or record can tell. Sub-questions that do not need each other's answers are answered at the same time.
+
+# Form of your reply
+One JSON object and nothing else:
+{"nodes": [{"id": "1.1", "ask": "Who directed the film Arrival?", "needs": []},
+           {"id": "2.1", "ask": "In which city was <A1.1> born?", "needs": ["1.1"]}]}
+or, where the question is already one such thing: {"simple": true}
+
+# Rules
+- An id is DEPTH.INDEX: parts of depth 1 need no other part, parts of depth 2 need one of depth 1, and so on.
+- <A1.1> stands for the answer of part 1.1. A part sees only its own question with these answers filled in, never the
+  main question: write each so that it can be understood alone, with full names.
+- "needs" lists the parts whose answers a part uses. No part needs itself, and there are no circles.
+- At most $most parts, and no more than the question takes. The answers are put together at the end by someone who sees
+  the main question: a last part is only needed where something must still be found out or compared.
+$mixed
+# Question
+$question
+""")
+
+MIXED = Template("""\
+- Each node also has "source": the name of the tool that can tell it, or "none" where it follows from the answers of
+  other parts alone (a comparison, a sum). A part asks one source, so take apart what lies in two of them.
+
+# Tools
+$tools
+""")

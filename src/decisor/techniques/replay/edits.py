@@ -1,0 +1,44 @@
+"""What is changed in a recorded run, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from decisor.types import Action, Decision, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """``at``: a node of a DAG (Q2.1 or 2.1) or the number of a step. Nothing else given: it is only done again.
+
+    Of a node: ``answer`` sets its answer, ``ask`` its question (with tags), ``context`` is told beside it. Of a step:
+    ``thought`` is what the model goes on from, ``action`` replaces what it did, ``observation`` what came back.
+    """
+
+    at: str
+    answer: str | None = None
+    ask: str | None = None
+    context: str = ""
+    thought: str = ""
+    action: Action | str | None = None
+    observation: Observation | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A node or step in both runs, in words. ``how``: reused, edited, or again."""
+
+    at: str
+    before: str
+    after: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """Both runs, side by side. ``replayed``: actions that the run's usage counts and that were not done again."""
+
+    before: Decision
+    after: Decision
+    changes: tuple[Change, ...]
+    replayed: int = 0
