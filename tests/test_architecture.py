@@ -120,8 +120,8 @@ def test_a_process_is_started_in_one_way_only() -> None:
                 f"{path}, line {node.lineno}: start it through decisor.child_process"
             )
             given = {word.arg: ast.unparse(word.value) for word in node.keywords}
-            assert (given["env"], given["cwd"]) == ("how.environment", "how.folder"), path
-            assert "how.command" in {ast.unparse(word).lstrip("*") for word in node.args}, path
+            assert (given["env"], given["cwd"]) == ("start.environment", "start.folder"), path
+            assert "start.command" in {ast.unparse(word).lstrip("*") for word in node.args}, path
 
 
 def test_every_way_to_start_a_process_is_noticed(tmp_path: Path) -> None:

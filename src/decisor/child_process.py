@@ -59,18 +59,18 @@ def python(module: str, variables: Sequence[str] = ()) -> Start:
 
 def run(module: str, given: bytes = b"", variables: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
     """Until it ends, ``given`` on its standard input."""
-    how = python(module, variables)
+    start = python(module, variables)
     return subprocess.run(
-        how.command, input=given, env=how.environment, cwd=how.folder, capture_output=True, check=False
+        start.command, input=given, env=start.environment, cwd=start.folder, capture_output=True, check=False
     )
 
 
 def talk(module: str) -> subprocess.Popen[bytes]:
     """One that is written to and read from; what it complains of is dropped."""
-    how = python(module)
+    start = python(module)
     return subprocess.Popen(
-        how.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=how.environment,
-        cwd=how.folder,
+        start.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=start.environment,
+        cwd=start.folder,
     )  # fmt: skip
 
 
