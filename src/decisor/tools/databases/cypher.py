@@ -9,6 +9,7 @@ from typing import Literal
 
 from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
+from decisor.secrets import without_password
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
