@@ -33,7 +33,7 @@ class ReplayingLM:
 
     @property
     def price(self) -> Pricing | None:
-        price: Pricing | None = getattr(self.held, "price", None)
+        price: Pricing | None = getattr(self.lm, "price", None)
         return price
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:

@@ -46,9 +46,8 @@ def engine_of(url: str) -> Engine:
     if not mark:
         if one := endings().get(PurePath(url).suffix.lower()):
             return one
-        raise SetupError(
-            f"{without_password(url)} names no database. Give {examples('sql')}, or a file ending in {', '.join(endings())}."
-        )
+        known = f"{examples('sql')}, or a file ending in {', '.join(endings())}"
+        raise SetupError(f"{without_password(url)} names no database. Give {known}.")
     scheme = scheme.lower()
     one = schemes().get(scheme) or schemes().get(scheme.partition("+")[0])
     if one is None:
