@@ -121,7 +121,7 @@ async def test_no_technique_shows_planted_text_outside_its_frame(name: str, data
     async with planted_tools(database) as box:
         seen: list[str] = []
         for start in range(0, len(REPLIES), 2):
-            for tools in (box.held, box.held[1:2], box.held[:1]):
+            for tools in (box.members, box.members[1:2], box.members[:1]):
                 lm = Wanders(start)
                 run = Run(lm, Toolbox(tools), Budget(Limits(calls=16, actions=16)))
                 with suppress(Error):
