@@ -202,7 +202,7 @@ async def test_a_locked_table_is_an_error_of_the_server_before_the_deadline() ->
 
 @pytest.fixture
 def locked() -> Iterator[Callable[[str], None]]:
-    f"A table of MariaDB, ``{LOCKED}.orders``, that this connection holds; what it gives runs SQL there."
+    """A table of MariaDB, ``orders``, that this connection holds; what it gives runs SQL there."""
     pymysql = pytest.importorskip("pymysql")
     try:
         other = pymysql.connect(host="127.0.0.1", user="root", connect_timeout=2, read_timeout=20)
