@@ -274,15 +274,16 @@ class Environment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it."""
+    """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it. ``note``: how to read them."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     truncated: bool = False
+    note: str = ""
 
 
 class Source(Protocol):
-    """A database that is read in bulk, through the same fence. ``trusted``: the query is our own, so it skips the check
+    """A database that is read in bulk, in the same sandbox. ``trusted``: the query is our own, so it skips the check
     that a model's query meets; one from a file never is."""
 
     @property

@@ -64,6 +64,7 @@ def booked(path: Path | str) -> int:
     return calls
 
 
+@pytest.mark.slow
 def test_killed_before_any_commit_a_run_goes_on_to_the_same_table_and_buys_only_what_was_in_flight_again(
     tmp_path: Path,
 ) -> None:

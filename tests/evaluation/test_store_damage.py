@@ -176,6 +176,7 @@ async def between() -> AsyncIterator[Proxy]:
         yield link
 
 
+@pytest.mark.slow
 async def test_a_statement_to_a_server_that_gives_no_sign_ends_after_its_time(between: Proxy) -> None:
     with postgres_database([]) as url:
         url = url.replace("127.0.0.1", f"127.0.0.1:{between.port}")
@@ -190,6 +191,7 @@ async def test_a_statement_to_a_server_that_gives_no_sign_ends_after_its_time(be
         between.mode = Mode()
 
 
+@pytest.mark.slow
 async def test_a_run_whose_store_lies_behind_a_black_hole_can_be_stopped(between: Proxy) -> None:
     with postgres_database([]) as url:
         store = await asyncio.to_thread(open_store, url.replace("127.0.0.1", f"127.0.0.1:{between.port}"))

@@ -22,7 +22,7 @@ COMMANDS = {
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
-    "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the fence says of statements."),
+    "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),

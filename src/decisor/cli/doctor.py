@@ -1,4 +1,4 @@
-"""``decisor doctor``: what was found on this machine, and what the fence says of statements."""
+"""``decisor doctor``: what was found on this machine, and what the sandbox says of statements."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ DOCUMENTS = {"words (tantivy)": "tantivy", "HTML (selectolax)": "selectolax", "P
 def command(
     db: Annotated[str, typer.Option("--db", metavar="URL", help="A database or graph to try.")] = "",
     statements: Annotated[
-        Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the fence.")
+        Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the sandbox.")
     ] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Show these tools.")] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
-    """Say what was found here (LM, drivers), or what the fence says of statements without running them."""
+    """Say what was found here (LM, drivers), or what the sandbox says of statements without running them."""
     if statements is not None:
         if not db:
             raise SetupError("--statements needs --db URL: whether a statement may run depends on the database.")

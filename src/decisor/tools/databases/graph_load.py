@@ -70,7 +70,7 @@ def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> Non
 
 
 def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
-    from decisor.tools.databases.sandbox.bolt_engine import driver_of
+    from decisor.tools.databases.sandbox.engines.bolt import driver_of
 
     driver, database = driver_of(url)
     with driver, driver.session(database=database) as session:
