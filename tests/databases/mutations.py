@@ -207,14 +207,19 @@ def mutants(hostile: Sequence[Seed], harmless: Sequence[str], cypher: bool, rand
         yield Mutant(seed, text, tuple(names))
 
 
-LEGAL_BLANK = (" ", "\t", "\n", "\r\n", "  \n ", "/* a ' comment; */", "/**/", "-- a comment; '\n")
-CYPHER_BLANK = (" ", "\t", "\n", "\r\n", "  \n ", "/* a ' comment; */", "/**/", "// a comment; '\n")
+LEGAL_BLANK = (" ", "\t", "\n", "\r\n", "  \n ", " ")
+LEGAL_COMMENTS = ("/* a ' comment; */", "/**/", "-- a comment; '\n")
 
 
-def harmless_mutant(random: Random, text: str, cypher: bool) -> str:
-    """Other letters, comments and odd white space: it means what it meant, where the engine's names have no case."""
-    parts = pieces(text)
-    blank = CYPHER_BLANK if cypher else LEGAL_BLANK
+def harmless_mutant(random: Random, text: str, cypher: bool, comments: bool) -> str:
+    """Other letters, odd white space and, where wanted, comments: it means what it meant, where the engine's names have
+    no case."""
+    blank = LEGAL_BLANK
+    if comments:
+        blank += tuple(comment.replace("--", "//") if cypher else comment for comment in LEGAL_COMMENTS)
     case = random.choice((str, str.upper, str.lower, str.swapcase))
-    mixed = (f" {random.choice(blank)} " if part.isspace() else case(part) if is_word(part) else part for part in parts)
-    return random.choice(("", " ", "\n", *blank)) + "".join(mixed) + random.choice(("", ";", " ;\n", *blank))
+    mixed = (
+        f" {random.choice(blank)} " if part.isspace() else case(part) if is_word(part) else part
+        for part in pieces(text)
+    )
+    return random.choice(("", *blank)) + "".join(mixed) + random.choice(("", ";", " ;\n", *blank))
