@@ -38,13 +38,8 @@ class Report:
     start: float = field(default_factory=time.monotonic)
 
     def note(self, kind: str, mutant: Mutant, detail: object) -> None:
-        line = {
-            "kind": kind,
-            "id": mutant.seed.id,
-            "steps": mutant.steps,
-            "text": mutant.text,
-            "detail": repr(detail)[:600],
-        }
+        line: dict[str, object] = {"kind": kind, "id": mutant.seed.id, "steps": mutant.steps}
+        line |= {"text": mutant.text, "detail": str(detail)[:600]}
         (self.ran if kind == "ran" else self.effects).append(line)
 
 

@@ -214,7 +214,7 @@ LEGAL_COMMENTS = ("/* a ' comment; */", "/**/", "-- a comment; '\n")
 def harmless_mutant(random: Random, text: str, cypher: bool, comments: bool) -> str:
     """Other letters, odd white space and, where wanted, comments: it means what it meant, where the engine's names have
     no case."""
-    blank = LEGAL_BLANK
+    blank: tuple[str, ...] = LEGAL_BLANK
     if comments:
         blank += tuple(comment.replace("--", "//") if cypher else comment for comment in LEGAL_COMMENTS)
     case = random.choice((str, str.upper, str.lower, str.swapcase))
