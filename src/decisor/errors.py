@@ -18,7 +18,9 @@ from decisor.types import Usage
 
 
 class Error(Exception):
-    """Root of everything this package raises on purpose."""
+    """Root of everything this package raises on purpose. ``spent``: what the run that it ended had cost."""
+
+    spent: Usage = Usage()
 
 
 class ModelMistake(Error):

@@ -223,5 +223,7 @@ def place(store: str) -> str:
     >>> place("postgresql://me:secret@host/db"), place("run.db")
     ('postgresql://host/db', 'run.db')
     """
+    from decisor.secrets import redact
+
     scheme, mark, rest = store.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if mark else store
+    return f"{scheme}://{redact(rest.rpartition('@')[2])}" if mark else store

@@ -17,6 +17,7 @@ import typer
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
 from decisor.render.text import one_line
+from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
@@ -111,13 +112,13 @@ class OpenSource:
         from decisor.tools.documents.index_files import is_index
 
         if self.source.lower().startswith(("http://", "https://")):
-            raise SetupError(f"Pages are not fetched: save {self.source} to a file and name that.")
+            raise SetupError(f"Pages are not fetched: save {without_password(self.source)} to a file and name that.")
         if is_index(Path(self.source)):
             raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
         if "://" in self.source or is_database(Path(self.source)):
             return asyncio.run(rows_of(self.source, self.form, self.tables)), None
         if self.tables:
-            raise SetupError(f"--table is for databases, and {self.source} is none.")
+            raise SetupError(f"--table is for databases, and {without_password(self.source)} is none.")
         self.reading = Reading(Path(self.source), self.form)
         return self.reading.documents(), self.reading
 

@@ -19,6 +19,7 @@ from decisor.evaluation.trace_marks import marks
 from decisor.judging.auxiliary_lms import beside, own_lms, usage_of
 from decisor.outcome import Outcome, State
 from decisor.run import Run
+from decisor.secrets import redact
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.trace.events import Entry, RunStart, RunUsage, Trace
@@ -171,4 +172,4 @@ def describe(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({PurePath(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     text = str(error) if isinstance(error, LMError) else f"{type(error).__name__}: {error}{where}"
-    return " ".join(text.split())
+    return redact(" ".join(text.split()))

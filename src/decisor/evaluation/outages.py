@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 from decisor.errors import LMError, OutageError, ToolError
 from decisor.judging.auxiliary_lms import THIS_CASE
+from decisor.lms.prices import price_of_lm
 from decisor.lms.retry import Retries
-from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling
+from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Sampling
 
 PATIENCE_SECONDS = 600.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -146,6 +147,10 @@ class LMWatch:
     @property
     def name(self) -> str:
         return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        return price_of_lm(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         with self.outages.trying(self.place):

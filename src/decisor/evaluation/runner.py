@@ -18,7 +18,7 @@ from functools import partial
 from decisor.benchmarks.protocol import Bench, Case
 from decisor.budget import Limits
 from decisor.encoding import json_text
-from decisor.errors import OutageError, SetupError
+from decisor.errors import Error, OutageError, SetupError
 from decisor.evaluation.applicability import DoesNotApply, fitting, misfits
 from decisor.evaluation.case_run import Attempt, run_case
 from decisor.evaluation.outages import PATIENCE_SECONDS, Outages
@@ -154,8 +154,12 @@ async def evaluate(
         work.tally.total = len(planned_tasks)
         work.tally.states = Counter(finished_states[task.key] for task in planned_tasks if task.key in finished_states)
         hear(work.tally)
-        with seldom_collected():
-            await work.all()
+        try:
+            with seldom_collected():
+                await work.all()
+        except Error as error:
+            error.spent = journal.bought
+            raise
     if not work.tally.total:
         for (benchmark, technique), why in work.tally.left_out.items():
             raise SetupError(f"{technique} on {benchmark}: {why}")

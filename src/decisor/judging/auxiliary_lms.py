@@ -15,7 +15,9 @@ from decisor.errors import LMError, SetupError
 from decisor.lms.choose import lm_with_price
 from decisor.lms.closing import close_lm
 from decisor.lms.journal import Journal
-from decisor.types import LM, Completion, Environment, Message, Sampling, Usage
+from decisor.lms.prices import price_of_lm
+from decisor.secrets import without_password
+from decisor.types import LM, Completion, Environment, Message, Pricing, Sampling, Usage
 
 THIS_CASE = ("context",)
 """Kinds of LMError that say nothing about other cases, whatever else they say."""
@@ -34,7 +36,7 @@ class OwnLM:
         """Raises SetupError where ``spec`` names no LM."""
         self.lm = self.lm or lm_with_price(self.spec, os.environ)
         if self.lm is None:
-            raise SetupError(f"{self.spec!r} names no LM: give MODEL@URL.")
+            raise SetupError(f"{without_password(self.spec)!r} names no LM: give MODEL@URL.")
         return self.lm
 
     def use(self, lm: LM, journal: Journal) -> None:
@@ -62,6 +64,10 @@ class CaseLM:
     @property
     def name(self) -> str:
         return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        return price_of_lm(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         journal = self.owner.journal

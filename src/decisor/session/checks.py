@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from decisor.errors import Error
 from decisor.lms.probe import Probe, probe
+from decisor.secrets import redact
 from decisor.session.lms import LMs
 from decisor.session.opening import open_source
 from decisor.session.sources import sources_of
@@ -59,7 +60,7 @@ def check_database(url: str) -> DatabaseCheck:
     try:
         return in_thread(check())
     except Error as error:
-        return DatabaseCheck(url.rpartition("@")[2], False, str(error))
+        return DatabaseCheck(redact(url.rpartition("@")[2]), False, redact(str(error)))
 
 
 def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:

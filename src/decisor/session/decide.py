@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from decisor.errors import BudgetExceeded, ModelMistake, OutageError, SetupError
+from decisor.lms.prices import FREE, Price
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.trace.events import Conclusion
-from decisor.types import Completion, Decision, Message, Question, Sampling, Technique
+from decisor.types import Completion, Decision, Message, Question, Sampling, Technique, Usage
 
 NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
 
@@ -18,9 +20,20 @@ class NoLM:
     """Stands where no LM is to be asked."""
 
     name: str = ""
+    price: Price = FREE
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         raise SetupError(f"There is no LM: {NAME_ONE}.")
+
+
+def cost_line(usage: Usage) -> str:
+    """
+    >>> cost_line(Usage(2, 1_000, 200, 0.0125, estimates=1)), cost_line(Usage(1, 10, 5, None))
+    ('2 LM calls, 1,200 tokens, $0.0125, in part estimated', '1 LM call, 15 tokens, price unknown')
+    """
+    cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
+    guess = ", in part estimated" if usage.estimates else ""
+    return f"{counted(usage.calls, 'LM call')}, {usage.tokens:,} tokens, {cost}{guess}"
 
 
 async def decide(technique: Technique, question: Question, run: Run) -> Decision:

@@ -16,6 +16,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import StoreError
 from decisor.evaluation.store.sql import KEY, TABLES, Cell, SqlStore, StoredRow
 from decisor.evaluation.store.watchdog import Watchdog
+from decisor.secrets import Secret, redact, secrets_in
 
 if TYPE_CHECKING:
     import psycopg
@@ -102,7 +103,7 @@ def open_postgres(url: str, create: bool = True, seconds: float = ANSWER_SECONDS
         raise SetupError(f"A schema is named by small letters, digits and _, not {schema!r}.")
     name = f"{schema} in {urlunsplit((scheme, place.rpartition('@')[2], path, '', ''))}"
     options = {"connect_timeout": str(CONNECT_SECONDS), "keepalives_idle": "30", **options}
-    with clear(name):
+    with clear(name, secrets_in(url)):
         address = urlunsplit((scheme, place, path, urlencode(options), ""))
         connection = psycopg.connect(address, autocommit=True, prepare_threshold=2, client_encoding="UTF8")
         watchdog = Watchdog(connection.fileno)
@@ -164,13 +165,13 @@ CREATE INDEX IF NOT EXISTS replies_by_key ON replies (key);
 
 
 @contextmanager
-def clear(name: str) -> Iterator[None]:
+def clear(name: str, passwords: Sequence[Secret] = ()) -> Iterator[None]:
     """psycopg's errors as what the person can do. Raises StoreError."""
     import psycopg
 
     try:
         yield
     except psycopg.Error as error:
-        complaint = " ".join(str(error).split())
+        complaint = redact(" ".join(str(error).split()), passwords)
         raise StoreError(f"The run store {name} cannot be used: {complaint}. When it can, run the same command again; "
                          "nothing finished or paid for is lost.") from None  # fmt: skip

@@ -9,10 +9,11 @@ from typing import Literal
 
 from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
+from decisor.secrets import without_password
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sandbox.urls import examples, parse_url, without_password
+from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0

@@ -9,9 +9,10 @@ from typing import Literal
 
 from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
+from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sandbox.urls import examples, parse_url, without_password
+from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.sql_schema import TableInfo, close_names, read_schema, render
 from decisor.types import Observation, Record, Table
 

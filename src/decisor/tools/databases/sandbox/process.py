@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
+from decisor.secrets import redact, redact_known, secrets_in
 from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.engines import engine
@@ -49,6 +50,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         self.url = placed(self.url)
+        self.passwords = secrets_in(self.url)
 
     async def start(self) -> None:
         """Open the database now. Raises SetupError, in one line, where it cannot be opened."""
@@ -84,6 +86,7 @@ class Worker:
 
     def failure(self, complaint: str) -> ToolError | SetupError:
         """Why it did not open, for whom it concerns: a model (or who waits for the server), or the person."""
+        complaint = redact(complaint, self.passwords)
         return ToolError(complaint, outage=self.description.server) if self.opened else SetupError(complaint)
 
     async def _ask(self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool) -> Frame:
@@ -104,9 +107,11 @@ class Worker:
             case None:
                 return reply
             case "setup":
-                raise SetupError(reply["error"])
+                raise SetupError(redact(reply["error"], self.passwords))
             case kind:
-                raise ToolError(reply["error"], refused=kind == "refused", outage=kind == "outage")
+                raise ToolError(
+                    redact_known(reply["error"], self.passwords), refused=kind == "refused", outage=kind == "outage"
+                )
 
     async def _child(self, seconds: float = 0.0) -> Child:
         """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then it is for a

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from decisor.child_process import absolute
 from decisor.errors import SetupError
+from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.engine import Engine
 from decisor.tools.databases.sandbox.engines import NAMES, engine
 
@@ -45,9 +46,8 @@ def engine_of(url: str) -> Engine:
     if not mark:
         if one := endings().get(PurePath(url).suffix.lower()):
             return one
-        raise SetupError(
-            f"{url} names no database. Give {examples('sql')}, or a file ending in {', '.join(endings())}."
-        )
+        known = f"{examples('sql')}, or a file ending in {', '.join(endings())}"
+        raise SetupError(f"{without_password(url)} names no database. Give {known}.")
     scheme = scheme.lower()
     one = schemes().get(scheme) or schemes().get(scheme.partition("+")[0])
     if one is None:
@@ -87,16 +87,6 @@ def examples(form: str) -> str:
         if one.form == form
     ]
     return f"{', '.join(texts[:-1])} or {texts[-1]}"
-
-
-def without_password(url: str) -> str:
-    """What of a URL may be shown: its host and path.
-
-    >>> without_password("bolt://me:se@cret@host:7687/graph?a=b"), without_password("graph.kgl")
-    ('bolt://host:7687/graph', 'graph.kgl')
-    """
-    scheme, mark, rest = url.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2].partition('?')[0]}" if mark else url
 
 
 def options(url: str, allowed: frozenset[str]) -> dict[str, str]:
