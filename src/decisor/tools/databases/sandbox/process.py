@@ -14,6 +14,7 @@ from decisor.secrets import redact, redact_known, secrets_in
 from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.engines import engine
+from decisor.tools.databases.sandbox.platforms import here, ready
 from decisor.tools.databases.sandbox.urls import SYSTEM, placed
 from decisor.tools.databases.sandbox.wire import Frame, caps_to, pack, request, table_of
 from decisor.types import Table, Value
@@ -123,6 +124,7 @@ class Worker:
             limit = START_SECONDS
             if self.description.server:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
+            ready(here())
             child = self.child = await spawn(start(), patient=self.description.server)
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
             try:

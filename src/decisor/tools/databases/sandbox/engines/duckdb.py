@@ -98,8 +98,12 @@ DIALECT = Dialect(
     ),
     catalogs=INFORMATION_SCHEMA,
     closed=frozenset({"system", "temp", "pg_catalog"}),
-    reserved=("duckdb_", "pragma_"),
-    readable=TELLING,
+    reserved=("duckdb_", "pragma_", "sqlite_", "pg_"),
+    readable=TELLING
+    | words(
+        """sqlite_master sqlite_schema pg_attribute pg_class pg_constraint pg_index pg_indexes pg_namespace pg_tables
+    pg_type pg_views"""
+    ),
     catalog_functions=TELLING,
     function_schemas=frozenset({""}),
     odd_name=re.compile(

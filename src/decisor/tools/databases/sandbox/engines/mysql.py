@@ -92,6 +92,7 @@ DIALECT = Dialect(
             rf"SHOW\s+CREATE\s+TABLE\s+{NAME}": "SHOW CREATE TABLE {name}",
         },
         whole={r"SHOW\s+(FULL\s+)?TABLES": "SHOW TABLES"},
+        linked="SHOW CREATE TABLE ",
     ),
     closed=frozenset({"mysql", "performance_schema", "sys"}),
     odd_text=(r"/\*\s*M?!", "comments that MySQL executes (/*! ... */) are not allowed."),

@@ -63,6 +63,7 @@ DIALECT = Dialect(
         explain=r"EXPLAIN(\s+QUERY\s+PLAN)?(?=\s)",
         about={rf"PRAGMA\s+(?P<verb>{PRAGMAS})\s*\(\s*{NAME}\s*\)": "PRAGMA {verb}({name})"},
         whole={r"PRAGMA\s+table_list": "PRAGMA table_list"},
+        linked="PRAGMA foreign_key_list(",
     ),
     closed=frozenset({"temp", "sqlite_temp_master"}),
     reserved=("pragma_", "sqlite_", "dbstat", "fts3tokenize"),
