@@ -16,6 +16,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.store.process_locks import Owner, living, sweep
 from decisor.evaluation.store.protocol import StoreError
 from decisor.evaluation.store.sql import KEY, SqlStore
+from decisor.private_file import create_private
 
 if TYPE_CHECKING:
     import apsw
@@ -117,6 +118,7 @@ def begin_file(path: Path) -> None:
     made = path.with_name(f"{path.name}-new-{os.getpid()}")
     made.unlink(missing_ok=True)
     try:
+        create_private(made)
         db = apsw.Connection(str(made))
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         db.execute(f"BEGIN; {SCHEMA} COMMIT")
