@@ -70,8 +70,8 @@ def test_a_result_is_saved_as_a_trace_and_as_a_page_and_is_one_json_object(sites
     result.html("run.html")
     page = (tmp_path / "run.html").read_text()
     assert page.startswith("<!doctype html>") and "http" not in page.replace("http-equiv", "")
-    assert "Which &lt;b&gt;site&lt;/b&gt;?" in page and "<b>" not in page
-    assert QUERY in page and "it costs 400" in page and result._repr_html_() in page
+    assert "Which &lt;b&gt;site&lt;/b&gt;?" in page and "<b>site" not in page
+    assert QUERY in page and "it costs 400" in page and "<script" not in page and "<details open>" in page
     values = json.loads(json.dumps(result.as_object(), allow_nan=False))
     assert values["answer"] == "elm" and values["question"]["rules"] == "Rent counts."
     with pytest.raises(SetupError, match="Cannot write"):

@@ -103,14 +103,15 @@ class Result:
         Raises:
             SetupError: the file cannot be written.
         """
-        from decisor.story.run_page import document
+        from decisor.story.run_page import document, run_html
 
-        write(path, document(self.question.text, self._repr_html_()))
+        body = run_html(self.trace, self.decision, self.records, self.usage, is_page=True)
+        write(path, document(self.question.text, body))
 
     def _repr_html_(self) -> str:
         from decisor.story.run_page import run_html
 
-        return str(run_html(self.trace, self.decision, self.records, self.summary()))
+        return str(run_html(self.trace, self.decision, self.records, self.usage))
 
     def __str__(self) -> str:
         """What ``decisor ask`` prints."""
