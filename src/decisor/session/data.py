@@ -15,7 +15,7 @@ from decisor.private_file import open_private
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, decide
 from decisor.session.lms import LMs
-from decisor.session.options import Options, check_options, question_of
+from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.trace.events import ActionResult, Entry, RunStart, RunUsage, Trace, events_of
@@ -95,6 +95,19 @@ class Data:
         listener, path = options.get("on_event"), options.get("trace")
         with trace_to(Path(path) if path else None, listener) as trace:
             yield Run(lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
+
+
+def question_of(question: str | Question, options: Options) -> Question:
+    """With the rules and the goal that were named beside it.
+
+    Raises:
+        SetupError: there is no text in it.
+    """
+    if isinstance(question, str):
+        question = Question(question)
+    if not question.text.strip():
+        raise SetupError("What is to be decided? The question is empty.")
+    return Question(question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal)
 
 
 def records_of(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:

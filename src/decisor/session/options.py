@@ -1,4 +1,4 @@
-"""The options of ``ask``, whether they can be used, and the question with what is named beside it."""
+"""The options of ``ask``, and whether they can be used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.trace.events import Entry
-from decisor.types import LM, Question, Technique
+from decisor.types import LM, Technique
 
 
 class Options(TypedDict, total=False):
@@ -66,16 +66,3 @@ FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "on_event": (callable, "a function"),
     "trace": (is_place, "a path"),
 }
-
-
-def question_of(question: str | Question, options: Options) -> Question:
-    """With the rules and the goal that were named beside it.
-
-    Raises:
-        SetupError: there is no text in it.
-    """
-    if isinstance(question, str):
-        question = Question(question)
-    if not question.text.strip():
-        raise SetupError("What is to be decided? The question is empty.")
-    return Question(question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal)
