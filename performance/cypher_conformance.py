@@ -1,4 +1,4 @@
-"""How much of Cypher each graph engine answers right, through the whole fence.
+"""How much of Cypher each graph engine answers right, through the whole sandbox.
 
     python performance/cypher_conformance.py SUITE.py [BOLT_URL]
 

@@ -139,7 +139,7 @@ async def ask(
     technique: Technique, lm: OpenAICompatible, box: Toolbox, calls: int, loaded: Loaded, example: Example
 ) -> Found:
     """Right or not, and the calls and searches it took."""
-    run = Run(lm, Toolbox(box.held), Budget(Limits(calls=calls)))  # ids from o1 on: the reasoner draws by the prompt
+    run = Run(lm, Toolbox(box.members), Budget(Limits(calls=calls)))  # ids from o1 on: the reasoner draws by the prompt
     decision = await technique(Question(example.question), run)
     spent = run.budget.spent
     return Found(float(decision.answer == loaded.answers[example.question]), spent.calls, spent.actions)

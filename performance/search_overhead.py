@@ -22,12 +22,16 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 from decisor.aio import each
 from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.budget import Budget, Limits
 from decisor.run import Run
 from decisor.techniques.radagent import RadAgent
+from decisor.trace.events import Entry
+from decisor.trace.search_events import SearchNode
 from decisor.types import LM, Action, Completion, Message, Observation, Question, Sampling, Usage
 from policies.game24 import Game24LM
 
@@ -82,15 +86,14 @@ async def overhead() -> float:
     """Milliseconds per call at about 1,000 nodes."""
     lm = Instant()
     run = Run(lm, Walk(), Budget(Limits(calls=2_400)))
-    made: list[tuple[float, int]] = []
+    growth: list[tuple[float, int]] = []
     nodes = 0
 
-    def hear(event: object) -> None:
+    def hear(entry: Entry) -> None:
         nonlocal nodes
-        data = getattr(event, "data", {})
-        if data.get("name") == "node":
-            nodes = data["node"]
-        made.append((time.process_time(), nodes))
+        if isinstance(entry.event, SearchNode):
+            nodes = entry.event.node
+        growth.append((time.process_time(), nodes))
 
     run.trace.listeners.append(hear)
     await RadAgent(calls=2_400)(Question("Where to?"), run)
@@ -98,7 +101,7 @@ async def overhead() -> float:
     print(f"the bare verbs, without a tree: {bare:.3f} ms CPU per call")
     at_1000 = 0.0
     for low, high in ((50, 150), (450, 550), (900, 1_100)):
-        inside = [when for when, count in made if low <= count <= high]
+        inside = [when for when, count in growth if low <= count <= high]
         calls = sum(inside[0] <= when <= inside[-1] for when in lm.at)
         cost = 1000 * ((inside[-1] - inside[0]) / calls - lm.own / len(lm.at))
         at_1000 = cost

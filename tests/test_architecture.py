@@ -67,6 +67,27 @@ def test_no_file_is_over_350_lines_and_the_median_is_under_150() -> None:
     assert lengths[len(lengths) // 2][0] < 150
 
 
+PARTICIPLES = {"found", "told", "asked", "held", "said", "made", "given", "kept", "shown", "taken"}
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """Of variables, parameters, functions and classes."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name.lower())
+    return names
+
+
+def test_no_past_participle_is_a_name() -> None:
+    wrong = {str(path): names for path in FILES if (names := bound_names(parse(path)) & PARTICIPLES)}
+    assert not wrong
+
+
 def test_nothing_evaluates_unpickles_or_shells_out() -> None:
     banned = {"eval", "exec", "pickle", "marshal", "shelve", "os.system"}
     wrong = []
@@ -120,8 +141,8 @@ def test_a_process_is_started_in_one_way_only() -> None:
                 f"{path}, line {node.lineno}: start it through decisor.child_process"
             )
             given = {word.arg: ast.unparse(word.value) for word in node.keywords}
-            assert (given["env"], given["cwd"]) == ("how.environment", "how.folder"), path
-            assert "how.command" in {ast.unparse(word).lstrip("*") for word in node.args}, path
+            assert (given["env"], given["cwd"]) == ("start.environment", "start.folder"), path
+            assert "start.command" in {ast.unparse(word).lstrip("*") for word in node.args}, path
 
 
 def test_every_way_to_start_a_process_is_noticed(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from decisor import child_process
 from decisor.learned.trees import grow_apart
-from decisor.tools.databases.sandbox.process import Worker, how
+from decisor.tools.databases.sandbox.process import Worker, start
 from decisor.tools.databases.sandbox.urls import placed
 from decisor.tools.documents.parser_process import ParserProcess
 
@@ -180,6 +180,6 @@ def test_the_certificates_of_the_environment_are_where_the_person_stands(
     monkeypatch.setenv("PGSSLROOTCERT", "ca.pem")
     monkeypatch.setenv("PGSSLMODE", "verify-full")
     monkeypatch.setenv("PGPASSWORD", "secret")
-    environment = how().environment
+    environment = start().environment
     assert environment["PGSSLROOTCERT"] == str(tmp_path / "ca.pem") and environment["PGSSLMODE"] == "verify-full"
     assert "PGPASSWORD" not in environment

@@ -85,7 +85,7 @@ async def test_a_limit_is_exact_under_concurrency() -> None:
         return True
 
     assert sum(await each(one, range(50), at_once=50)) == 20
-    assert parent.spent.calls == 20 and parent.held_calls == 0
+    assert parent.spent.calls == 20 and parent.pending_calls == 0
 
 
 async def test_an_unknown_price_against_a_dollar_limit_ends_the_run() -> None:

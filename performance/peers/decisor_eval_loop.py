@@ -61,7 +61,7 @@ async def main(args: Arguments) -> None:
             began, cpu = time.perf_counter(), time.process_time()
             tally = await evaluate(suite, store, hear=hear)
             if name == "run.db":
-                report(tally.bought.calls, began, cpu, memory=memory)
+                report(tally.usage.calls, began, cpu, memory=memory)
             store.close()
     if tool:
         await tool.close()

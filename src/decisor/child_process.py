@@ -53,31 +53,31 @@ class Start:
 def python(module: str, variables: Sequence[str] = ()) -> Start:
     """How to run ``main`` of a module of ours. ``variables``: of the environment, what it needs beside ``KEPT``."""
     command = (sys.executable, "-I", "-X", "utf8", "-W", "ignore", "-c", BOOT, module, *module_path())
-    kept = {name: os.environ[name] for name in (*KEPT, *variables) if name in os.environ}
-    return Start(command, kept, folder())
+    environment = {name: os.environ[name] for name in (*KEPT, *variables) if name in os.environ}
+    return Start(command, environment, folder())
 
 
-def run(module: str, given: bytes = b"", variables: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
-    """Until it ends, ``given`` on its standard input."""
-    how = python(module, variables)
+def run(module: str, stdin: bytes = b"", variables: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
+    """Until it ends, ``stdin`` on its standard input."""
+    start = python(module, variables)
     return subprocess.run(
-        how.command, input=given, env=how.environment, cwd=how.folder, capture_output=True, check=False
+        start.command, input=stdin, env=start.environment, cwd=start.folder, capture_output=True, check=False
     )
 
 
 def talk(module: str) -> subprocess.Popen[bytes]:
     """One that is written to and read from; what it complains of is dropped."""
-    how = python(module)
+    start = python(module)
     return subprocess.Popen(
-        how.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=how.environment,
-        cwd=how.folder,
+        start.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=start.environment,
+        cwd=start.folder,
     )  # fmt: skip
 
 
 def module_path() -> list[str]:
     """Ours, so that a child finds the same modules: absolute entries, and never the working folder."""
-    kept = [entry for entry in sys.path if Path(entry).is_absolute() and not is_here(entry)]
-    return list(dict.fromkeys([*kept, str(Path(__file__).resolve().parents[1])]))
+    entries = [entry for entry in sys.path if Path(entry).is_absolute() and not is_here(entry)]
+    return list(dict.fromkeys([*entries, str(Path(__file__).resolve().parents[1])]))
 
 
 def is_here(entry: str) -> bool:

@@ -6,6 +6,7 @@
     │   └── ToolError       its query is refused, fails, or names no tool
     ├── BudgetExceeded      the run ends here; the harness records why
     ├── LMError             the endpoint failed for good; the harness records why
+    ├── OutageError         a database or an endpoint went away; the harness waits, or records why
     └── SetupError          the person reads it: a bad flag, key, file
 
 Anything else is a bug, and is not caught.
@@ -17,7 +18,9 @@ from decisor.types import Usage
 
 
 class Error(Exception):
-    """Root of everything this package raises on purpose."""
+    """Root of everything this package raises on purpose. ``spent``: what the run that it ended had cost."""
+
+    spent: Usage = Usage()
 
 
 class ModelMistake(Error):
@@ -33,11 +36,13 @@ class ParseError(ModelMistake):
 
 
 class ToolError(ModelMistake):
-    """A query is refused, fails, or names no tool. ``refused``: the fence said no, nothing was run."""
+    """A query is refused, fails, or names no tool. ``refused``: the sandbox said no, nothing was run. ``outage``: what
+    the tool stands on cannot be reached, whatever is asked of it."""
 
-    def __init__(self, complaint: str, refused: bool = False) -> None:
+    def __init__(self, complaint: str, refused: bool = False, outage: bool = False) -> None:
         super().__init__(complaint)
         self.refused = refused
+        self.outage = outage
 
 
 class BudgetExceeded(Error):
@@ -61,6 +66,10 @@ class LMError(Error):
         self.kind = kind
         self.permanent = permanent
         self.used = used
+
+
+class OutageError(Error):
+    """What a run stands on went away, and another question would not fare better until it is back."""
 
 
 class SetupError(Error):

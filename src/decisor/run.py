@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from decisor.aio import each
 from decisor.budget import Budget
-from decisor.errors import BudgetExceeded, LMError, ParseError, ToolError
+from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, SetupError, ToolError
+from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
-from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
+from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Sampling, Usage
 
 T = TypeVar("T")
 UNFINISHED = {
@@ -26,6 +28,8 @@ UNFINISHED = {
 CALL, ACTION = Usage(calls=1), Usage(actions=1)
 GAP = "\n[... left out, because the conversation is too long ...]\n"
 SHORTEST_CUT = 400
+PRICE = "set DECISOR_PRICE (dollars per million tokens of prompt and reply, such as 0.4,1.6), or leave the limit out"
+CUT_OFF = "It was cut off before its reply was there; what it cost is an estimate."
 
 
 @dataclass(frozen=True)
@@ -80,20 +84,40 @@ class Run:
     ) -> Completion:
         """One charged and traced call, unparsed (for techniques that read several texts of one call).
 
-        A conversation that is too long for the model is shortened once, by rule, and the trace says so.
+        A conversation that is too long for the model is shortened once, by rule, and the trace says so. Texts that an
+        endpoint did not give are asked for one by one, each a call of its own, as far as the budget allows: at least
+        one text comes back, and at most ``sampling.n``.
         """
         try:
-            return await self._complete(messages, sampling, final)
+            reply = await self._complete(messages, sampling, final)
         except LMError as error:
             shorter = shortened(messages) if error.kind == "context" else None
             if shorter is None:
                 raise
-        return await self._complete(shorter, sampling, final)
+            messages = shorter
+            reply = await self._complete(messages, sampling, final)
+        missing = range(1, 1 + sampling.n - len(reply.texts))
+        if not missing:
+            return reply
+
+        async def one_more(number: int) -> Completion | None:
+            seed = None if sampling.seed is None else sampling.seed + number
+            try:
+                return await self._complete(messages, replace(sampling, n=1, seed=seed), final)
+            except (BudgetExceeded, LMError) as error:
+                if isinstance(error, LMError) and error.permanent:
+                    raise
+                return None
+
+        return joined([reply, *filter(None, await each(one_more, missing))])
 
     async def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Completion:
         """``since`` in the trace: the last entry before the call began, so what it may have waited for."""
-        want = Usage(calls=1, completion_tokens=sampling.max_tokens) if sampling.max_tokens else CALL
-        self.budget.reserve(want, final)
+        limited = self.budget.limits_cost
+        request = self._likely_cost(messages, sampling) if limited else CALL
+        if limited and request.dollars is None and self.budget.limits_dollars:
+            raise SetupError(f"The price of {self.lm.name} is not known, so a limit of dollars says nothing: {PRICE}.")
+        self.budget.reserve(request, final)
         used = CALL
         since, began = len(self.trace.entries), time.monotonic()
         try:
@@ -102,19 +126,37 @@ class Run:
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=time.monotonic() - began)
         except LMError as error:
             used = replace(used + error.used, seconds=time.monotonic() - began)
-            self.trace.add(FailedCall(error.kind, str(error), used), self.span_id)
+            self.trace.add(FailedCall(error.kind, redact(str(error)), used), self.span_id)
             raise
-        except TimeoutError as error:
+        except (TimeoutError, asyncio.CancelledError) as error:
+            reason = "seconds" if isinstance(error, TimeoutError) else "cancelled"
+            used = replace(self._likely_cost(messages, sampling), seconds=time.monotonic() - began, estimates=1)
+            self.trace.add(FailedCall(reason, CUT_OFF, used), self.span_id)
+            if reason == "cancelled":
+                raise
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
-            self.budget.charge(want, used)
+            self.budget.charge(request, used)
         model = reply.model or self.lm.name
         call = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
         self.trace.add(call, self.span_id)
         return reply
 
+    def _likely_cost(self, messages: Sequence[Message], sampling: Sampling) -> Usage:
+        """Of one call: a token for four bytes of its prompt, its reply as long as it may be, or as others were."""
+        prompt = (sum(map(size_of, messages)) + 3) // 4
+        reply = sampling.n * (sampling.max_tokens or self.budget.likely_reply())
+        price: Pricing | None = getattr(self.lm, "price", None)
+        return Usage(1, prompt, reply, price.dollars(prompt, reply) if price else None)
+
     async def act(self, action: Action) -> Observation:
-        """Do it. A refused or failed query is an observation, not an exception."""
+        """Do it. A refused or failed query is an observation, not an exception.
+
+        Raises:
+            BudgetExceeded: a limit is reached.
+            OutageError: what the tool stands on cannot be reached; asking the LM on would be paid for in vain.
+        """
+        outage = False
         self.budget.reserve(ACTION)
         start = self.trace.add(ActionStart(action.tool, action.input), self.span_id)
         began = time.monotonic()
@@ -122,12 +164,14 @@ class Run:
             async with asyncio.timeout(self.budget.seconds_left()):
                 observation = await self.env.step(action)
         except ToolError as error:
-            observation = Observation(note=str(error), error=True)
+            observation, outage = Observation(note=redact(str(error)), error=True), error.outage
         except TimeoutError as error:
             raise BudgetExceeded("seconds", self.budget.limits.seconds or 0.0) from error
         finally:
             self.budget.charge(ACTION, ACTION)
         self.trace.add(ActionResult(start, observation, round(time.monotonic() - began, 6)), self.span_id)
+        if outage:
+            raise OutageError(observation.note)
         return observation
 
     @contextmanager
@@ -139,6 +183,18 @@ class Run:
     def using(self, lm: LM | None = None, env: Environment | None = None, budget: Budget | None = None) -> Run:
         """The same run with a part switched."""
         return replace(self, lm=lm or self.lm, env=env or self.env, budget=budget or self.budget)
+
+
+def size_of(message: Message) -> int:
+    """In bytes."""
+    return len(message.content) if message.content.isascii() else len(message.content.encode("utf-8", "replace"))
+
+
+def joined(replies: Sequence[Completion]) -> Completion:
+    """Several replies to one prompt as one."""
+    texts = tuple(text for reply in replies for text in reply.texts)
+    usage = sum((reply.usage for reply in replies[1:]), replies[0].usage)
+    return replace(replies[0], texts=texts, usage=usage, logprobs=sum((reply.logprobs for reply in replies), ()))
 
 
 def shortened(messages: Sequence[Message]) -> list[Message] | None:

@@ -1,19 +1,54 @@
-"""Keys stay out of errors, traces and files."""
+"""Keys and passwords stay out of errors, logs, traces and files: what is told of a failure passes ``redact``, a place
+that a person named ``without_password``."""
 
 from __future__ import annotations
 
 import base64
 import re
 from collections.abc import Iterable
-from urllib.parse import quote
+from functools import cached_property
+from urllib.parse import quote, quote_plus, unquote
 
 HIDDEN = "[hidden]"
+SHORTEST = 6
 SHAPES = re.compile(
-    r"\b(?:sk-(?:proj-|ant-|or-v1-)?[\w-]{20,}|sk_live_\w{16,}|AIza[\w-]{30,}|gh[pousr]_\w{30,}|hf_\w{30,}|gsk_\w{20,}|AKIA[A-Z0-9]{16})\b"
+    r"\b(?:sk-(?:proj-|ant-|or-v1-|svcacct-|admin-)?[\w-]{20,}|[rsp]k_(?:live|test)_\w{16,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
+    r"|GOCSPX-[\w-]{20,}|gh[pousr]_\w{30,}|github_pat_\w{20,}|glpat-[\w-]{20,}|hf_\w{30,}|gsk_\w{20,}|xai-\w{20,}|npm_\w{30,}"
+    r"|pypi-[\w-]{30,}|dop_v1_\w{30,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[a-z](?:\.xox[a-z])?-[\w-]{10,}|xapp-[\w-]{10,}"
+    r"|SG\.[\w-]{16,}\.[\w-]{16,}|eyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*){0,3})"
+    r"|-----BEGIN[ A-Z]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END[ A-Z]*-----|\Z)"
+    r"|(?<=hooks\.slack\.com/services/)[\w/-]+"
 )
-HEADERS = re.compile(
-    r"(?i)\b((?:proxy-)?authorization\W{1,4}(?:bearer|basic)?|bearer|(?:x-)?api[-_]key\W{1,4})\s+\S{6,}"
+SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}(?::/{1,3}|//)"
+IN_URL = re.compile(rf"({SCHEME}[^\s:/@\"'<>]*:)(?!\d+(?:[/?,#]|\Z))[^\s\"'<>]*(?=@)")
+NAME = (
+    r"(?:[\w-]*(?:password|passwd|passphrase|secret|credentials?)|(?:\b|[\w-]*[_-])(?:pwd?|pass|jwt|auth[_-]?token)"
+    r"|[\w-]*(?:api|access|account|private|secret|signing|encryption|subscription|shared)[_-]?key(?:[_-]?id)?"
+    r"|[\w-]*[A-Za-z0-9][_-]?(?<!\s)token)"
 )
+VALUE = (
+    r"(?:\\*\"(?:[^\"\\]|\\.)*\\*\"|'(?:[^'\\]|\\.)*'|\{[^{}\s]+\}"
+    r"|(?!(?i:yes|no|true|false|null|none|unset|empty|required|missing|wrong|invalid)\b)[^\s,;&\"'(){}\[\]<>|]+)"
+)
+NAMED = re.compile(rf"(?i)((?<![\w-]){NAME}(?:\\*[\"'])?\s*(?:=>|[=:])\s*){VALUE}")
+OPTION = re.compile(rf"(?i)((?<![\w-])--?{NAME}[\"']?,?\s+){VALUE}")
+TOKEN = re.compile(
+    r"(?i)((?:(?<=[?&])(?:key|code)=|(?<![\w-])(?:[\"']token[\"']\s*:\s*|token=|--token[= ]|sig(?:nature)?=)))" + VALUE
+)
+COMMAND = re.compile(
+    r"(?i)(\b(?:mysql|mariadb)\w*\b[^\n|;]*?\s-p)[^\s-]\S*|(\bcurl\b[^\n|;]*?\s(?:-u|--user)[ =]\S*?:)\S+"
+)
+COOKIE = re.compile(r"(?i)(\b(?:set-)?cookie2?[\"']?\s*[:=]\s*[\"']?)[^\s=;]+=[^\r\n\"']+")
+HEADER = re.compile(
+    r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:[a-z]+\s+)?|\bbearer\s+(?=\S*[\d_.=-]))[^\s\"',;]{4,}"
+)
+CELL = re.compile(
+    r"(?i)(invalid input syntax for (?:type )?[\w ]+: |incorrect [\w ]+ value: |could not convert string )"
+    r"(?:\"[^\"]*\"|'[^']*')"
+)
+"""Errors of engines that quote a value of the data."""
+START = re.compile(r"(?:.*?[=@])??[A-Za-z][\w+.-]*(?::?/{1,3}|:(?=[^:]*:))", re.S)
+"""Of a place with a user: all before that, however it is typed."""
 
 
 class Secret:
@@ -23,29 +58,33 @@ class Secret:
     [hidden]
     """
 
-    __slots__ = ("_forms", "_value")
-
     def __init__(self, value: str) -> None:
         self._value = value
-        self._forms: tuple[str, ...] | None = None
 
     def reveal(self) -> str:
         return self._value
 
-    def forms(self) -> tuple[str, ...]:
-        """As it is, percent-encoded, and in base64. None of a short one: "ollama" and the like are passwords, but
-        "none" or "x" would blank out ordinary words."""
-        if self._forms is None:
-            encoded = base64.b64encode(self._value.encode()).decode()
-            forms = (self._value, quote(self._value, safe=""), encoded, encoded.rstrip("="))
-            self._forms = forms if len(self._value) >= 6 else ()
-        return self._forms
+    @cached_property
+    def forms(self) -> re.Pattern[str] | None:
+        """As it is, percent-encoded, and in base64, also of a text that it is a part of. None of a short one: "ollama"
+        and the like are passwords, but "none" or "x" would blank out ordinary words."""
+        if len(self._value) < SHORTEST:
+            return None
+        value = self._value.encode()
+        plain = {self._value, quote(self._value, safe=""), quote(self._value), quote_plus(self._value)}
+        cores = {base64.b64encode(b"\0" * at + value)[-(-at * 4 // 3) : (at + len(value)) // 3 * 4] for at in range(3)}
+        encoded = {re.escape(core.decode()) for core in cores | {core.translate(URL_SAFE) for core in cores}}
+        words = [rf"[A-Za-z0-9+/_-]*(?:{'|'.join(sorted(encoded))})[A-Za-z0-9+/_=-]*"]
+        return re.compile("|".join([*sorted(map(re.escape, plain), key=len, reverse=True), *words]))
 
     def __repr__(self) -> str:
         return HIDDEN
 
     def __bool__(self) -> bool:
         return bool(self._value)
+
+
+URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def redact_known(text: str, secrets: Iterable[Secret]) -> str:
@@ -55,18 +94,55 @@ def redact_known(text: str, secrets: Iterable[Secret]) -> str:
     'no user with key [hidden]'
     """
     for secret in secrets:
-        for form in secret.forms():
-            text = text.replace(form, HIDDEN)
+        if (forms := secret.forms) is not None:
+            text = forms.sub(HIDDEN, text)
     return text
 
 
 def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
-    """As ``redact_known``, and what looks like a key though it is not ours. For errors, not for a model's words.
+    """As ``redact_known``, and what looks like a key or a password though it is not ours. For errors and names, not for
+    a model's words or for data.
 
     >>> redact("Authorization: Bearer abcdefgh was refused")
     'Authorization: Bearer [hidden] was refused'
-    >>> redact("sk-learn is a library")
-    'sk-learn is a library'
+    >>> redact("cannot reach postgresql://me:pa@ss@host/db?sslpassword=x")
+    'cannot reach postgresql://me:[hidden]@host/db?sslpassword=[hidden]'
+    >>> redact("sk-learn is a library, (using password: YES), the token count is 512")
+    'sk-learn is a library, (using password: YES), the token count is 512'
     """
     text = SHAPES.sub(HIDDEN, redact_known(text, secrets))
-    return HEADERS.sub(lambda match: f"{match[1]} {HIDDEN}", text)
+    text = IN_URL.sub(rf"\1{HIDDEN}", text)
+    for pattern in (COOKIE, HEADER, CELL, NAMED, OPTION, TOKEN, COMMAND):
+        text = pattern.sub(lambda match: f"{match[1] or match[match.lastindex or 1]}{HIDDEN}", text)
+    return text
+
+
+def without_password(place: str) -> str:
+    """A place that a person named, also a mistyped one, fit to be shown.
+
+    >>> without_password("mysql//me:secret@host"), without_password("postgresql:/me:p%40w@h/db?password=x")
+    ('mysql//me:[hidden]@host', 'postgresql:/me:[hidden]@h/db?password=[hidden]')
+    >>> without_password("me:secret@host"), without_password("rents=postgresql://me@host:5432/shop")
+    ('me:[hidden]@host', 'rents=postgresql://me@host:5432/shop')
+    """
+    before, password, after = _around_password(place)
+    return redact(f"{before}{HIDDEN}{after}" if password else place)
+
+
+def secrets_in(url: str) -> tuple[Secret, ...]:
+    """The password of a database's URL, where it has one that is no ordinary word of it: what its driver says of a
+    failure is told without it."""
+    before, password, after = _around_password(url)
+    rest = f"{before} {after}".lower()
+    return tuple(Secret(word) for word in sorted({password, unquote(password)}) if word.lower() not in rest)
+
+
+def _around_password(place: str) -> tuple[str, str, str]:
+    """What stands before it, it, and what stands after it; the last @ ends it. '' where there is none."""
+    head, at, _ = place.rpartition("@")
+    start = START.match(head)
+    begin = start.end() if start else 0
+    colon = head.find(":", begin)
+    if not at or colon < 0:
+        return place, "", ""
+    return place[: colon + 1], head[colon + 1 :], place[len(head) :]

@@ -27,7 +27,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was spent. ``dollars`` is None when a price is unknown; unknown plus anything is unknown."""
+    """What was spent. ``dollars`` is None when a price is unknown; unknown plus anything is unknown.
+
+    ``estimates``: how many of the calls were cut off after they were sent; what they cost is an estimate.
+    """
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -35,6 +38,7 @@ class Usage:
     dollars: float | None = 0.0
     seconds: float = 0.0
     actions: int = 0
+    estimates: int = 0
 
     @property
     def tokens(self) -> int:
@@ -53,6 +57,7 @@ class Usage:
             None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
             self.seconds + other.seconds,
             self.actions + other.actions,
+            self.estimates + other.estimates,
         )
 
 
@@ -236,13 +241,25 @@ class Decision:
     stopped: Stopped = "answered"
 
 
+class Pricing(Protocol):
+    """What tokens cost."""
+
+    def dollars(self, prompt_tokens: int, completion_tokens: int) -> float: ...
+
+
 class LM(Protocol):
-    """Something that completes messages."""
+    """Something that completes messages.
+
+    It may have a ``price``, a Pricing, or None where it is not known: without one it cannot be asked under a limit of
+    dollars.
+    """
 
     @property
     def name(self) -> str: ...
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = ...) -> Completion: ...
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = ...) -> Completion:
+        """One to ``sampling.n`` texts: a run asks for those that an endpoint did not give."""
+        ...
 
 
 class Tool(Protocol):
@@ -274,15 +291,16 @@ class Environment(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it."""
+    """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it. ``note``: how to read them."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     truncated: bool = False
+    note: str = ""
 
 
 class Source(Protocol):
-    """A database that is read in bulk, through the same fence. ``trusted``: the query is our own, so it skips the check
+    """A database that is read in bulk, in the same sandbox. ``trusted``: the query is our own, so it skips the check
     that a model's query meets; one from a file never is."""
 
     @property

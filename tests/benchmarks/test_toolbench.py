@@ -30,7 +30,7 @@ from decisor.benchmarks.toolbench.load import Call, Task, load_calls, load_tasks
 from decisor.benchmarks.toolbench.statuses import reply_of, status_of
 from decisor.benchmarks.toolbench.wins import TaskRun, Wins, wins
 from decisor.errors import SetupError
-from decisor.judging.question import judging
+from decisor.judging.lm_judge import judging
 from decisor.lms.scripted import ScriptedLM
 from decisor.outcome import Outcome
 from decisor.run import Run

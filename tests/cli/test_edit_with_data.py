@@ -105,7 +105,9 @@ def test_an_observation_set_by_hand_needs_no_data_and_the_model_is_told_what_is_
     assert "### Tool: sql\nNot at hand now: it cannot be used." in sent[0]["messages"][0]["content"]
     told, _, code = edit(*rents, says=lambda prompt: RENTS, capsys=capsys)
     assert code == 2
-    assert told["error"] == "To go on, the tool sql is needed: name its data again, with --db."
+    assert told["error"].startswith(
+        "To go on, the tool sql is needed: name its data again, with --db. Before that: 1 LM"
+    )
 
 
 @pytest.mark.parametrize(("tool", "reply"), [("freight", FREIGHT), ("whatif", WHATIF)])
@@ -122,4 +124,4 @@ def test_ones_own_tools_and_a_decision_model_are_named_again(
     assert {"freight": "[o2.r1] | Ghent | 140", "whatif": "[o2.r1] | oak"}[tool] in sent[1]["messages"][-1]["content"]
     told, _, code = edit(*again, *data["sql"], says=lambda prompt: reply, capsys=capsys)
     assert code == 2
-    assert told["error"].endswith({"freight": "with --tools.", "whatif": "with --model."}[tool])
+    assert {"freight": "with --tools.", "whatif": "with --model."}[tool] in told["error"]

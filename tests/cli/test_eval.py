@@ -1,6 +1,7 @@
 """decisor eval: flags, suites in TOML, and what it says where something is wrong."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,10 @@ def test_a_suite_in_toml_is_run_and_flags_go_before_it(tmp_path: Path, capsys: p
         (["-t", "exact"], "Name a benchmark"),
         (["-b", "chess", "-t", "exact"], "There is no benchmark 'chess'; there is"),
         (["-b", "small many=no", "-t", "exact"], "many is a number"),
-        (["-b", "small", "-t", "exact", "--again", "right"], "--again is crashed"),
+        (
+            ["-b", "small", "-t", "exact", "--again", "bad"],
+            "--again is one of right, wrong, over_budget, unscored, crashed",
+        ),
         (["-b", "small", "-t", "plan_rag steps=3"], "plan_rag has no steps"),
         (["-b", "small", "-t", "plan_rag", "--lm", "none"], "plan_rag need an LM"),
         (["-b", "small 'many"], "no name with settings"),
@@ -82,6 +86,35 @@ def test_a_suite_with_a_mistake_is_told_where_it_is(
     path.write_text(text)
     assert run(["eval", str(path)]) == 2
     assert told.replace("\\", "") in capsys.readouterr().err
+
+
+def test_a_dead_endpoint_is_told_of_and_stops_the_run_after_the_patience(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:  # nobody listens there afterwards
+        port = taken.getsockname()[1]
+    words = ["eval", "-b", "small many=500", "-t", "plan_rag", "--lm", f"m@http://127.0.0.1:{port}/v1",
+             "--store", str(tmp_path / "run.db"), "--patience", "2"]  # fmt: skip
+    assert run(words) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"decisor: m does not answer; the run waits for it, 2 s at most: 127.0.0.1:{port}")
+    assert "m has not answered for 2 s, so the run stops" in lines[-1] and "--again crashed" in lines[-1]
+
+
+@pytest.mark.parametrize("state", ["right", "wrong", "unscored", "over_budget", "crashed"])
+def test_outcomes_of_every_state_can_be_run_again(
+    state: State, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.db"
+    with serve_threaded(model) as url:
+        words = ["eval", "-b", "small many=1", "-t", "plan_rag", "--lm", f"m@{url}", "--store", str(path)]
+        store = open_store(path)
+        store.finish(Outcome("small many=1", "c0", "plan_rag", "m", 0, state, text="as it was"), [])
+        store.close()
+        for again, text in ([], "as it was"), (["--again", state], "bel"):
+            assert run([*words, *again, "--json"]) == 0
+            (row,) = map(json.loads, capsys.readouterr().out.splitlines())
+            assert row["text"] == text
 
 
 def test_benchmarks_are_listed_with_their_settings(capsys: pytest.CaptureFixture[str]) -> None:

@@ -133,3 +133,16 @@ async def test_statements_that_want_everything_end_at_the_caps(graph: CypherTool
                 continue
             assert len(seen.records) <= 200
     assert (await graph.call("MATCH (n) RETURN count(n) AS n")).records[0].fields == {"n": 3}
+
+
+async def test_only_the_labels_and_types_that_are_named_are_read_and_seen(tmp_path: Path) -> None:
+    load(f"kglite:///{tmp_path}/people.kgl", PEOPLE, LINKS)
+    tool = await CypherTool.open(f"kglite:///{tmp_path}/people.kgl", only=["Person", "KNOWS"])
+    assert "Oslo" not in tool.describe() and "LIVES_IN" not in tool.describe()
+    assert (await tool.call("MATCH (p:Person)-[:KNOWS]->(q:Person) RETURN q.name AS name")).total == 1
+    for query in ("MATCH (c:City) RETURN c", "MATCH (n) RETURN n", "MATCH (p:Person)-[:LIVES_IN]->(q:Person) RETURN q"):
+        with pytest.raises(ToolError):
+            await tool.call(query)
+    await tool.close()
+    with pytest.raises(SetupError, match="no label or relationship type persn"):
+        await CypherTool.open(f"kglite:///{tmp_path}/people.kgl", only=["Persn"])

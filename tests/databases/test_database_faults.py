@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,18 +16,20 @@ from urllib.parse import urlsplit
 import pytest
 
 from decisor.budget import Budget
-from decisor.errors import SetupError, ToolError
+from decisor.errors import OutageError, SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import ActionResult
 from decisor.types import Action
 from servers.arcadedb_server import arcadedb_server
 from servers.tcp_proxy import Mode, Proxy, proxy
 
 SECONDS = 1.0
+LOCKED = f"decisor_lock_{os.getpid()}"  # tests may run side by side
 SLACK = 25.0  # promised is 1; without a limit each fault would last a minute, and this machine may be busy
 CAPS = Caps(rows=5000, seconds=SECONDS)
 WARM = Caps(rows=5000, seconds=30.0)
@@ -157,7 +160,7 @@ async def test_a_black_hole_that_stays_ends_the_next_query_in_time_too(store: St
         assert (await worker.run(store.one, caps=WARM)).rows == ((1,),)
 
 
-async def test_a_run_sees_an_error_observation_and_goes_on() -> None:
+async def test_a_run_is_told_that_the_server_is_away_and_can_go_on_later() -> None:
     async with proxy(("127.0.0.1", 5432)) as between:
         try:
             tool = await SqlTool.open(POSTGRES.replace("5432", str(between.port)), caps=CAPS)
@@ -165,8 +168,10 @@ async def test_a_run_sees_an_error_observation_and_goes_on() -> None:
             pytest.skip(f"no PostgreSQL: {error}")
         run = Run(ScriptedLM([]), Toolbox([tool]), Budget())
         between.mode = Mode("refuse")
-        seen = await run.act(Action("sql", "SELECT 1 AS x"))
-        assert seen.error and "cannot be reached" in seen.note
+        with pytest.raises(OutageError, match="cannot be reached"):
+            await run.act(Action("sql", "SELECT 1 AS x"))
+        last = run.trace.entries[-1].event
+        assert isinstance(last, ActionResult) and last.observation.error
         between.mode = Mode()
         assert (await run.act(Action("sql", "SELECT 1 AS x"))).records[0].fields == {"x": 1}
         await tool.close()
@@ -197,22 +202,22 @@ async def test_a_locked_table_is_an_error_of_the_server_before_the_deadline() ->
 
 @pytest.fixture
 def locked() -> Iterator[Callable[[str], None]]:
-    """A table of MariaDB, ``decisor_lock_test.orders``, that this connection holds; what it gives runs SQL there."""
+    """A table of MariaDB, ``orders``, that this connection holds; what it gives runs SQL there."""
     pymysql = pytest.importorskip("pymysql")
     try:
         other = pymysql.connect(host="127.0.0.1", user="root", connect_timeout=2, read_timeout=20)
     except pymysql.Error as error:
         pytest.skip(f"no MariaDB: {error}")
     with other, other.cursor() as cursor:
-        cursor.execute("CREATE DATABASE decisor_lock_test")
-        cursor.execute("CREATE TABLE decisor_lock_test.orders (id int)")
-        cursor.execute("LOCK TABLES decisor_lock_test.orders WRITE")
+        cursor.execute(f"CREATE DATABASE {LOCKED}")
+        cursor.execute(f"CREATE TABLE {LOCKED}.orders (id int)")
+        cursor.execute(f"LOCK TABLES {LOCKED}.orders WRITE")
         yield cursor.execute
         cursor.execute("UNLOCK TABLES")
-        cursor.execute("DROP DATABASE decisor_lock_test")
+        cursor.execute(f"DROP DATABASE {LOCKED}")
 
 
-ORDERS = "SELECT count(*) AS n FROM decisor_lock_test.orders"
+ORDERS = f"SELECT count(*) AS n FROM {LOCKED}.orders"
 
 
 @pytest.mark.parametrize("through", [False, True], ids=["straight", "through the proxy"])

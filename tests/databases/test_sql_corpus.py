@@ -12,6 +12,7 @@ from data import DATA as SHARED
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
+from servers.sql_databases import mysql_database, postgres_database
 
 DATA = SHARED / "security"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the security corpus is not there (set DECISOR_DATA)")
@@ -40,7 +41,7 @@ def build(dialect: str, path: Path) -> None:
 
 
 @pytest.fixture(params=EXECUTABLE)
-async def fenced(
+async def worker_on_shop(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[tuple[str, Worker, Callable[[], bool]]]:
     """The dialect, a worker on its fixture, and whether everything around the file is as it was."""
@@ -54,8 +55,8 @@ async def fenced(
 
 
 @pytest.mark.slow
-async def test_hostile_statements_have_no_effect(fenced: tuple[str, Worker, Callable[[], bool]]) -> None:
-    dialect, worker, untouched = fenced
+async def test_hostile_statements_have_no_effect(worker_on_shop: tuple[str, Worker, Callable[[], bool]]) -> None:
+    dialect, worker, untouched = worker_on_shop
     box = Path("/tmp/guardbox")
     shutil.rmtree(box, ignore_errors=True)
     ran = []
@@ -73,9 +74,9 @@ async def test_hostile_statements_have_no_effect(fenced: tuple[str, Worker, Call
 
 
 async def test_harmless_statements_run_and_mean_what_they_meant(
-    fenced: tuple[str, Worker, Callable[[], bool]],
+    worker_on_shop: tuple[str, Worker, Callable[[], bool]],
 ) -> None:
-    dialect, worker, untouched = fenced
+    dialect, worker, untouched = worker_on_shop
     for row in statements("benign", dialect):
         checked = await worker.run(row["statement"])
         meant = await worker.run(row["statement"], trusted=True)
@@ -88,9 +89,13 @@ async def test_harmless_statements_run_and_mean_what_they_meant(
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres", "mysql"])
 def test_the_guard_by_itself_tells_them_apart(dialect: str) -> None:
     """What the parse tree cannot know (costs, dollars of work) is left to the limits."""
+    from decisor.tools.databases.sandbox.access import Access
+    from decisor.tools.databases.sandbox.engines import engine
     from decisor.tools.databases.sandbox.guard import Guard
 
-    guard = Guard(dialect, frozenset({"api_tokens"}))
+    words = engine(dialect).dialect
+    assert words is not None
+    guard = Guard(words, Access(hidden=frozenset({"api_tokens"})))
     for row in statements("benign", dialect):
         guard.check(row["statement"])
     passed = []
@@ -102,3 +107,45 @@ def test_the_guard_by_itself_tells_them_apart(dialect: str) -> None:
         if row["expected"] in ("refuse", "policy"):
             passed.append(row["id"])
     assert passed == []
+
+
+def mixed_case(statement: str) -> str:
+    """Other letters in all that is not in quotes.
+
+    >>> mixed_case("SELECT 'Ab' FROM orders")
+    "select 'Ab' from ORDERS"
+    """
+    parts = re.split(r"('(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]|\$\$.*?\$\$)", statement)
+    return "".join(part if at % 2 else part.swapcase() for at, part in enumerate(parts))
+
+
+async def test_harmless_statements_in_other_letters_bring_the_same_rows(
+    worker_on_shop: tuple[str, Worker, Callable[[], bool]],
+) -> None:
+    dialect, worker, _ = worker_on_shop
+    for row in statements("benign", dialect):
+        if re.search(r"random\(", row["statement"], re.I):
+            continue
+        meant = await worker.run(row["statement"])
+        mixed = await worker.run(mixed_case(row["statement"]))
+        assert sorted(map(repr, mixed.rows)) == sorted(map(repr, meant.rows)), row["id"]
+
+
+def fixture_statements(dialect: str) -> list[str]:
+    """Without roles, and without what only a client's own commands can say."""
+    script = (DATA / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
+    texts = [text for text in re.split(r";[ \t]*\n(?!\s*\$\$)", script) if text.strip()]
+    return [text for text in texts if not re.search(r"guard_ro|DELIMITER|touch_audit|CREATE DATABASE|\bUSE\b", text)]
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "mysql"])
+async def test_harmless_statements_mean_on_a_server_what_they_meant(dialect: str) -> None:
+    make = {"postgres": postgres_database, "mysql": mysql_database}[dialect]
+    with make(fixture_statements(dialect)) as url:
+        worker = Worker(dialect, url, Caps(seconds=5.0))
+        for row in statements("benign", dialect):
+            checked = await worker.run(row["statement"])
+            meant = await worker.run(row["statement"], trusted=True)
+            if not re.search(r"random\(|rand\(|now\(|current_", row["statement"], re.I):
+                assert sorted(map(repr, checked.rows)) == sorted(map(repr, meant.rows)), row["id"]
+        await worker.close()

@@ -14,7 +14,9 @@ from decisor.decision_models.model_file import load, parse_model, read_model
 from decisor.decision_models.scratch import Scratch
 from decisor.errors import SetupError
 from decisor.tools.databases.sandbox.blocking import open_scratch
+from decisor.tools.databases.sql import SqlTool
 from decisor.types import Source, Table
+from servers.sql_databases import mysql_database
 
 MODEL = """
 measure = "monthly cost"
@@ -43,6 +45,14 @@ class Lite:
             cursor = database.execute(query)
             rows = tuple(cursor.fetchmany(max_rows))
             return Table(tuple(about[0] for about in cursor.description), rows)
+
+    def table_names(self) -> tuple[str, ...]:
+        with closing(sqlite3.connect(self.path)) as database:
+            names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            return tuple(name for (name,) in names)
+
+    def quoted(self, name: str) -> str:
+        return f'"{name}"'
 
 
 @pytest.fixture
@@ -134,3 +144,22 @@ async def test_a_query_that_takes_too_long_is_stopped(shop: Lite, loaded: Load) 
     text = f'measure = "n"\ngoal = "max"\ncandidates = "SELECT name FROM site"\noutcome = "{forever}"\nseconds = 0.1'
     with pytest.raises(SetupError, match=r"takes over 0\.1 s"):
         (await loaded(text, shop)).outcomes(["north"])
+
+
+async def test_every_table_of_a_server_is_copied_where_none_is_named(loaded: Load) -> None:
+    statements = (
+        "CREATE TABLE `site log`(name VARCHAR(9), rent DOUBLE)",
+        "INSERT INTO `site log` VALUES ('north', 3.0), ('south', 2.0)",
+        "CREATE VIEW cheap AS SELECT name FROM `site log`",
+    )
+    text = """
+measure = "rent"
+goal = "min"
+candidates = 'SELECT name FROM "site log"'
+outcome = 'SELECT rent FROM "site log" WHERE name = :candidate'
+"""
+    with mysql_database(statements) as url:
+        tool = await SqlTool.open(url)
+        model = await loaded(text, tool)
+        assert list(model.outcomes(model.candidates())) == [3.0, 2.0]
+        await tool.close()

@@ -216,7 +216,7 @@ async def test_rows_of_one_file_keep_the_ids_of_the_corpus_and_long_ones_are_cut
     assert (cut[-1].title, cut[-1].text) == ("No id", "name: No id\nprice: 3")
 
 
-async def test_tables_are_read_through_the_fence_under_their_keys(tmp_path: Path) -> None:
+async def test_tables_are_read_through_the_sandbox_under_their_keys(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "shop.db")) as db, db:
         db.execute('CREATE TABLE "the goods" (code TEXT PRIMARY KEY, name TEXT, body TEXT)')
         db.execute("INSERT INTO \"the goods\" VALUES ('s', 'Salt', 'It keeps fish.'), ('n', 'Nothing', NULL)")

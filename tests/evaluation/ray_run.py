@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from decisor.evaluation.ray_executor import evaluate_on_ray, share
 from decisor.evaluation.runner import Tally
 from decisor.evaluation.store.postgres import open_postgres
-from decisor.evaluation.suite import Wanted
+from decisor.evaluation.suite import SuiteRequest
 
 AT_ONCE = 2
 
 
-def share_small(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
+def share_small(wanted: SuiteRequest, environment: Mapping[str, str]) -> Tally:
     """On a worker: the same, with the small benchmark known there."""
     import evaluation.small  # noqa: F401
 
@@ -33,10 +33,10 @@ def main(url: str, base_url: str, many: int) -> None:
             ray.init(log_to_driver=False)
             break
         time.sleep(1)
-    wanted = Wanted(url, (f"small many={many}",), ("plan_rag",), (f"m@{base_url}",), cases_at_once=AT_ONCE)
+    wanted = SuiteRequest(url, (f"small many={many}",), ("plan_rag",), (f"m@{base_url}",), cases_at_once=AT_ONCE)
     store = open_postgres(url)
     tally = evaluate_on_ray(wanted, store, 2, run=share_small)
-    print(json.dumps([tally.done, tally.total, tally.bought.calls]))
+    print(json.dumps([tally.done, tally.total, tally.usage.calls]))
     store.close()
     ray.shutdown()
 

@@ -12,7 +12,7 @@ from aiohttp import web
 from decisor.errors import LMError, SetupError
 from decisor.evaluation.runner import evaluate
 from decisor.evaluation.store.open import open_store
-from decisor.evaluation.suite import Wanted, suite_of
+from decisor.evaluation.suite import SuiteRequest, suite_of
 from decisor.outcome import Outcome
 from evaluation import small
 from servers.openai_server import serve, serve_app
@@ -20,7 +20,7 @@ from servers.openai_server import serve, serve_app
 assert small.__name__ == "evaluation.small"  # it puts itself on the list of benchmarks by being imported
 
 
-def run(path: Path, wanted: Wanted) -> list[Outcome]:
+def run(path: Path, wanted: SuiteRequest) -> list[Outcome]:
     async def once() -> None:
         await evaluate(suite_of(wanted, {}), store)
 
@@ -32,8 +32,8 @@ def run(path: Path, wanted: Wanted) -> list[Outcome]:
         store.close()
 
 
-def wanted(model: str, judge: str, technique: str = "best_of_n n=2") -> Wanted:
-    return Wanted(benches=("small many=1",), techniques=(f"{technique} judge_lm='{judge} price=1,1'",),
+def wanted(model: str, judge: str, technique: str = "best_of_n n=2") -> SuiteRequest:
+    return SuiteRequest(benches=("small many=1",), techniques=(f"{technique} judge_lm='{judge} price=1,1'",),
                   models=(f"m@{model} price=1,1",))  # fmt: skip
 
 

@@ -26,7 +26,7 @@ import pytest
 from decisor.errors import SetupError
 from decisor.evaluation.ray_executor import evaluate_on_ray, reach
 from decisor.evaluation.store.postgres import open_postgres
-from decisor.evaluation.suite import Wanted
+from decisor.evaluation.suite import SuiteRequest
 from evaluation.ray_run import AT_ONCE
 from evaluation.small import model
 from policies.game24 import Game24LM
@@ -256,5 +256,5 @@ def test_where_ray_is_to_look_itself_nothing_is_tried(address: str) -> None:
 def test_a_store_in_a_file_is_no_store_for_many_machines(url: str) -> None:
     store = open_postgres(url)
     with pytest.raises(SetupError, match="need a run store in PostgreSQL"):
-        evaluate_on_ray(Wanted("run.db"), store)
+        evaluate_on_ray(SuiteRequest("run.db"), store)
     store.close()

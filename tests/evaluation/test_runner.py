@@ -151,7 +151,7 @@ async def test_techniques_share_replies_and_repeats_do_not(store: Store) -> None
     suite = suite_with({"one": asks, "other": asks}, lm, repeats=2)
     tally = await evaluate(suite, store)
     assert (tally.done, lm.calls) == (16, 8)
-    assert tally.bought.dollars == 4.0 and sum(one.usage.dollars or 0.0 for one in store.outcomes()) == 8.0
+    assert tally.usage.dollars == 4.0 and sum(one.usage.dollars or 0.0 for one in store.outcomes()) == 8.0
     assert store.spent().dollars == 4.0
     calls = events_of(store.trace(("small", "c0", "other", "m", 0)), LMCall)
     assert [call.replayed for call in calls] == [True]
@@ -184,7 +184,7 @@ async def test_a_store_that_was_begun_with_other_settings_is_refused(store: Stor
 
 @dataclass
 class Hanging:
-    """Answers ``quick`` calls, then keeps waiting."""
+    """Answers ``quick`` calls, then keeps waiting; ``started`` when as many again wait."""
 
     quick: int
     calls: int = 0
@@ -193,8 +193,9 @@ class Hanging:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         self.calls += 1
-        if self.calls > self.quick:
+        if self.calls == 2 * self.quick:
             self.started.set()
+        if self.calls > self.quick:
             await asyncio.sleep(60)
         return Completion(("bel",))
 
@@ -219,3 +220,34 @@ async def test_progress_is_heard_from_the_first_case_to_the_last(store: Store) -
     assert seen == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
     await evaluate(suite_with({"asks": asks}), store, hear=hear)
     assert seen[-1] == (4, 4) and len(seen) == 6
+
+
+def refuses(some: Callable[[int], bool]) -> LM:
+    """An LM that refuses the questions with these numbers, as a provider does what it cannot take."""
+
+    @dataclass
+    class Refusing:
+        name: str = "m"
+
+        async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+            if some(int(messages[-1].content.partition("(")[2].partition(")")[0])):
+                raise LMError("m answered 422: Unprocessable.", "request")
+            return Completion(("bel",), Usage(1), model=self.name)
+
+    return Refusing()
+
+
+async def test_one_question_that_a_provider_refuses_is_that_cases_outcome_and_the_others_go_on(store: Store) -> None:
+    for cases_at_once in (1, 4):
+        tally = await evaluate(
+            suite_with({f"asks {cases_at_once}": asks}, refuses(lambda n: n % 4 == 0), many=10,
+                       cases_at_once=cases_at_once), store
+        )  # fmt: skip
+        assert tally.states == {"right": 7, "crashed": 3}
+    assert {one.reasons[-1] for one in store.outcomes() if one.state == "crashed"} == {"m answered 422: Unprocessable."}
+
+
+async def test_what_a_provider_refuses_over_and_over_is_about_the_provider(store: Store) -> None:
+    with pytest.raises(LMError, match="422: Unprocessable"):
+        await evaluate(suite_with({"asks": asks}, refuses(lambda n: True), many=20, cases_at_once=1), store)
+    assert len(store.outcomes()) == 2, "the third stops the run"

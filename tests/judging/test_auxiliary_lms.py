@@ -93,7 +93,7 @@ async def test_judge_and_simulator_are_counted_beside_the_technique_and_bought_o
         await evaluate(suite(), store)
     assert tally.states == {"right": 4} and len(asked) == calls, "running a case again buys nothing again"
     assert [one.beside for one in store.outcomes()] == [one.beside for one in first]
-    assert tally.bought.calls == calls, "what was paid is told with them"
+    assert tally.usage.calls == calls, "what was paid is told with them"
     for one in first:
         assert one.usage.calls == 1, "the technique's own call, and nothing else"
         assert one.beside["simulator"].calls == 2
@@ -138,7 +138,7 @@ async def test_a_judge_named_wrongly_is_told_before_any_call(data: Path, store: 
     from decisor.errors import SetupError
 
     with pytest.raises(SetupError, match="names no LM"):
-        OwnLM("none").lent()
+        OwnLM("none").for_case()
 
 
 def test_every_form_of_a_report_tells_it_apart(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

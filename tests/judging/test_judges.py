@@ -7,9 +7,9 @@ import pytest
 from decisor.budget import Limits
 from decisor.errors import LMError
 from decisor.judging.llm_eval import llm_eval
+from decisor.judging.lm_judge import judging, quoted
 from decisor.judging.pass_rate import Attempt, PassJudge, solvable_pass_rate
 from decisor.judging.preference import Preference, all_pairs, by_passing, mean_ranks
-from decisor.judging.question import judging, quoted
 from decisor.judging.rules import contained, exact, normalised, numbers, numeric
 from decisor.lms.scripted import ScriptedLM
 from decisor.trace.events import UnscoredAnswer

@@ -61,6 +61,7 @@ def test_a_saved_scorer_scores_the_same_and_its_files_hold_no_objects(tmp_path: 
         assert all(archive[name].dtype.kind in "iuf" for name in archive.files)
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_grows_the_same_trees() -> None:
     data = small()
     apart = grow_apart(data.rows, data.ranks, 5, 0)

@@ -56,10 +56,9 @@ async def test_a_schema_is_a_tool_that_must_be_used() -> None:
     assert server.bodies[0]["tool_choice"] == {"type": "tool", "name": "reply"}
 
 
-async def test_several_texts_are_several_calls() -> None:
-    reply, _ = await asked(*[ANSWER] * 3, sampling=Sampling(n=3))
-    assert reply.texts == ("Lyon",) * 3
-    assert reply.usage.calls == 3
+async def test_one_call_gives_one_text() -> None:
+    reply, _ = await asked(ANSWER, sampling=Sampling(n=3))
+    assert (reply.texts, reply.usage.calls) == (("Lyon",), 1)
 
 
 async def test_a_refused_temperature_is_left_out() -> None:
@@ -96,5 +95,7 @@ async def test_a_passing_fault_is_tried_again(fault: Play) -> None:
 async def test_a_final_fault_ends_at_once_without_the_key(fault: Play) -> None:
     with pytest.raises(LMError) as caught:
         await asked(fault, ANSWER)
-    assert caught.value.permanent
+    assert caught.value.permanent == (caught.value.kind == "auth"), (
+        "what was wrong with one request says nothing of others"
+    )
     assert KEY not in str(caught.value)

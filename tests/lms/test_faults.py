@@ -10,6 +10,8 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import pytest
+
 from decisor.budget import Budget
 from decisor.errors import Error, LMError, ParseError
 from decisor.lms.journal import Journal
@@ -103,6 +105,7 @@ async def test_what_may_pass_is_sent_again_unchanged_and_not_too_early() -> None
     await all_of("again", check)
 
 
+@pytest.mark.slow
 async def test_what_does_not_pass_ends_as_an_error_and_never_as_an_answer() -> None:
     async def check(fault: Fault, before: int) -> None:
         seen = await talk(fault, before, times=99)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from decisor.outcome import Outcome
-from decisor.statistics.curves import budget_curve, by_count, by_tag, deciles, held, limits_for
+from decisor.statistics.curves import budget_curve, by_count, by_tag, deciles, limits_for, right_by
 from decisor.types import Usage
 
 
@@ -13,14 +13,14 @@ def outcome(case: int, right: bool, calls: int = 0, **more: object) -> Outcome:
 
 
 def test_a_budget_curve_reads_the_last_snapshot_before_each_limit() -> None:
-    """It held a right answer at 30 calls, gave it up at 60, and ended wrong after 75."""
+    """It right_by a right answer at 30 calls, gave it up at 60, and ended wrong after 75."""
     one = outcome(0, False, calls=75, snapshots={30: True, 60: False})
-    assert [held(one, calls) for calls in (29, 30, 59, 60, 90)] == [False, True, True, False, False]
+    assert [right_by(one, calls) for calls in (29, 30, 59, 60, 90)] == [False, True, True, False, False]
 
 
 def test_without_snapshots_an_answer_is_there_only_at_the_end() -> None:
     part = [outcome(0, True, calls=4), outcome(1, True, calls=12), outcome(2, False, calls=3)]
-    assert [(point.at, point.right, point.asked) for point in budget_curve(part, (3, 4, 12))] == [
+    assert [(point.at, point.right, point.total) for point in budget_curve(part, (3, 4, 12))] == [
         (3, 0, 3), (4, 1, 3), (12, 2, 3)]  # fmt: skip
 
 
@@ -37,16 +37,16 @@ def test_what_crashed_or_was_not_scored_is_in_no_curve() -> None:
         replace(outcome(1, True, 2), state="crashed"),
         outcome(2, True, 2, counts={"replans": 1}),
     ]
-    assert budget_curve(part, (2,))[0].asked == 2
-    assert [(point.at, point.right, point.asked) for point in by_count(part, "replans")] == [(1, 1, 1)]
+    assert budget_curve(part, (2,))[0].total == 2
+    assert [(point.at, point.right, point.total) for point in by_count(part, "replans")] == [(1, 1, 1)]
 
 
 def test_accuracy_by_number_of_replans_and_by_tag() -> None:
     part = [
         outcome(at, at % 3 == 0, counts={"replans": at % 2}, tags=("SR",) if at < 3 else ("MR",)) for at in range(9)
     ]
-    assert [(point.at, point.right, point.asked) for point in by_count(part, "replans")] == [(0, 2, 5), (1, 1, 4)]
-    assert [(point.label, point.right, point.asked) for point in by_tag(part, ("SR", "MR", "none"))] == [
+    assert [(point.at, point.right, point.total) for point in by_count(part, "replans")] == [(0, 2, 5), (1, 1, 4)]
+    assert [(point.label, point.right, point.total) for point in by_tag(part, ("SR", "MR", "none"))] == [
         ("SR", 1, 3), ("MR", 2, 6)]  # fmt: skip
 
 
@@ -56,10 +56,10 @@ def test_elo_deciles_are_equal_parts_and_sort_the_other_techniques_by_the_same_c
     found = deciles([*rated, *plain])
     assert [point.right for point in found["t"]] == [0] * 5 + [10] * 5
     assert [point.right for point in found["plain"]] == [10] + [0] * 9
-    assert [point.asked for point in found["t"]] == [10] * 10
+    assert [point.total for point in found["t"]] == [10] * 10
     assert found["t"][0].at < 0.05 and found["t"][-1].at > 0.85
     assert deciles(plain) == {}
     both = deciles([*rated, *(replace(one, metrics={"elo": -1.0 * at}) for at, one in enumerate(plain))])
     assert [point.right for point in both["plain"]] == [0] * 9 + [10]
-    assert [point.asked for point in deciles(rated[:4])["t"]] == [4]
-    assert [point.asked for point in deciles(rated[:20])["t"]] == [5, 5, 5, 5]
+    assert [point.total for point in deciles(rated[:4])["t"]] == [4]
+    assert [point.total for point in deciles(rated[:20])["t"]] == [5, 5, 5, 5]

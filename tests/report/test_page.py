@@ -21,8 +21,8 @@ from decisor.cli import main
 from decisor.evaluation.store.open import open_store
 from decisor.outcome import Outcome
 from decisor.report.document import as_json, make
+from decisor.report.markdown_csv import as_csv, markdown
 from decisor.report.page import write_page
-from decisor.report.text import as_csv, markdown
 from decisor.story.html import LEVELS, story
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, Trace, UnreadableReply
 from decisor.trace.file import file_text, read_text

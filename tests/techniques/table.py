@@ -1,4 +1,4 @@
-"""A small real SQLite tool for tests of techniques: no fence, only what a loop needs."""
+"""A small real SQLite tool for tests of techniques: no sandbox, only what a loop needs."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from decisor.cli import run
 from decisor.errors import SetupError
-from decisor.evaluation.marks import marks
+from decisor.evaluation.critical_path import critical
 from decisor.evaluation.store.open import open_store
-from decisor.evaluation.timing import critical
+from decisor.evaluation.trace_marks import marks
 from decisor.story.html import story
 from decisor.story.telling import tell_story
 from decisor.techniques.replay.recorded_run import read_recorded_run

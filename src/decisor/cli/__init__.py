@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     import typer
 
 # name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
@@ -22,7 +24,7 @@ COMMANDS = {
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
-    "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the fence says of statements."),
+    "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
@@ -39,7 +41,17 @@ Try it without data or a model: decisor ask --example trade"""
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.excepthook = tell_bug
     sys.exit(run(words))
+
+
+def tell_bug(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+    """A traceback, as Python prints it, without keys and passwords."""
+    import traceback
+
+    from decisor.secrets import redact
+
+    print(redact("".join(traceback.format_exception(kind, error, frames))), end="", file=sys.stderr)
 
 
 def run(words: Sequence[str]) -> int:
@@ -54,7 +66,7 @@ def run(words: Sequence[str]) -> int:
     except Error as error:
         from decisor.cli.exits import exit_of_error, say_error
 
-        say_error(error, "--json" in words)
+        say_error(error, words)
         return int(exit_of_error(error))
     except KeyboardInterrupt:
         print("decisor: interrupted", file=sys.stderr)

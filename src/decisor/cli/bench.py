@@ -61,13 +61,13 @@ def run_command(
     from decisor.benchmarks.dqa.summary import beside_the_paper, document
     from decisor.budget import Limits
     from decisor.cli.report import show
-    from decisor.evaluation.suite import Wanted, read_settings, suite_of
+    from decisor.evaluation.suite import SuiteRequest, read_settings, suite_of
     from decisor.report.document import make
 
     options = {"data": data, "scenario": scenario, "form": form, "limit": limit, "db": db}
     own_settings = read_settings(settings or [])
     suite = suite_of(
-        Wanted(
+        SuiteRequest(
             benches=(entry("dqa", {name: str(value) for name, value in options.items() if value is not None}),),
             techniques=(entry(technique, own_settings),),
             models=(lm,) if lm else (),
@@ -100,7 +100,7 @@ def entry(name: str, settings: Mapping[str, str]) -> str:
 
 def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcome], float, float]:
     """The outcomes, the seconds that answering took, and those of reading the data before."""
-    from decisor.cli.eval import bar
+    from decisor.cli.eval import Display
     from decisor.evaluation.runner import Tally, evaluate
     from decisor.evaluation.store.open import open_store
     from decisor.private_file import open_private
@@ -116,11 +116,11 @@ def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcom
             with open_private(traces / f"{outcome.case}-{form}.jsonl") as file:
                 file.write(file_text(events))
 
-    with TemporaryDirectory(prefix="decisor-run-") as folder, bar() as show:
+    with TemporaryDirectory(prefix="decisor-run-") as folder, Display() as display:
 
         def hear(tally: Tally) -> None:
             reports.append(time.monotonic() - began)
-            show(tally)
+            display.hear(tally)
 
         store = open_store(Path(folder) / "run.db")
         try:

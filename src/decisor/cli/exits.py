@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from enum import IntEnum
 
-from decisor.errors import BudgetExceeded, LMError, SetupError
+from decisor.encoding import json_value
+from decisor.errors import BudgetExceeded, Error, LMError, SetupError
 from decisor.render.text import clean
+from decisor.secrets import redact, secrets_in
 from decisor.types import Decision
 
 
@@ -33,17 +36,24 @@ def exit_of_error(error: Exception) -> Exit:
     return Exit.LIMIT if isinstance(error, BudgetExceeded) else Exit.FAILED
 
 
-def error_line(error: Exception) -> str:
-    """One line, with what to do where that is known."""
-    line = clean(str(error)).replace("\n", " ").strip()
+def error_line(error: Exception, words: Sequence[str] = ()) -> str:
+    """One line, with what to do where that is known, without keys and without the passwords in ``words``, those of the
+    command line."""
+    passwords = [secret for word in words for secret in secrets_in(word)]
+    line = redact(clean(str(error)).replace("\n", " ").strip(), passwords)
     if isinstance(error, LMError):
-        return f"The LM failed: {line} (decisor doctor tests it)"
+        line = f"The LM failed: {line} (decisor doctor tests it)"
+    if isinstance(error, Error) and error.spent.calls:
+        from decisor.session.decide import cost_line
+
+        line = f"{line} Before that: {cost_line(error.spent)}."
     return line
 
 
-def say_error(error: Exception, as_json: bool = False) -> None:
-    """One line on standard error, or one object on standard output."""
-    if as_json:
-        print(json.dumps({"error": error_line(error), "exit": int(exit_of_error(error))}))
+def say_error(error: Exception, words: Sequence[str] = ()) -> None:
+    """One line on standard error, or one object on standard output where ``words`` ask for JSON."""
+    if "--json" in words:
+        usage = {"usage": json_value(error.spent)} if isinstance(error, Error) and error.spent.calls else {}
+        print(json.dumps({"error": error_line(error, words), "exit": int(exit_of_error(error)), **usage}))
     else:
-        print(f"decisor: {error_line(error)}", file=sys.stderr)
+        print(f"decisor: {error_line(error, words)}", file=sys.stderr)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from decisor.evaluation.failure_judge import Agreement
     from decisor.evaluation.preference_ranks import Ranks
-    from decisor.evaluation.second_opinion import Agreement
     from decisor.evaluation.store.protocol import Key, Store
     from decisor.outcome import Outcome
     from decisor.report.document import Benchmark, Report
@@ -51,8 +51,8 @@ def command(
         if not outcomes:
             raise SetupError(f"{run} holds no finished case yet.")
         before = None if against is None else read(against)
-        said = opinion(store, judge, judge_cases) if judge else None
-        report = make(outcomes, store.about(), before, said, ranked(store, ranks, judge_cases) if ranks else ())
+        second = opinion(store, judge, judge_cases) if judge else None
+        report = make(outcomes, store.about(), before, second, ranked(store, ranks, judge_cases) if ranks else ())
         if html:
             states: dict[Key, str] | None = None if before is None else {one.key: one.state for one in before}
             write_html(report, store, html, states, sys.stderr if markdown or csv or as_json else sys.stdout)
@@ -66,7 +66,7 @@ def command(
 
 def opinion(store: Store, judge: str, most: int) -> Agreement:
     """How far the judge agrees with the rules; its replies are kept in the store, so they are bought once."""
-    from decisor.evaluation.second_opinion import agreement, second_opinion
+    from decisor.evaluation.failure_judge import agreement, second_opinion
 
     return agreement(with_judge(judge, lambda lm: second_opinion(store, lm, most)), judge.partition("@")[0])
 
@@ -82,15 +82,15 @@ def with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
     """What ``ask`` gives with the LM that is named, which is closed after it."""
     from decisor.lms.choose import lm
 
-    found = lm(judge, os.environ)
-    if found is None:
+    judging = lm(judge, os.environ)
+    if judging is None:
         raise SetupError(f"{judge!r} names no LM: give MODEL or MODEL@URL.")
 
     async def run() -> T:
         try:
-            return await ask(found)
+            return await ask(judging)
         finally:
-            if (end := getattr(found, "close", None)) is not None:
+            if (end := getattr(judging, "close", None)) is not None:
                 await end()
 
     return asyncio.run(run())
@@ -108,16 +108,16 @@ def read(path: str) -> list[Outcome]:
 
 def text_of(report: Report, markdown: bool, csv: bool) -> str:
     from decisor.report.document import as_json
-    from decisor.report.text import as_csv
-    from decisor.report.text import markdown as as_markdown
+    from decisor.report.markdown_csv import as_csv
+    from decisor.report.markdown_csv import markdown as as_markdown
 
     if markdown or csv:
         return as_markdown(report) if markdown else as_csv(report)
     return json.dumps(as_json(report), ensure_ascii=False) + "\n"
 
 
-def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] | None, told: TextIO) -> None:
-    """Beside the file first, so that a reader never sees half a page. ``told``: where a line says what was written."""
+def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] | None, notice: TextIO) -> None:
+    """Beside the file first: a reader never sees half a page. ``notice``: where a line says what was written."""
     from decisor.report.page import write_page
 
     half = path.with_name(f".{path.name}.{os.getpid()}")
@@ -129,7 +129,7 @@ def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] 
         raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
     finally:
         half.unlink(missing_ok=True)
-    print(f"{path}: {len(report.outcomes):,} outcomes, {path.stat().st_size / 1e6:.1f} MB", file=told)
+    print(f"{path}: {len(report.outcomes):,} outcomes, {path.stat().st_size / 1e6:.1f} MB", file=notice)
 
 
 def show(report: Report) -> None:
@@ -143,12 +143,12 @@ def show(report: Report) -> None:
         console.print(table(one, report, narrow=console.width < 110))
         for line in remarks(one, report):
             console.print(line, markup=False)
-    for found in report.ranks:
-        told = ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(found.ranks.items(), key=lambda item: item[1]))
-        console.print(one_line(f"Mean preference ranks on {found.benchmark} ({found.cases} cases): {told}", 400),
+    for ranks in report.ranks:
+        order = ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(ranks.ranks.items(), key=lambda item: item[1]))
+        console.print(one_line(f"Mean preference ranks on {ranks.benchmark} ({ranks.cases} cases): {order}", 400),
                       markup=False)  # fmt: skip
     if report.opinion:
-        from decisor.report.words import agreed
+        from decisor.report.formatting import agreed
 
         console.print(one_line(agreed(report.opinion), 300), markup=False)
     if report.diff:
@@ -162,20 +162,20 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
     from rich.text import Text
 
     from decisor.render.text import one_line
-    from decisor.report.words import money, percent, short, spoken
+    from decisor.report.formatting import money, percent, short, spoken
     from decisor.statistics.compare import Side
     from decisor.statistics.summary import STATES
 
-    made = Table(title=f"{one_line(one.name)}, {one.cases:,} cases", title_justify="left", box=SIMPLE_HEAD)
+    grid = Table(title=f"{one_line(one.name)}, {one.cases:,} cases", title_justify="left", box=SIMPLE_HEAD)
     rows = [row for row in one.rows if not row.group]
     states = [state for state in STATES if state in ("right", "wrong") or any(row.states[state] for row in rows)]
-    made.add_column("technique", overflow="fold", min_width=12)
-    told = [spoken(state) for state in states]
-    spent: tuple[str, ...] = ("calls", "tokens", "cost", "seconds")
+    grid.add_column("technique", overflow="fold", min_width=12)
+    outcomes = [spoken(state) for state in states]
+    costs: tuple[str, ...] = ("calls", "tokens", "cost", "seconds")
     if narrow:
-        told, spent = ["right", "wrong", *(["other"] if len(states) > 2 else [])], ("calls", "cost")
-    for name in ("accuracy", "95 %", *told, *spent):
-        made.add_column(name, justify="right")
+        outcomes, costs = ["right", "wrong", *(["other"] if len(states) > 2 else [])], ("calls", "cost")
+    for name in ("accuracy", "95 %", *outcomes, *costs):
+        grid.add_column(name, justify="right")
     for row in rows:
         within = f"{100 * row.interval.low:.1f}-{100 * row.interval.high:.1f}" if row.interval else ""
         dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
@@ -187,33 +187,33 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
             counts = [*counts[:2], *([", ".join(rare)] if len(states) > 2 else [])]
         accuracy = "" if row.accuracy is None else percent(row.accuracy, 1)
         who = Text(one_line(report.label(Side(row.technique, row.model)), 60))
-        made.add_row(who, accuracy, within, *counts, *(figures[what] for what in spent))
-    return made
+        grid.add_row(who, accuracy, within, *counts, *(figures[what] for what in costs))
+    return grid
 
 
 def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
     from decisor.render.text import one_line
-    from decisor.report.text import asides
-    from decisor.report.words import points, probability
+    from decisor.report.formatting import points, probability
+    from decisor.report.markdown_csv import asides
     from decisor.statistics.compare import Side
 
     lines = []
-    for found in one.comparisons:
-        if found.p_holm < 0.05:
-            within = f"{points(found.interval.low)} to {points(found.interval.high)}"
-            lines.append(f"{report.label(found.one)} is better than {report.label(found.other)} by "
-                         f"{points(found.difference)} points ({within}), p {probability(found.p_holm)} after Holm, "
-                         f"{found.pairs} pairs.")  # fmt: skip
+    for pair in one.comparisons:
+        if pair.p_holm < 0.05:
+            within = f"{points(pair.interval.low)} to {points(pair.interval.high)}"
+            lines.append(f"{report.label(pair.one)} is better than {report.label(pair.other)} by "
+                         f"{points(pair.difference)} points ({within}), p {probability(pair.p_holm)} after Holm, "
+                         f"{pair.pairs} pairs.")  # fmt: skip
     if one.comparisons and not lines:
         lines.append("No two techniques differ clearly (p < 0.05 after Holm).")
     lines += asides([row for row in one.rows if not row.group], report)
     for row in one.rows:
         if not row.group and row.failures:
-            told = ", ".join(f"{name} {many}" for name, many in row.failures.items())
-            lines.append(f"Failures of {report.label(Side(row.technique, row.model))}: {told}")
-    crashes = [found.reasons[-1] for found in report.outcomes
-               if found.state == "crashed" and found.benchmark == one.name and found.reasons]  # fmt: skip
+            classes = ", ".join(f"{name} {many}" for name, many in row.failures.items())
+            lines.append(f"Failures of {report.label(Side(row.technique, row.model))}: {classes}")
+    crashes = [case.reasons[-1] for case in report.outcomes
+               if case.state == "crashed" and case.benchmark == one.name and case.reasons]  # fmt: skip
     if crashes:
         why = max(crashes, key=crashes.count)
         lines.append(f"Crashed {len(crashes)}, most of all: {why} (decisor eval --again crashed runs them again)")
@@ -224,7 +224,7 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
 
 def show_diff(report: Report, console: Console) -> None:
     from decisor.render.text import one_line
-    from decisor.report.words import points, probability
+    from decisor.report.formatting import points, probability
 
     assert report.diff is not None
     changed = report.diff.changed

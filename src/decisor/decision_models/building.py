@@ -104,16 +104,16 @@ class Building:
         """Price after expanding each candidate; nan for what is no building or, as released, may not be decided."""
         chains = self.data.chains
         goods = chains.goods[self.goods]
-        asked = [chains.buildings.get(name.strip(), -1) for name in candidates]
+        numbers = [chains.buildings.get(name.strip(), -1) for name in candidates]
         allowed = set(chains.makers[goods]) if self.semantics == "released" else set(range(len(self.data.buildings)))
-        expanded = [building for building in dict.fromkeys(asked) if building in allowed]
+        expanded = [building for building in dict.fromkeys(numbers) if building in allowed]
         if not expanded:
-            return np.full(len(asked), np.nan)
-        found = prices(self.data, expanded, self.semantics, self.shaken)[:, goods]
+            return np.full(len(numbers), np.nan)
+        after = prices(self.data, expanded, self.semantics, self.shaken)[:, goods]
         if self.semantics == "released" and self.shaken is None:
-            found = np.where(found < self.data.goods[goods].current_price, found, np.nan)
-        price = dict(zip(expanded, found.tolist(), strict=True))
-        return np.array([price.get(building, np.nan) for building in asked], dtype=np.float64)
+            after = np.where(after < self.data.goods[goods].current_price, after, np.nan)
+        price = dict(zip(expanded, after.tolist(), strict=True))
+        return np.array([price.get(building, np.nan) for building in numbers], dtype=np.float64)
 
     def varied(self, percent: float, rng: np.random.Generator) -> Building:
         return replace(self, shaken=(self.shaken or self.data.figures).varied(percent, rng))
@@ -140,7 +140,7 @@ def _prices(data: BuildingData, expanded: Sequence[int], semantics: Semantics, f
             most_in[chains.demand_rows[building], column] *= (level + LEVELS) / level
             most_out[chains.supply_rows[building], column] *= (level + LEVELS) / level
     published = np.repeat(figures.output[chains.supplies][:, None], len(columns), axis=1)
-    demand = wanted(data, figures, most_in, released)
+    demand = demand_of(data, figures, most_in, released)
     supply = np.zeros((len(data.goods), len(columns)))
     for goods, start, end in chains.slices:
         put_out = [published[start:end]] if released else []
@@ -184,7 +184,9 @@ def cycle(
         np.add.reduce(output[start:end], axis=0, out=supply[goods])
 
 
-def wanted(data: BuildingData, figures: Figures, most_in: NDArray[np.float64], released: bool) -> NDArray[np.float64]:
+def demand_of(
+    data: BuildingData, figures: Figures, most_in: NDArray[np.float64], released: bool
+) -> NDArray[np.float64]:
     """Demand by goods and candidate, summed in file order; as released, on top of the demand before expansion."""
     chains = data.chains
     total = np.zeros((len(data.goods), most_in.shape[1]))

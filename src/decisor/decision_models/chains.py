@@ -69,7 +69,7 @@ class Chains:
         return cls(
             {row.goods_name: at for at, row in enumerate(goods)},
             {str(row.id): at for at, row in enumerate(buildings)},
-            [sorted(found) for found in _grouped(makes, len(goods))],
+            [sorted(group) for group in _grouped(makes, len(goods))],
             np.array(demands, dtype=np.intp),
             np.array([takes[row][0] for row in demands], dtype=np.intp),
             [len(rank) for rank in ranks],

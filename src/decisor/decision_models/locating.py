@@ -129,10 +129,10 @@ class Locating:
         base = float(self.figures.base[row])
         if not merchant:
             return base
-        held = self.data.powers[row]
-        if not self.data.nodes[self.data.network.nodes[held.trade_node]].is_inland:
+        owner = self.data.powers[row]
+        if not self.data.nodes[self.data.network.nodes[owner.trade_node]].is_inland:
             return GROWTH * (base + 2)
-        development = float(self.figures.development[self.data.network.countries[held.country_name]])
+        development = float(self.figures.development[self.data.network.countries[owner.country_name]])
         return GROWTH * (base + 2 + max(50.0, development if self.semantics == "released" else development / 3))
 
     def at(self, node: int, placed: bool) -> State:
@@ -140,14 +140,14 @@ class Locating:
         foreign = total = 0.0
         votes: dict[int, float] = {}
         for row in self.data.network.rows_at[node]:
-            held = self.data.powers[row]
-            merchant = held.has_merchant or (placed and held.country_name == self.country)
+            owner = self.data.powers[row]
+            merchant = owner.has_merchant or (placed and owner.country_name == self.country)
             power = self.power(row, merchant)
             total += power
-            if held.is_home:
+            if owner.is_home:
                 continue
             foreign += power
-            if merchant and (edge := self.data.network.steers(node, held.country_name)) is not None:
+            if merchant and (edge := self.data.network.steers(node, owner.country_name)) is not None:
                 votes[edge] = votes.get(edge, 0.0) + power
         if self.semantics == "released":
             total = float(self.figures.total[node]) + total
@@ -193,8 +193,8 @@ class Locating:
         if row is None or not state.total:
             return np.zeros(len(ingoing))
         power = self.power(row, self.data.powers[row].has_merchant)
-        kept = self.figures.local[home] - out if self.semantics == "released" else self.figures.local[home]
-        return np.asarray((kept + ingoing) * power / state.total)
+        remaining = self.figures.local[home] - out if self.semantics == "released" else self.figures.local[home]
+        return np.asarray((remaining + ingoing) * power / state.total)
 
 
 @dataclass(frozen=True, slots=True)

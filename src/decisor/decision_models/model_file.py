@@ -17,21 +17,23 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Protocol, get_args, runtime_checkable
 
 from decisor.decision_models.scratch import OpenScratch, Scratch, content
 from decisor.errors import SetupError, ToolError
 from decisor.types import Goal, Source, Table
 
-TABLES = {
-    "sqlite_master": "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
-    "information_schema": "SELECT table_name FROM information_schema.tables "
-    "WHERE table_schema NOT IN ('information_schema', 'pg_catalog', 'mysql', 'performance_schema', 'sys') ORDER BY 1",
-}
-
-
 MAX_CHARS = 1_000_000
 MAX_SECONDS = 3600
+
+
+@runtime_checkable
+class Tables(Protocol):
+    """A source that knows its tables (not its views), and how a name stands in its queries."""
+
+    def table_names(self) -> tuple[str, ...]: ...
+
+    def quoted(self, name: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -69,25 +71,25 @@ def parse_model(text: str) -> ModelFile:
     decisor.errors.SetupError: A decision model needs goal, candidates, outcome.
     """
     try:
-        given = tomllib.loads(text)
+        settings = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SetupError(f"This is not TOML: {error}.") from error
     if len(text) > MAX_CHARS:
         raise SetupError(f"A decision model has at most {MAX_CHARS:,} characters.")
     kinds = {"measure": str, "goal": str, "candidates": str, "outcome": str, "change": list, "copy": dict, "vary": list,
              "seconds": (int, float)}  # fmt: skip
-    if strange := given.keys() - kinds.keys():
+    if strange := settings.keys() - kinds.keys():
         raise SetupError(f"A decision model has no {', '.join(sorted(strange))}; it has {', '.join(kinds)}.")
-    if missing := [name for name in ("measure", "goal", "candidates", "outcome") if not given.get(name)]:
+    if missing := [name for name in ("measure", "goal", "candidates", "outcome") if not settings.get(name)]:
         raise SetupError(f"A decision model needs {', '.join(missing)}.")
-    for name, value in given.items():
+    for name, value in settings.items():
         _check(name, value, kinds[name])
-    if given["goal"] not in get_args(Goal):
-        raise SetupError(f'goal is "min" or "max", not "{given["goal"]}".')
-    if not 0 < given.get("seconds", 1) <= MAX_SECONDS:
+    if settings["goal"] not in get_args(Goal):
+        raise SetupError(f'goal is "min" or "max", not "{settings["goal"]}".')
+    if not 0 < settings.get("seconds", 1) <= MAX_SECONDS:
         raise SetupError(f"seconds is to be above 0 and at most {MAX_SECONDS}.")
-    lists = {name: tuple(given.get(name, ())) for name in ("change", "vary")}
-    return ModelFile(**(given | lists))
+    lists = {name: tuple(settings.get(name, ())) for name in ("change", "vary")}
+    return ModelFile(**(settings | lists))
 
 
 def _check(name: str, value: Any, kind: Any) -> None:
@@ -104,23 +106,17 @@ async def load(model: ModelFile, source: Source, open_scratch: OpenScratch) -> S
     Raises:
         SetupError: a table or statement does not fit, or the source cannot be read; the message names it.
     """
-    queries = dict(model.copy) or {name: f"SELECT * FROM {quoted(name)}" for name in await _tables(source)}
+    queries = dict(model.copy) or _whole_tables(source)
     copies = {name: await _whole(name, query, source) for name, query in queries.items()}
     text = content(copies, model.candidates, model.change, model.outcome, model.vary, model.seconds)
     longest = model.seconds * (len(model.change) + 3)  # its outcome, the query of candidates, and varying
     return Scratch(model.measure, model.goal, await open_scratch(text), longest)
 
 
-async def _tables(source: Source) -> list[str]:
-    if source.form != "sql":
+def _whole_tables(source: Source) -> dict[str, str]:
+    if not isinstance(source, Tables):
         raise SetupError("On a graph, a decision model needs [copy]: a query for each table it works on.")
-    problems = []
-    for query in TABLES.values():
-        try:
-            return [str(row[0]) for row in (await source.fetch(query, trusted=True)).rows]  # our own, above
-        except ToolError as error:
-            problems.append(str(error))
-    raise SetupError(f"The tables of this database cannot be listed ({problems[-1]}); name them in [copy].")
+    return {name: f"SELECT * FROM {source.quoted(name)}" for name in source.table_names()}
 
 
 async def _whole(name: str, query: str, source: Source) -> Table:
@@ -131,10 +127,6 @@ async def _whole(name: str, query: str, source: Source) -> Table:
     if table.truncated:
         raise SetupError(f"{name} is too large to copy whole; narrow its query in [copy].")
     return table
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def one_line(error: Exception) -> str:

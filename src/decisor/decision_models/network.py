@@ -42,9 +42,9 @@ class Network:
                 down[index[edge.source]].append(index[edge.dest])
             rows_at: list[list[int]] = [[] for _ in nodes]
             rows_of: dict[str, dict[int, int]] = {}
-            for at, held in enumerate(powers):
-                rows_at[index[held.trade_node]].append(at)
-                rows_of.setdefault(held.country_name, {})[index[held.trade_node]] = at
+            for at, power in enumerate(powers):
+                rows_at[index[power.trade_node]].append(at)
+                rows_of.setdefault(power.country_name, {})[index[power.trade_node]] = at
             homes = {row.country_name: index[row.home_node] for row in countries}
         except KeyError as missing:
             raise SetupError(f"The data name a trading node {missing} that is not among the nodes.") from missing
@@ -70,13 +70,13 @@ class Network:
             for node, down in enumerate(self.down):
                 for dest in down:
                     up[dest].append(node)
-            found, waiting = {home}, [home]
+            above, waiting = {home}, [home]
             while waiting:
                 for node in up[waiting.pop()]:
-                    if node not in found:
-                        found.add(node)
+                    if node not in above:
+                        above.add(node)
                         waiting.append(node)
-            self.above[home] = frozenset(found)
+            self.above[home] = frozenset(above)
         return self.above[home]
 
 

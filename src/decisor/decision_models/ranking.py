@@ -18,9 +18,9 @@ def rank(model: WhatIf, percent: float = 5.0, trials: int = 200, seed: int = 0) 
     """
     names = model.candidates()
     outcomes = model.outcomes(names)
-    known = [at for at in range(len(names)) if not np.isnan(outcomes[at])]
+    positions = [at for at in range(len(names)) if not np.isnan(outcomes[at])]
     sign = 1 if model.goal == "min" else -1
-    order = sorted(known, key=lambda at: sign * outcomes[at])
+    order = sorted(positions, key=lambda at: sign * outcomes[at])
     options = tuple(Option(names[at], float(outcomes[at])) for at in order)
     if not options:
         return Ranking(model.measure, model.goal, ())

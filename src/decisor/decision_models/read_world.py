@@ -47,19 +47,19 @@ async def tables(source: Source, kinds: Kinds) -> Rows:
 
 
 async def relational(source: Source, kinds: Kinds) -> Rows:
-    found: Rows = {}
+    rows: Rows = {}
     order = ""
     for name, kind in kinds.items():
-        if not found:
-            table, order = await ordered(source, name)
+        if not rows:
+            table, order = await in_first_order(source, name)
         else:
             table = await whole(source, f"SELECT * FROM {name}{order}")
         columns = [MISNAMED.get(column.lower(), column.lower()) for column in table.columns]
-        found[name] = [typed(kind, dict(zip(columns, row, strict=True))) for row in table.rows]
-    return found
+        rows[name] = [typed(kind, dict(zip(columns, row, strict=True))) for row in table.rows]
+    return rows
 
 
-async def ordered(source: Source, name: str) -> tuple[Table, str]:
+async def in_first_order(source: Source, name: str) -> tuple[Table, str]:
     """The first table, and the first order that its store knows."""
     for order in ORDERS[:-1]:
         try:
@@ -70,16 +70,16 @@ async def ordered(source: Source, name: str) -> tuple[Table, str]:
 
 
 async def graph(source: Source, kinds: Kinds) -> Rows:
-    found: Rows = {}
+    rows: Rows = {}
     for name, kind in kinds.items():
         table = await whole(source, cypher(name))
         if name == "node_country" and table.rows and all(row[3] is None for row in table.rows):
             misnamed = cypher(name).replace("n.has_merchant", "n.has_has_merchant")
             table = await whole(source, misnamed)
         columns = list(kind.__annotations__)
-        in_order = sorted(table.rows, key=lambda row: written(row[-1]))
-        found[name] = [typed(kind, dict(zip(columns, row[:-1], strict=True))) for row in in_order]
-    return found
+        in_order = sorted(table.rows, key=lambda row: place_of(row[-1]))
+        rows[name] = [typed(kind, dict(zip(columns, row[:-1], strict=True))) for row in in_order]
+    return rows
 
 
 def cypher(name: str) -> str:
@@ -88,14 +88,14 @@ def cypher(name: str) -> str:
     'MATCH (n:Country) RETURN n.name AS c0, n.home_node AS c1, n.development AS c2, elementId(n) AS written'
     """
     pattern, properties = GRAPH[name]
-    named = [f"{each} AS c{at}" for at, each in enumerate(properties)]
-    return f"MATCH {pattern} RETURN {', '.join([*named, ELEMENT.format('n')])}"
+    columns = [f"{each} AS c{at}" for at, each in enumerate(properties)]
+    return f"MATCH {pattern} RETURN {', '.join([*columns, ELEMENT.format('n')])}"
 
 
-def written(element: object) -> int:
+def place_of(element: object) -> int:
     """The number that ends an element's id: "4:1f0c:12" (Neo4j), "#1:12" (ArcadeDB), "12".
 
-    >>> written("4:1f0c:12"), written("#1:12"), written(12)
+    >>> place_of("4:1f0c:12"), place_of("#1:12"), place_of(12)
     (12, 12, 12)
     """
     return int(str(element).rsplit(":", 1)[-1])

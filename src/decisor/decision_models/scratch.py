@@ -21,7 +21,8 @@ ALL_TOGETHER_SECONDS = 5.0
 
 
 class Jobs(Protocol):
-    """A scratch copy in a process of its own. ``run`` raises ToolError; ``tools.fence.scratch_engine`` has the jobs."""
+    """A scratch copy in a process of its own. ``run`` raises ToolError; its jobs are in
+    ``tools.databases.sandbox.scratch_copy``."""
 
     def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table: ...
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from decisor.errors import SetupError
-from decisor.evaluation.second_opinion import Kept, spread, steps_of
+from decisor.evaluation.failure_judge import StoreBook, spread, steps_of
 from decisor.evaluation.store.protocol import Store
+from decisor.judging.lm_judge import judging
 from decisor.judging.preference import TOOL_CRITERIA, Preference, all_pairs, mean_ranks
-from decisor.judging.question import judging
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome
 from decisor.statistics.compare import Side, side
@@ -43,45 +43,47 @@ async def preference_ranks(store: Store, lm: LM, judge: str, most: int = 50, vot
         LMError: the endpoint will not answer anything (key, quota, model).
         SetupError: no case was finished by two techniques.
     """
-    journal, made = Journal(Kept(store)), []
+    journal, all_ranks = Journal(StoreBook(store)), []
     for benchmark, cases in shared_cases(store).items():
         points, unread = [], 0
         for first in spread([outcomes[0] for outcomes in cases.values()], most):
             outcomes = cases[first.case]
-            answers = {str(side(one)): shown(one, store) for one in outcomes}
+            answers = {str(side(one)): answer_text(one, store) for one in outcomes}
             run = judging(journal.lm(lm))
-            found = await all_pairs(asked(first, store), answers, Preference(TOOL_CRITERIA, votes=votes), run)
-            unread += found is None
-            points += [found] if found is not None else []
-        made.append(Ranks(judge, benchmark, len(points), unread, mean_ranks(points)))
-    if not made:
+            points_of_case = await all_pairs(
+                question_text(first, store), answers, Preference(TOOL_CRITERIA, votes=votes), run
+            )
+            unread += points_of_case is None
+            points += [points_of_case] if points_of_case is not None else []
+        all_ranks.append(Ranks(judge, benchmark, len(points), unread, mean_ranks(points)))
+    if not all_ranks:
         raise SetupError("Ranks need a case that two techniques finished, and this run has none.")
-    return made
+    return all_ranks
 
 
 def shared_cases(store: Store) -> dict[str, dict[str, list[Outcome]]]:
     """By benchmark and case, the first tries of all techniques; cases that one of them did not finish are left out."""
-    found: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
+    by_benchmark: dict[str, dict[str, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     sides: dict[str, set[Side]] = defaultdict(set)
     for one in store.each_outcome():
         if one.repeat == 0 and one.state != "crashed":
-            found[one.benchmark][one.case].append(one)
+            by_benchmark[one.benchmark][one.case].append(one)
             sides[one.benchmark].add(side(one))
-    kept = {
-        name: {case: held for case, held in cases.items() if len(held) == len(sides[name])}
-        for name, cases in found.items() if len(sides[name]) > 1
+    complete = {
+        name: {case: outcomes for case, outcomes in cases.items() if len(outcomes) == len(sides[name])}
+        for name, cases in by_benchmark.items() if len(sides[name]) > 1
     }  # fmt: skip
-    return {name: cases for name, cases in kept.items() if cases}
+    return {name: cases for name, cases in complete.items() if cases}
 
 
-def asked(one: Outcome, store: Store) -> str:
+def question_text(one: Outcome, store: Store) -> str:
     """The question as the technique got it."""
     for start in events_of(store.trace(one.key), RunStart):
         return "\n\n".join(part for part in (start.question.rules, start.question.text) if part)
     return one.case
 
 
-def shown(one: Outcome, store: Store) -> str:
+def answer_text(one: Outcome, store: Store) -> str:
     steps = steps_of(store.trace(one.key))
     cut = steps if len(steps) <= MOST_STEPS else steps[: MOST_STEPS // 2] + "\n[...]\n" + steps[-MOST_STEPS // 2 :]
     return f"{cut}\nFinal answer: {one.text or one.answer or '(none)'}".strip()

@@ -20,7 +20,7 @@ from decisor.child_process import folder, here
 from decisor.errors import SetupError
 from decisor.evaluation.runner import Stop, Tally
 from decisor.evaluation.store.sql import SqlStore
-from decisor.evaluation.suite import Wanted
+from decisor.evaluation.suite import SuiteRequest
 
 ENVIRONMENT = ("DECISOR_", "OPENAI_", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 LOOK_SECONDS = 1.0
@@ -29,7 +29,7 @@ RESTARTS = 20
 REACH_SECONDS = 5.0
 
 
-def share(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
+def share(request: SuiteRequest, environment: Mapping[str, str]) -> Tally:
     """One process's share of a suite, in this process; where the run then stands. Runs on a worker."""
     from decisor.evaluation.runner import evaluate
     from decisor.evaluation.store.open import open_store
@@ -38,16 +38,16 @@ def share(wanted: Wanted, environment: Mapping[str, str]) -> Tally:
     os.environ.update(environment)
     with suppress(OSError, KeyError):  # on another machine it may not be there
         os.chdir(environment["PWD"])
-    store = open_store(wanted.store)
+    store = open_store(request.store)
     try:
-        return asyncio.run(evaluate(suite_of(wanted, os.environ), store))
+        return asyncio.run(evaluate(suite_of(request, os.environ), store))
     finally:
         store.close()
 
 
 def evaluate_on_ray(
-    wanted: Wanted, store: SqlStore, workers: int | None = None, stop: Stop | None = None,
-    hear: Callable[[Tally], None] = lambda tally: None, run: Callable[[Wanted, Mapping[str, str]], Tally] = share,
+    request: SuiteRequest, store: SqlStore, workers: int | None = None, stop: Stop | None = None,
+    hear: Callable[[Tally], None] = lambda tally: None, run: Callable[[SuiteRequest, Mapping[str, str]], Tally] = share,
 ) -> Tally:  # fmt: skip
     """Run until every case is finished or ``stop`` says so. The cluster is the one of $RAY_ADDRESS, else this machine.
 
@@ -57,7 +57,7 @@ def evaluate_on_ray(
         SetupError: Ray is missing or cannot be reached, the store is a file, or a worker says so.
         LMError: an endpoint will not answer any case.
     """
-    if "://" not in wanted.store:
+    if "://" not in request.store:
         raise SetupError("Many machines need a run store in PostgreSQL: --store postgresql://USER@HOST/DATABASE")
     try:
         import ray
@@ -79,7 +79,7 @@ def evaluate_on_ray(
     remote: Any = ray.remote(max_retries=0, num_cpus=1, max_calls=1)(run)
     many = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
     try:
-        return _watch(ray, lambda: remote.remote(wanted, environment), store, many, stop or Stop(), hear)
+        return _watch(ray, lambda: remote.remote(request, environment), store, many, stop or Stop(), hear)
     finally:
         if ours:
             ray.shutdown()
@@ -127,7 +127,7 @@ def _watch(
                 except ray.exceptions.RayTaskError as error:
                     cause = error.cause if isinstance(error.cause, Exception) else error
                     raise cause from None
-            if stop.asked.is_set():
+            if stop.stopping.is_set():
                 break
     finally:
         for one in running:

@@ -18,11 +18,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.evaluation.outages import PATIENCE_SECONDS
 from decisor.evaluation.runner import Suite
 from decisor.lms.choose import lm_with_price
 from decisor.settings import label
@@ -37,7 +37,7 @@ NO_LM = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SuiteRequest:
     """Each name with its settings, as in ``"iter_rag max_steps=20"``. The fields are the keys of a suite file."""
 
     store: str = "run.db"
@@ -50,69 +50,82 @@ class Wanted:
     cases_at_once: int = 8
     calls_at_once: int = 32
     grace: float = 10.0
+    patience: float = PATIENCE_SECONDS
     limits: Limits = field(default_factory=Limits)
 
 
-def read_suite(path: Path) -> Wanted:
+def read_suite(path: Path) -> SuiteRequest:
     """Raises SetupError where the file cannot be read, or a key or value is none of a suite's."""
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        values = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SetupError(f"Cannot read the suite {path}: {error}") from error
-    limits = found.pop("limits", {})
+    limits = values.pop("limits", {})
     check(path, "[limits]", limits, {one.name: (int, float) for one in fields(Limits)})
-    check(path, "A suite", found, KINDS)
+    check(path, "A suite", values, KINDS)
     for name in ("benches", "techniques", "models"):
-        if name in found:
-            found[name] = tuple(map(str, found[name]))
-    if "store" in found and "://" not in found["store"]:
-        found["store"] = str(path.parent / found["store"])
-    return Wanted(**found, limits=Limits(**limits))
+        if name in values:
+            values[name] = tuple(map(str, values[name]))
+    if "store" in values and "://" not in values["store"]:
+        values["store"] = str(path.parent / values["store"])
+    return SuiteRequest(**values, limits=Limits(**limits))
 
 
-KINDS: Mapping[str, Any] = {
+Kinds = Mapping[str, type | tuple[type, ...]]
+KINDS: Kinds = {
     "store": str, "benches": list, "techniques": list, "models": list, "repeats": int, "seed": int,
     "limit_cases": int, "cases_at_once": int, "calls_at_once": int, "grace": (int, float),
+    "patience": (int, float),
 }  # fmt: skip
 
 
-def check(path: Path, what: str, found: Any, kinds: Mapping[str, Any]) -> None:
-    if not isinstance(found, dict):
+def check(path: Path, what: str, table: object, kinds: Kinds) -> None:
+    if not isinstance(table, dict):
         raise SetupError(f"{path}: {what} holds keys and values.")
-    if unknown := found.keys() - kinds.keys():
+    if unknown := table.keys() - kinds.keys():
         raise SetupError(f"{path}: {what} has no {', '.join(sorted(unknown))}; it has {', '.join(kinds)}.")
-    for name, value in found.items():
+    for name, value in table.items():
         if not isinstance(value, kinds[name]) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
             raise SetupError(f"{path}: {name} cannot be {value!r}.")
 
 
-def suite_of(wanted: Wanted, environ: Mapping[str, str]) -> Suite:
-    """Everything made and named. Raises SetupError where something cannot be."""
-    if not wanted.benches:
+def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
+    """Everything opened, by its label. Raises SetupError where something cannot be."""
+    if not request.benches:
         raise SetupError('Name a benchmark: -b "dqa data=FOLDER". There is a list: decisor bench list')
     benches, loops = {}, {}
-    for text in wanted.benches:
+    for text in request.benches:
         name, settings = read_entry(text)
-        made = bench(name, **settings)
-        benches[label(name, made, settings)] = made
+        benchmark = bench(name, **settings)
+        benches[label(name, benchmark, settings)] = benchmark
     parts: dict[str, Mapping[str, LM]] = {}
-    for text in wanted.techniques:
+    for text in request.techniques:
         name, settings = read_entry(text)
         experts, settings = experts_of(name, settings, environ)
-        made_loop = technique(name, **settings)
-        named = " ".join([label(name, made_loop, settings), *(f"{part}_lm={lm.name}" for part, lm in experts.items())])
-        parts[named] = experts
+        loop = technique(name, **settings)
+        entry = " ".join([label(name, loop, settings), *(f"{part}_lm={lm.name}" for part, lm in experts.items())])
+        parts[entry] = experts
         # trials of robustness say nothing about accuracy
-        loops[named] = technique(name, **{"trials": "0", **settings}) if name == "exact" else made_loop
+        loops[entry] = technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
     alone = frozenset(name for name, loop in loops.items() if not asks_lm(loop))
     asking = [name for name in loops if name not in alone]
-    models = models_of(wanted.models, environ) if asking else {}
+    models = models_of(request.models, environ) if asking else {}
     if asking and not models:
         raise SetupError(NO_LM.format(names=", ".join(asking)))
     return Suite(
-        benches, loops, models, alone, max(1, wanted.repeats), wanted.seed, wanted.limits, wanted.limit_cases,
-        max(1, wanted.cases_at_once), max(1, wanted.calls_at_once), parts,
-    )  # fmt: skip
+        benches=benches,
+        techniques=loops,
+        models=models,
+        alone=alone,
+        repeats=max(1, request.repeats),
+        seed=request.seed,
+        limits=request.limits,
+        limit_cases=request.limit_cases,
+        cases_at_once=max(1, request.cases_at_once),
+        calls_at_once=max(1, request.calls_at_once),
+        parts=parts,
+        patience=request.patience,
+    )
 
 
 def experts_of(
@@ -134,12 +147,12 @@ def models_of(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]
     """By name; "MODEL@URL price=0.4,1.6" gives a model a price of its own."""
     models: dict[str, LM] = {}
     for text in specs or [""]:
-        made = lm_with_price(text, environ)
-        if made is None:
+        model = lm_with_price(text, environ)
+        if model is None:
             continue
-        if made.name in models:
-            raise SetupError(f"There are two models named {made.name}. One store holds one of them.")
-        models[made.name] = made
+        if model.name in models:
+            raise SetupError(f"There are two models named {model.name}. One store holds one of them.")
+        models[model.name] = model
     return models
 
 

@@ -19,12 +19,20 @@ def table(outcomes: Iterable[Outcome]) -> str:
     rows = summarise(map(slim, outcomes))
     lines = [HEAD, *(cells(row) for row in sorted(rows, key=lambda row: (row.benchmark, row.technique, row.model)))]
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
-    return "\n".join(told(line, widths) for line in lines)
+    return "\n".join(padded_line(line, widths) for line in lines)
 
 
 def slim(one: Outcome) -> Outcome:
     """What the table needs of an outcome, so that any number of them can be held."""
-    return Outcome(one.benchmark, one.case, one.technique, one.model, one.repeat, one.state, usage=one.usage)
+    return Outcome(
+        benchmark=one.benchmark,
+        case=one.case,
+        technique=one.technique,
+        model=one.model,
+        repeat=one.repeat,
+        state=one.state,
+        usage=one.usage,
+    )
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -38,7 +46,7 @@ def cells(row: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def told(row: Sequence[str], widths: Sequence[int]) -> str:
+def padded_line(row: Sequence[str], widths: Sequence[int]) -> str:
     left = 3
     padded = [cell.ljust(width) if at < left else cell.rjust(width)
               for at, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip

@@ -1,7 +1,8 @@
 """LMs that a benchmark asks itself: a judge of answers, a simulator of tools.
 
 What they cost is counted beside the technique's usage and never in it, so that techniques stay comparable. Their calls
-go through the run's gates and journal: a reply is bought once, and the same request always gets the same reply.
+go through the run's concurrency limit and journal: a reply is bought once, and the same request always gets the same
+reply.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from decisor.errors import LMError, SetupError
 from decisor.lms.choose import lm_with_price
 from decisor.lms.closing import close_lm
 from decisor.lms.journal import Journal
-from decisor.types import LM, Completion, Environment, Message, Sampling, Usage
+from decisor.lms.prices import price_of_lm
+from decisor.secrets import without_password
+from decisor.types import LM, Completion, Environment, Message, Pricing, Sampling, Usage
 
 THIS_CASE = ("context",)
 """Kinds of LMError that say nothing about other cases, whatever else they say."""
@@ -33,33 +36,38 @@ class OwnLM:
         """Raises SetupError where ``spec`` names no LM."""
         self.lm = self.lm or lm_with_price(self.spec, os.environ)
         if self.lm is None:
-            raise SetupError(f"{self.spec!r} names no LM: give MODEL@URL.")
+            raise SetupError(f"{without_password(self.spec)!r} names no LM: give MODEL@URL.")
         return self.lm
 
     def use(self, lm: LM, journal: Journal) -> None:
         """From now on ask ``lm``, and keep its replies."""
         self.lm, self.journal = lm, journal
 
-    def lent(self) -> Lent:
+    def for_case(self) -> CaseLM:
         """For one case."""
-        return Lent(self, self.open())
+        return CaseLM(self, self.open())
 
     async def close(self) -> None:
         lm, self.lm = self.lm, None
-        await close_lm(lm)
+        if lm is not None:
+            await close_lm(lm)
 
 
 @dataclass
-class Lent:
-    """The LM for one case. ``spent``: what its replies cost there, bought or replayed."""
+class CaseLM:
+    """The LM for one case. ``usage``: what its replies cost there, bought or replayed."""
 
     owner: OwnLM
     lm: LM
-    spent: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def name(self) -> str:
         return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        return price_of_lm(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         journal = self.owner.journal
@@ -67,27 +75,27 @@ class Lent:
         try:
             reply = await lm.complete(messages, sampling)
         except LMError as error:
-            self.spent = self.spent + error.used
+            self.usage = self.usage + error.used
             if error.permanent and error.kind not in THIS_CASE:
                 self.owner.halt = error
             raise
-        self.spent = self.spent + reply.usage
+        self.usage = self.usage + reply.usage
         return reply
 
 
 def own_lms(bench: object) -> Sequence[OwnLM]:
     """Those of a benchmark that has any, in its ``own_lms``."""
-    found: Sequence[OwnLM] = getattr(bench, "own_lms", ())
-    return found
+    lms: Sequence[OwnLM] = getattr(bench, "own_lms", ())
+    return lms
 
 
-def spent_by(env: Environment) -> Usage:
+def usage_of(env: Environment) -> Usage:
     """What the LM of an environment cost so far, where it has one, in its ``lm_usage``."""
-    found: Usage = getattr(env, "lm_usage", Usage())
-    return found
+    usage: Usage = getattr(env, "lm_usage", Usage())
+    return usage
 
 
 def beside(judging: Usage, simulating: Usage) -> dict[str, Usage]:
     """By who was asked; without those who were not."""
-    found = {"judge": judging, "simulator": simulating}
-    return {name: usage for name, usage in found.items() if usage.calls or usage.tokens}
+    usages = {"judge": judging, "simulator": simulating}
+    return {name: usage for name, usage in usages.items() if usage.calls or usage.tokens}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
-from decisor.judging.question import parse_word, quoted, verdict
+from decisor.judging.lm_judge import parse_word, quoted, verdict
 from decisor.run import Run
 from decisor.types import Message, Sampling
 
@@ -22,10 +22,10 @@ async def llm_eval(question: str, gold: Sequence[str], answer: str, run: Run) ->
     if not answer.strip():
         return False
     user = CASE.substitute(question=quoted(question), gold=quoted("\n".join(gold)), answer=quoted(answer))
-    said = await verdict(
+    word = await verdict(
         run, [Message("system", SYSTEM), Message("user", user)], lambda reply: parse_word(reply, WORDS), BRIEF
     )
-    return None if said is None else said == "correct"
+    return None if word is None else word == "correct"
 
 
 SYSTEM = """\

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from string import Template
 from typing import Literal
 
-from decisor.judging.question import parse_word, quoted, verdict
+from decisor.judging.lm_judge import parse_word, quoted, verdict
 from decisor.run import Run
 from decisor.statistics.estimates import deviation
 from decisor.types import Message, Sampling
@@ -39,12 +39,12 @@ class Attempt:
     finished: bool = True
 
     @property
-    def given(self) -> bool:
+    def has_answer(self) -> bool:
         return self.finished and bool(self.answer.strip()) and "give_up_and_restart" not in self.answer
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassResult:
     """``right`` is None where no evaluation could be read. ``statuses``: of the answer, one for each evaluation that
     could be read."""
 
@@ -62,14 +62,14 @@ class PassJudge:
     temperature: float = 0.2
     seed: int = 0
 
-    async def __call__(self, attempt: Attempt, run: Run) -> Passed:
-        if not attempt.given:
-            return Passed(False, (False,) * self.evaluations, (STATUSES[2],) * self.evaluations)
-        found = [await self.evaluate(attempt, run, number) for number in range(self.evaluations)]
-        read = [one for one in found if one is not None]
+    async def __call__(self, attempt: Attempt, run: Run) -> PassResult:
+        if not attempt.has_answer:
+            return PassResult(False, (False,) * self.evaluations, (STATUSES[2],) * self.evaluations)
+        evaluations = [await self.evaluate(attempt, run, number) for number in range(self.evaluations)]
+        read = [one for one in evaluations if one is not None]
         votes = tuple(passed for _, passed in read)
         right = 2 * sum(votes) >= len(votes) if votes else None
-        return Passed(right, votes, tuple(status for status, _ in read), len(found) - len(read))
+        return PassResult(right, votes, tuple(status for status, _ in read), len(evaluations) - len(read))
 
     async def evaluate(self, attempt: Attempt, run: Run, number: int) -> tuple[Status, bool] | None:
         """The answer's status and whether that passes; None where the judge could not be read."""
@@ -89,18 +89,18 @@ class PassJudge:
 
     async def status(self, attempt: Attempt, run: Run, ask: Sampling) -> Status | None:
         user = ANSWER.substitute(task=quoted(attempt.task), answer=quoted(attempt.answer))
-        said = await verdict(run, _prompt(STATUS_SYSTEM, user), parse_status, ask)
-        if said == "unsure" and attempt.steps:
+        status = await verdict(run, _prompt(STATUS_SYSTEM, user), parse_status, ask)
+        if status == "unsure" and attempt.steps:
             user = TRACE.substitute(task=quoted(attempt.task), answer=quoted(attempt.answer),
                                     steps=quoted(attempt.steps, 24_000))  # fmt: skip
-            said = await verdict(run, _prompt(STATUS_SYSTEM, user), parse_status, ask)
-        return said
+            status = await verdict(run, _prompt(STATUS_SYSTEM, user), parse_status, ask)
+        return status
 
 
 def parse_status(reply: str) -> Status:
     """Raises ParseError where it is none of the three."""
-    said = parse_word(reply, STATUSES)
-    return next(status for status in STATUSES if status == said)
+    word = parse_word(reply, STATUSES)
+    return next(status for status in STATUSES if status == word)
 
 
 def solvable_pass_rate(runs: Sequence[Sequence[Status]]) -> tuple[float, float]:

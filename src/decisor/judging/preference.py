@@ -19,7 +19,7 @@ from itertools import combinations
 from string import Template
 
 from decisor.aio import each
-from decisor.judging.question import parse_word, quoted, verdict
+from decisor.judging.lm_judge import parse_word, quoted, verdict
 from decisor.run import Run
 from decisor.types import Message, Sampling
 
@@ -70,15 +70,15 @@ async def all_pairs(
         left, right = (answers[name] for name in pair)
         return 0.5 if left == right else await judge(task, left, right, run)
 
-    found = await each(one, pairs, at_once)
+    results = await each(one, pairs, at_once)
     points: dict[str, list[float]] = {name: [] for name in sorted(answers)}
-    for (left, right), result in zip(pairs, found, strict=True):
+    for (left, right), result in zip(pairs, results, strict=True):
         if result is not None:
             points[left].append(result)
             points[right].append(1 - result)
     if not all(points.values()):
         return None
-    return {name: math.fsum(given) / len(given) for name, given in points.items()}
+    return {name: math.fsum(scores) / len(scores) for name, scores in points.items()}
 
 
 def ranks(points: Mapping[str, float]) -> dict[str, float]:
@@ -88,8 +88,8 @@ def ranks(points: Mapping[str, float]) -> dict[str, float]:
     {'a': 1.0, 'b': 2.5, 'c': 2.5, 'd': 4.0}
     """
     return {
-        name: 1 + sum(other > held for other in points.values()) + (list(points.values()).count(held) - 1) / 2
-        for name, held in points.items()
+        name: 1 + sum(other > point for other in points.values()) + (list(points.values()).count(point) - 1) / 2
+        for name, point in points.items()
     }
 
 
@@ -97,8 +97,8 @@ def mean_ranks(instances: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The mean rank of each name over the instances that rank it."""
     ranked = [ranks(points) for points in instances]
     names = sorted({name for one in ranked for name in one})
-    held = {name: [one[name] for one in ranked if name in one] for name in names}
-    return {name: math.fsum(given) / len(given) for name, given in held.items()}
+    by_name = {name: [one[name] for one in ranked if name in one] for name in names}
+    return {name: math.fsum(places) / len(places) for name, places in by_name.items()}
 
 
 def by_passing(one_passed: bool, other_passed: bool) -> float | None:

@@ -1,5 +1,5 @@
 """Judges without an LM. Each takes the answer and every accepted answer. Exact match after normalising, F1 and what
-benchmarks build on them are in ``qa_metrics``; these are the four rules that any benchmark can name.
+benchmarks build on them are in ``text_match``; these are the four rules that any benchmark can name.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def numbers(text: str) -> tuple[float, ...]:
     >>> numbers("Between 1,234.5 and -2 million (12 %), in version 1.2.3 or A4")
     (1234.5, -2000000.0, 0.12)
     """
-    found = []
+    values = []
     for match in NUMBER.finditer(text):
         scale = SCALE.match(text, match.end())
         factor = SCALES[scale[1].lower()] if scale else 1.0
-        found.append(float(match[0].replace(",", "").replace("\u2212", "-")) * factor)
-    return tuple(found)
+        values.append(float(match[0].replace(",", "").replace("\u2212", "-")) * factor)
+    return tuple(values)
 
 
 def numeric(answer: str, gold: Sequence[str], relative: float = 1e-6, absolute: float = 1e-9) -> bool | None:
@@ -60,14 +60,14 @@ def numeric(answer: str, gold: Sequence[str], relative: float = 1e-6, absolute: 
     >>> numeric("about 5,900 m", ["5931.80"], relative=0.1), numeric("3 or 4", ["4"]), numeric("four", ["4"])
     (True, False, False)
     """
-    wanted = [value for accepted in gold for value in numbers(accepted)[:1]]
-    if not wanted:
+    accepted_values = [value for accepted in gold for value in numbers(accepted)[:1]]
+    if not accepted_values:
         return None
-    said = set(numbers(answer))
-    if len(said) != 1:
+    values = set(numbers(answer))
+    if len(values) != 1:
         return False
-    value = said.pop()
-    return any(abs(value - right) <= max(absolute, relative * abs(right)) for right in wanted)
+    value = values.pop()
+    return any(abs(value - right) <= max(absolute, relative * abs(right)) for right in accepted_values)
 
 
 RULES: Mapping[Rule, Callable[[str, Sequence[str]], bool | None]] = {

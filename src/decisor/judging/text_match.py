@@ -42,12 +42,12 @@ def em(predicted: str, gold: Sequence[str]) -> float:
 
 def overlap(predicted: str, answer: str) -> tuple[float, float, float]:
     """F1, precision and recall of the tokens, counted with repetition. Without tokens on a side: 1 if on both."""
-    found, wanted = normalise(predicted).split(), normalise(answer).split()
-    if not found or not wanted:
-        same = float(found == wanted)
+    tokens, answer_tokens = normalise(predicted).split(), normalise(answer).split()
+    if not tokens or not answer_tokens:
+        same = float(tokens == answer_tokens)
         return same, same, same
-    common = sum((Counter(found) & Counter(wanted)).values())
-    precision, recall = common / len(found), common / len(wanted)
+    common = sum((Counter(tokens) & Counter(answer_tokens)).values())
+    precision, recall = common / len(tokens), common / len(answer_tokens)
     return harmonic(precision, recall), precision, recall
 
 
@@ -68,10 +68,10 @@ def f1(predicted: str, gold: Sequence[str]) -> float:
 def hotpot_overlap(predicted: str, answer: str) -> tuple[float, float, float]:
     """As ``overlap``, but 0 where one side is yes, no or noanswer and the other is not the same (HotpotQA's rule),
     and 0 where both sides are empty."""
-    found, wanted = normalise(predicted), normalise(answer)
-    if found != wanted and (found in SPECIAL or wanted in SPECIAL):
+    normal, normal_answer = normalise(predicted), normalise(answer)
+    if normal != normal_answer and (normal in SPECIAL or normal_answer in SPECIAL):
         return 0.0, 0.0, 0.0
-    return overlap(predicted, answer) if found and wanted else (0.0, 0.0, 0.0)
+    return overlap(predicted, answer) if normal and normal_answer else (0.0, 0.0, 0.0)
 
 
 def f1_hotpot(predicted: str, gold: Sequence[str]) -> float:
@@ -88,8 +88,10 @@ def f1_hotpot(predicted: str, gold: Sequence[str]) -> float:
 def contains(predicted: str, answer: str) -> bool:
     """Whether the normalised prediction holds the normalised answer anywhere, inside words too. An answer of which
     nothing is left after normalising (the letter A) must be the whole prediction."""
-    wanted = normalise(answer)
-    return wanted in normalise(predicted) if wanted else predicted.strip().lower() == answer.strip().lower()
+    normal_answer = normalise(answer)
+    return (
+        normal_answer in normalise(predicted) if normal_answer else predicted.strip().lower() == answer.strip().lower()
+    )
 
 
 def contains_words(predicted: str, answer: str) -> bool:
@@ -98,8 +100,8 @@ def contains_words(predicted: str, answer: str) -> bool:
     >>> contains_words("I know", "no"), contains("I know", "no")
     (False, True)
     """
-    wanted = normalise(answer)
-    return f" {wanted} " in f" {normalise(predicted)} " if wanted else contains(predicted, answer)
+    normal_answer = normalise(answer)
+    return f" {normal_answer} " in f" {normalise(predicted)} " if normal_answer else contains(predicted, answer)
 
 
 def acc(predicted: str, gold: Sequence[str]) -> float:
@@ -118,8 +120,8 @@ def yes_no(text: str) -> str:
     >>> yes_no("Yes, there is no doubt."), yes_no("I know it."), yes_no("False.")
     ('yes', '', 'no')
     """
-    said = YES_NO.search(text)
-    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[said[1].lower()] if said else ""
+    match = YES_NO.search(text)
+    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[match[1].lower()] if match else ""
 
 
 def choice(text: str, choices: Mapping[str, str]) -> str:
@@ -132,13 +134,13 @@ def choice(text: str, choices: Mapping[str, str]) -> str:
     whole = [letter for letter, words in choices.items() if normalise(words) == normalise(text)]
     if len(whole) == 1:
         return whole[0]
-    if (said := LETTER.match(text)) and (letter := said[1].upper()) in choices:
+    if (match := LETTER.match(text)) and (letter := match[1].upper()) in choices:
         return letter
     first = re.match(r"\W*([A-Z1-9])\s+(.+)", text, re.S)
     if first and first[1] in choices and contains_words(first[2], choices[first[1]]):
         return first[1]
-    named = [letter for letter, words in choices.items() if contains_words(text, words)]
-    longest = [a for a in named if not any(a != b and contains_words(choices[b], choices[a]) for b in named)]
+    candidates = [letter for letter, words in choices.items() if contains_words(text, words)]
+    longest = [a for a in candidates if not any(a != b and contains_words(choices[b], choices[a]) for b in candidates)]
     return longest[0] if len(longest) == 1 else ""
 
 
@@ -149,10 +151,10 @@ def near(predicted: str, answer: str, margin: float = 0.1) -> bool:
     (True, True, False)
     """
     try:
-        wanted = float(answer.replace(",", ""))
+        number = float(answer.replace(",", ""))
     except ValueError:
         return normalise(predicted) == normalise(answer)
-    said = re.search(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?", predicted)
-    if said is None:
+    match = re.search(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?", predicted)
+    if match is None:
         return False
-    return abs(float(said[0].replace(",", "")) - wanted) < margin * abs(wanted) if wanted else float(said[0]) == 0
+    return abs(float(match[0].replace(",", "")) - number) < margin * abs(number) if number else float(match[0]) == 0

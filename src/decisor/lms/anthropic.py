@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from decisor.aio import each
 from decisor.errors import LMError
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
-from decisor.lms.openai_compatible import merge, refused_part
+from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy, tokens_of
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
@@ -55,14 +54,14 @@ class Anthropic:
         return f"Anthropic({self.name!r} at {self.endpoint.where})"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        """``sampling.n`` texts, cut at the stop words.
+        """One text, whatever ``sampling.n`` is, cut at the stop words.
 
         Raises:
             LMError: no usable reply within ``seconds``.
         """
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
-            return merge(await each(lambda _: self._ask(messages, sampling, ends, bill), range(sampling.n)))
+            return await self._ask(messages, sampling, ends, bill)
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
 

@@ -20,6 +20,7 @@ from decisor.lms.endpoint import parse_address
 from decisor.lms.local import Server, servers
 from decisor.lms.prices import Price, parse_price
 from decisor.lms.providers import OPENAI, PROVIDERS, EndpointLM, Provider, host
+from decisor.secrets import without_password
 from decisor.types import LM
 
 SPEC = re.compile(
@@ -84,8 +85,9 @@ def lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provid
         if model in server.models or f"{model}:latest" in server.models:
             return lm_at(server, model, environ)
     keys = " or ".join(f"{one.variables}_API_KEY" for one in providers)
-    raise SetupError(f"There is no endpoint for the LM {model!r}. Set {keys}, or name its "
-                     f"address: --lm {model.rstrip('@')}@http://localhost:8000/v1")  # fmt: skip
+    name = without_password(model.rstrip("@"))
+    raise SetupError(f"There is no endpoint for the LM {name!r}. Set {keys}, or name its "
+                     f"address: --lm {name}@http://localhost:8000/v1")  # fmt: skip
 
 
 def parse_spec(spec: str) -> tuple[str, str]:
@@ -100,7 +102,8 @@ def parse_spec(spec: str) -> tuple[str, str]:
     parts = SPEC.fullmatch(spec)
     if parts is None or spec.startswith(("http://", "https://")):
         raise SetupError(
-            f"--lm takes MODEL or MODEL@BASE_URL, such as qwen3:8b@http://localhost:11434/v1, not {spec!r}."
+            "--lm takes MODEL or MODEL@BASE_URL, such as qwen3:8b@http://localhost:11434/v1, "
+            f"not {without_password(spec)!r}."
         )
     url = parts["url"] or ""
     if url:

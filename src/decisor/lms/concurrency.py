@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from decisor.lms.closing import close_lm
 from decisor.lms.endpoint import Endpoint
+from decisor.lms.prices import price_of_lm
 from decisor.lms.retry import Retries
-from decisor.types import LM, Completion, Message, Sampling
+from decisor.types import LM, Completion, Message, Pricing, Sampling
 
 SLOWED_SECONDS = 1.0
 """Refusals within this time of a slow-down are about the same crowd."""
@@ -90,6 +91,10 @@ class LimitedLM:
     @property
     def name(self) -> str:
         return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        return price_of_lm(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         async with self.at_once.place():

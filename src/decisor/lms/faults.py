@@ -54,7 +54,7 @@ def sort_out(status: int, error: Mapping[str, object], where: str, after: float 
         return Again(complaint, "protocol")
     if status == 404:
         return LMError(f"{complaint} Is the LM's name right, and the base URL? Most end in /v1.", "request", True)
-    return LMError(complaint, "request", True)
+    return LMError(complaint, "request", permanent=status not in (400, 422))  # the next may be taken
 
 
 def error_of(body: bytes) -> Mapping[str, object]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from decisor.errors import LMError
-from decisor.types import LM, Completion, Message, Sampling, Usage
+from decisor.lms.prices import price_of_lm
+from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
 
 UNUSABLE = frozenset({"length", "content_filter", "refusal"})
 """How a reply ends that is paid for but is no answer; it is booked, and asked for again."""
@@ -84,6 +85,10 @@ class Journaled:
     @property
     def name(self) -> str:
         return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        return price_of_lm(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         content = digest(messages, self.name, sampling, self.journal.seed, self.repeat)

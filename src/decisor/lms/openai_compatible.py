@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlunsplit
 
-from decisor.aio import each
 from decisor.errors import LMError
 from decisor.lms.completions_api import continuation_request, logprobs_of, parse_continuation
 from decisor.lms.endpoint import Endpoint, parse_address, within
@@ -69,7 +68,8 @@ class OpenAICompatible:
         return f"OpenAICompatible({self.name!r} at {self.endpoint.where})"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        """``sampling.n`` texts, cut at the stop words also where the endpoint ignores them.
+        """At most ``sampling.n`` texts (an endpoint may give one only), cut at the stop words also where the endpoint
+        ignores them.
 
         Raises:
             LMError: no usable reply within ``seconds``.
@@ -77,14 +77,9 @@ class OpenAICompatible:
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
             reply = await self._ask(messages, sampling, ends, bill)
-            missing = sampling.n - len(reply.texts)
-            if missing == 0:
+            if len(reply.texts) <= sampling.n:
                 return reply
-            if missing < 0:
-                return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
-            alone = [replace(sampling, n=1, seed=_next(sampling.seed, i + 1)) for i in range(missing)]
-            more = await each(lambda one: self._ask(messages, one, ends, bill), alone)
-            return merge([reply, *more])
+            return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
 
@@ -234,14 +229,3 @@ def parse_choice(choice: object, where: str) -> tuple[str, str]:
     if content is None and finish in ("length", "content_filter"):
         return "", finish
     raise Again(f"{where} sent a completion without text.")
-
-
-def merge(replies: Sequence[Completion]) -> Completion:
-    """Several completions of one request as one."""
-    usage = sum((reply.usage for reply in replies[1:]), replies[0].usage)
-    texts = tuple(text for reply in replies for text in reply.texts)
-    return replace(replies[0], texts=texts, usage=usage, logprobs=sum((reply.logprobs for reply in replies), ()))
-
-
-def _next(seed: int | None, step: int) -> int | None:
-    return None if seed is None else seed + step

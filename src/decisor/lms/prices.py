@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from decisor.errors import SetupError
-from decisor.types import Usage
+from decisor.types import LM, Pricing, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,19 @@ class Price:
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
+FREE = Price(0.0, 0.0)
+
+
 def with_dollars(usage: Usage, price: Price | None) -> Usage:
     """With its dollars, None where the price is not known."""
     dollars = price.dollars(usage.prompt_tokens, usage.completion_tokens) if price else None
     return usage if usage.dollars == dollars else replace(usage, dollars=dollars)
+
+
+def price_of_lm(lm: LM) -> Pricing | None:
+    """For an LM that wraps another: the price of that one, None where it is not known."""
+    price: Pricing | None = getattr(lm, "price", None)
+    return price
 
 
 def prompt_usage(payload: bytes) -> Usage:

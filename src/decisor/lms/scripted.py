@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from decisor.errors import LMError
+from decisor.lms.prices import FREE, Price
 from decisor.types import Completion, Message, Sampling, Usage
 
 
@@ -16,6 +17,7 @@ class ScriptedLM:
     replies: Sequence[str] | Callable[[Sequence[Message]], str]
     name: str = "scripted"
     seen: list[str] = field(default_factory=list)
+    price: Price | None = FREE
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         """Honours stop words as an endpoint would.

@@ -56,30 +56,30 @@ def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], pub
            label: Callable[[Side], str]) -> tuple[Chart, ...]:  # fmt: skip
     """Every plot that the outcomes of one benchmark have data for."""
     overall = [row for row in rows if not row.group and row.benchmark == benchmark]
-    named = [(label(Side(row.technique, row.model)), row) for row in overall]
+    entries = [(label(Side(row.technique, row.model)), row) for row in overall]
     sides = sides_of(outcomes, benchmark)
     parts = {label(side): sides[side] for side in (Side(row.technique, row.model) for row in overall)}
     curve = budget(parts)
-    cost = against("cost", "dollars a case", named, _dollars)
-    made = [
-        forest(named, published),
-        curve or against("calls", "LM calls a case", named, lambda row: row.usage.calls / row.outcomes),
-        cost or against("tokens", "tokens a case", named, lambda row: row.usage.tokens / row.outcomes),
-        against("critical", "seconds a case (critical path)", named, lambda row: row.critical),
+    cost = against("cost", "dollars a case", entries, _dollars)
+    plots = [
+        forest(entries, published),
+        curve or against("calls", "LM calls a case", entries, lambda row: row.usage.calls / row.outcomes),
+        cost or against("tokens", "tokens a case", entries, lambda row: row.usage.tokens / row.outcomes),
+        against("critical", "seconds a case (critical path)", entries, lambda row: row.critical),
         counted(parts, "replans", "Accuracy by number of replans", "replans"),
         tagged(parts, ("SR", "MR", "none"), "sr-mr", "One retrieval or several",
                "SR: exactly one retrieval before the answer; MR: several."),
         counted(parts, "depth", "Accuracy by depth of the plan", "depth of the plan"),
         depths(benchmark, parts),
-        rated(outcomes, named, label),
-        repeated(named),
+        rated(outcomes, entries, label),
+        repeated(entries),
     ]  # fmt: skip
-    return tuple(chart for chart in made if chart is not None)
+    return tuple(chart for chart in plots if chart is not None)
 
 
-def forest(named: Sequence[tuple[str, Row]], published: Sequence[PublishedFigure]) -> Chart | None:
+def forest(entries: Sequence[tuple[str, Row]], published: Sequence[PublishedFigure]) -> Chart | None:
     """Accuracy by technique with its interval, published accuracies below."""
-    ours = [(name, row, row.accuracy) for name, row in named if row.accuracy is not None]
+    ours = [(name, row, row.accuracy) for name, row in entries if row.accuracy is not None]
     if not ours:
         return None
     series = [Series(name, (Mark(0, accuracy, name, row.interval, row.counted),)) for name, row, accuracy in ours]
@@ -89,7 +89,15 @@ def forest(named: Sequence[tuple[str, Row]], published: Sequence[PublishedFigure
         where = f"{one.technique}, {one.group}" if one.group else one.technique
         series.append(Series(where, (Mark(0, one.value / 100, where),), True, one.source))
     note = "Published figures are diamonds: other models and settings." if theirs else ""
-    return Chart("accuracy", "Accuracy by technique", "forest", "", "accuracy", tuple(series), note)
+    return Chart(
+        id="accuracy",
+        title="Accuracy by technique",
+        kind="forest",
+        x_label="",
+        y_label="accuracy",
+        series=tuple(series),
+        note=note,
+    )
 
 
 def budget(parts: dict[str, list[Outcome]]) -> Chart | None:
@@ -98,43 +106,70 @@ def budget(parts: dict[str, list[Outcome]]) -> Chart | None:
     if len(limits) < 2:
         return None
     series = tuple(Series(name, _marks(budget_curve(part, limits))) for name, part in parts.items())
-    kept = any(one.snapshots for part in parts.values() for one in part)
+    has_snapshots = any(one.snapshots for part in parts.values() for one in part)
     note = "A run counts with the answer it held at that many calls; " + (
-        "between snapshots, with the last one." if kept else "no snapshots were kept, so with none before its end."
+        "between snapshots, with the last one."
+        if has_snapshots
+        else "no snapshots were kept, so with none before its end."
     )
-    return Chart("budget", "Accuracy against calls allowed", "line", "LM calls allowed", "accuracy", series, note)
+    return Chart(
+        id="budget",
+        title="Accuracy against calls allowed",
+        kind="line",
+        x_label="LM calls allowed",
+        y_label="accuracy",
+        series=series,
+        note=note,
+    )
 
 
-def against(id: str, x_label: str, named: Sequence[tuple[str, Row]], x: Callable[[Row], float | None]) -> Chart | None:
+def against(
+    id: str, x_label: str, entries: Sequence[tuple[str, Row]], x: Callable[[Row], float | None]
+) -> Chart | None:
     """Accuracy of each technique against something that it costs."""
     series = []
-    for name, row in named:
+    for name, row in entries:
         at = x(row)
         if at is not None and row.accuracy is not None:
             series.append(Series(name, (Mark(at, row.accuracy, name, row.interval, row.counted),)))
     if len(series) < 2 or not any(one.marks[0].x for one in series):
         return None
-    return Chart(id, f"Accuracy against {x_label}", "scatter", x_label, "accuracy", tuple(series))
+    return Chart(
+        id=id,
+        title=f"Accuracy against {x_label}",
+        kind="scatter",
+        x_label=x_label,
+        y_label="accuracy",
+        series=tuple(series),
+    )
 
 
 def counted(parts: dict[str, list[Outcome]], count: str, title: str, x_label: str) -> Chart | None:
     series = [Series(name, marks) for name, part in parts.items() if (marks := _marks(by_count(part, count)))]
     values = {mark.x for one in series for mark in one.marks}
-    return Chart(count, title, "line", x_label, "accuracy", tuple(series)) if len(values) > 1 else None
+    return (
+        Chart(id=count, title=title, kind="line", x_label=x_label, y_label="accuracy", series=tuple(series))
+        if len(values) > 1
+        else None
+    )
 
 
 def tagged(parts: dict[str, list[Outcome]], tags: Sequence[str], id: str, title: str, note: str) -> Chart | None:
     series = [Series(name, marks) for name, part in parts.items() if (marks := _marks(by_tag(part, tags)))]
-    return Chart(id, title, "bars", "", "accuracy", tuple(series), note) if series else None
+    return (
+        Chart(id=id, title=title, kind="bars", x_label="", y_label="accuracy", series=tuple(series), note=note)
+        if series
+        else None
+    )
 
 
 def depths(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
     """How deep plans are, beside the published shares."""
     series = []
     for name, part in parts.items():
-        known = [min(4, one.counts["depth"]) for one in part if "depth" in one.counts and one.state in COUNTED]
-        if known:
-            marks = tuple(Mark(at, known.count(at) / len(known), _depth(at), None, len(known)) for at in range(5))
+        levels = [min(4, one.counts["depth"]) for one in part if "depth" in one.counts and one.state in COUNTED]
+        if levels:
+            marks = tuple(Mark(at, levels.count(at) / len(levels), _depth(at), None, len(levels)) for at in range(5))
             series.append(Series(name, marks))
     if not series:
         return None
@@ -142,33 +177,57 @@ def depths(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
         marks = tuple(Mark(at, share / 100, _depth(at)) for at, share in enumerate(DEPTHS[benchmark]))
         series.append(Series("reasoning_dag (Llama-3-8B)", marks, True, "Plan*RAG (arXiv 2410.20753), table 2"))
     note = "0: no plan; 1: parts side by side; 2 and more: parts that wait for each other."
-    return Chart("depth-share", "How deep plans are", "bars", "", "share of cases", tuple(series), note)
+    return Chart(
+        id="depth-share",
+        title="How deep plans are",
+        kind="bars",
+        x_label="",
+        y_label="share of cases",
+        series=tuple(series),
+        note=note,
+    )
 
 
-def rated(outcomes: Sequence[Outcome], named: Sequence[tuple[str, Row]], label: Callable[[Side], str]) -> Chart | None:
+def rated(
+    outcomes: Sequence[Outcome], entries: Sequence[tuple[str, Row]], label: Callable[[Side], str]
+) -> Chart | None:
     """Accuracy by tenths of the rating that a technique gave its own answers."""
     curves = deciles(outcomes, lambda one: label(Side(one.technique, one.model)))
     if not curves:
         return None
     raters = list(dict.fromkeys(label(Side(one.technique, one.model)) for one in outcomes if "elo" in one.metrics))
-    series = tuple(Series(name, _marks(curves[name])) for name, _ in named if name in curves)
+    series = tuple(Series(name, _marks(curves[name])) for name, _ in entries if name in curves)
     note = (
         f"Cases in up to ten equal parts by the Elo that {' and '.join(raters)} gave the chosen answer, scaled to 0..1."
     )
-    return Chart("elo", "Accuracy by Elo of the answer", "line", "scaled Elo", "accuracy", series, note)
+    return Chart(
+        id="elo",
+        title="Accuracy by Elo of the answer",
+        kind="line",
+        x_label="scaled Elo",
+        y_label="accuracy",
+        series=series,
+        note=note,
+    )
 
 
-def repeated(named: Sequence[tuple[str, Row]]) -> Chart | None:
+def repeated(entries: Sequence[tuple[str, Row]]) -> Chart | None:
     series = [
         Series(name, tuple(Mark(k, share) for k, share in row.repeats.pass_at.items()))
-        for name, row in named if row.repeats
+        for name, row in entries if row.repeats
     ]  # fmt: skip
     note = "The chance that one of k tries is right, estimated without bias from all tries."
-    return Chart("pass-at-k", "pass@k", "line", "k", "pass@k", tuple(series), note) if series else None
+    return (
+        Chart(
+            id="pass-at-k", title="pass@k", kind="line", x_label="k", y_label="pass@k", series=tuple(series), note=note
+        )
+        if series
+        else None
+    )
 
 
 def _marks(points: Sequence[Point]) -> tuple[Mark, ...]:
-    return tuple(Mark(point.at, point.share, point.label, point.interval, point.asked) for point in points)
+    return tuple(Mark(point.at, point.share, point.label, point.interval, point.total) for point in points)
 
 
 def _depth(at: int) -> str:

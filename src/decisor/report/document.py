@@ -8,11 +8,11 @@ from typing import Any
 
 from decisor.benchmarks.paper_figures import PublishedFigure, figures_for
 from decisor.encoding import finite
+from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
-from decisor.evaluation.second_opinion import Agreement
 from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
-from decisor.statistics.compare import Changed, Comparison, Side, against, all_pairs, changed
+from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed
 from decisor.statistics.summary import Row, summarise
 from decisor.types import Usage, Value
 
@@ -39,7 +39,7 @@ class Diff:
     """This run against an earlier one: each technique's difference (this minus earlier), and the cases that changed."""
 
     comparisons: tuple[Comparison, ...]
-    changed: tuple[Changed, ...]
+    changed: tuple[Change, ...]
     only_here: tuple[str, ...]
     only_there: tuple[str, ...]
 
@@ -78,9 +78,16 @@ def make(
     for one in outcomes:
         usage = usage + one.usage
     report = Report(
-        ", ".join(names) or "empty run", about or {}, (), tuple(outcomes), usage, one_model,
-        None if before is None else _diff(outcomes, before), opinion, tuple(ranks),
-    )  # fmt: skip
+        title=", ".join(names) or "empty run",
+        about=about or {},
+        benchmarks=(),
+        outcomes=tuple(outcomes),
+        usage=usage,
+        one_model=one_model,
+        diff=None if before is None else _diff(outcomes, before),
+        opinion=opinion,
+        ranks=tuple(ranks),
+    )
     benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
     return replace(report, benchmarks=benchmarks)
 
@@ -91,10 +98,14 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
     sides = len({(row.technique, row.model) for row in rows})
     published = figures_for(name)
     return Benchmark(
-        name, len({one.case for one in part}), rows, tuple(sorted({name for row in rows for name in row.metrics})),
-        published, in_order(all_pairs(part), rows) if sides <= MOST_SIDES else (),
-        charts(name, part, rows, published, report.label),
-    )  # fmt: skip
+        name=name,
+        cases=len({one.case for one in part}),
+        rows=rows,
+        metrics=tuple(sorted({name for row in rows for name in row.metrics})),
+        published=published,
+        comparisons=in_order(all_pairs(part), rows) if sides <= MOST_SIDES else (),
+        charts=charts(name, part, rows, published, report.label),
+    )
 
 
 def best_first(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -104,10 +115,10 @@ def best_first(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
 
 
-def in_order(found: Sequence[Comparison], rows: Sequence[Row]) -> tuple[Comparison, ...]:
+def in_order(comparisons: Sequence[Comparison], rows: Sequence[Row]) -> tuple[Comparison, ...]:
     """As the rows stand."""
     places = {Side(row.technique, row.model): at for at, row in reversed(list(enumerate(rows)))}
-    return tuple(sorted(found, key=lambda one: (places[one.one], places[one.other])))
+    return tuple(sorted(comparisons, key=lambda one: (places[one.one], places[one.other])))
 
 
 def _diff(outcomes: Sequence[Outcome], before: Sequence[Outcome]) -> Diff:
@@ -124,5 +135,7 @@ def _name(one: Outcome) -> str:
 
 def as_json(report: Report) -> dict[str, Any]:
     """Plain values for ``--json``; numbers that JSON cannot hold are null."""
-    made: dict[str, Any] = finite(report)
-    return made
+    values: dict[str, Any] = finite(report)
+    if report.opinion:  # the name that readers of this JSON know
+        values["opinion"]["asked"] = values["opinion"].pop("failures")
+    return values

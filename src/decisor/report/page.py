@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, TextIO
+from typing import TextIO
 
 from decisor.encoding import json_value
+from decisor.evaluation.store.protocol import Key
 from decisor.outcome import Outcome
 from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.report.document import Report
+from decisor.report.formatting import counted, money, percent, short, spoken
 from decisor.report.palette import palette
 from decisor.report.sections import benchmark_section, diff_section, opinion_section, ranks_section, slug
-from decisor.report.words import counted, money, percent, short, spoken
 from decisor.statistics.summary import STATES
 from decisor.story.html import cut, story
 from decisor.trace.events import Entry
@@ -33,7 +34,7 @@ CHANGES = (("", "all"), ("gained", "gained"), ("lost", "lost"), ("other", "chang
 
 
 def write_page(report: Report, trace: Callable[[Outcome], Sequence[Entry]], out: TextIO,
-               before: Mapping[tuple[Any, ...], str] | None = None) -> None:  # fmt: skip
+               before: Mapping[Key, str] | None = None) -> None:  # fmt: skip
     """Write the page. ``trace``: the events of an outcome, asked for one at a time, so memory stays flat. ``before``:
     the states of an earlier run by key."""
     style, script = (files("decisor.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
@@ -46,7 +47,7 @@ def write_page(report: Report, trace: Callable[[Outcome], Sequence[Entry]], out:
     out.write(block("rows", rows(report.outcomes, before)))
     most = min(MOST_CHARS, max(LEAST_CHARS, TOTAL_CHARS // max(1, len(report.outcomes))))
     for at, outcome in enumerate(report.outcomes):
-        out.write(block(f"s{at}", told(outcome, trace(outcome), most)))
+        out.write(block(f"s{at}", case_data(outcome, trace(outcome), most)))
     out.write(tag("script", Html(script)))
     out.write("</body></html>\n")
 
@@ -90,7 +91,7 @@ def tiles(report: Report) -> Html:
     top = max(best, key=lambda row: row.accuracy or 0.0, default=None)
     models = sorted({row.model for one in report.benchmarks for row in one.rows})
     usage = report.usage
-    told_of = [
+    figures = [
         ("Cases", f"{sum(one.cases for one in report.benchmarks):,}", counted(many, "outcome")),
         ("Techniques", str(len({technique for technique, _ in sides})), ", ".join(models) or "no model"),
         ("Best accuracy", percent(top.accuracy, 1) if top and top.accuracy is not None else "none",
@@ -100,7 +101,7 @@ def tiles(report: Report) -> Html:
         ("Cost", money(usage.dollars), "a price is not known" if usage.dollars is None else "all outcomes"),
     ]  # fmt: skip
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value, tag("small", small, title=small)))
-                       for name, value, small in told_of), cls="tiles")  # fmt: skip
+                       for name, value, small in figures), cls="tiles")  # fmt: skip
 
 
 def settings(report: Report) -> Html:
@@ -145,9 +146,9 @@ def choose(id: str, label: str, options: Sequence[tuple[str, str]]) -> Html:
     return select(id, label, (("", f"{label}: all"), *options), "")
 
 
-def select(id: str, label: str, options: Sequence[tuple[str, str]], chosen: str) -> Html:
-    made = [tag("option", name, value=value, selected=value == chosen) for value, name in options]
-    return tag("select", *made, id=id, aria_label=label)
+def select(id: str, label: str, options: Sequence[tuple[str, str]], selection: str) -> Html:
+    items = [tag("option", name, value=value, selected=value == selection) for value, name in options]
+    return tag("select", *items, id=id, aria_label=label)
 
 
 def indexed(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -169,24 +170,24 @@ def who(one: Outcome, one_model: bool) -> str:
     return one.technique if one_model else f"{one.technique}, {one.model}"
 
 
-def rows(outcomes: Sequence[Outcome], before: Mapping[tuple[Any, ...], str] | None) -> str:
+def rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | None) -> str:
     """The list of cases as JSON: short, as it is read at once."""
     names = naming(outcomes)
     one_model = len({one.model for one in outcomes}) < 2
-    place = {kind: {name: at for at, name in enumerate(held)} for kind, held in names.items()}
-    made = []
+    place = {kind: {name: at for at, name in enumerate(column)} for kind, column in names.items()}
+    table_rows = []
     for one in outcomes:
         was = (before or {}).get(one.key)
-        made.append([
+        table_rows.append([
             place["bench"][one.benchmark], cut(one.case, 200), place["who"][who(one, one_model)], one.repeat,
             place["state"][one.state], place["group"][one.group], cut(one.answer, 160), cut(" | ".join(one.gold), 160),
             one.failure, one.usage.calls, one.usage.tokens, one.usage.dollars, round(one.seconds, 3),
             None if was is None else place["state"][was],
         ])  # fmt: skip
-    return json.dumps({"names": names, "rows": made}, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps({"names": names, "rows": table_rows}, ensure_ascii=False, separators=(",", ":"))
 
 
-def told(outcome: Outcome, events: Sequence[Entry], most: int) -> str:
+def case_data(outcome: Outcome, events: Sequence[Entry], most: int) -> str:
     """What a case's story adds to its row, as JSON."""
     extra = json.dumps(
         {

@@ -9,8 +9,8 @@ from decisor.render.markup import Html, join, table, tag
 from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.document import Benchmark, Report
+from decisor.report.formatting import beside, counted, money, percent, short, spoken
 from decisor.report.palette import Palette
-from decisor.report.words import beside, counted, money, percent, short, spoken
 from decisor.statistics.compare import Side
 from decisor.statistics.summary import STATES, Row
 
@@ -35,8 +35,8 @@ def results(one: Benchmark, report: Report, colours: Palette) -> Html:
     theirs, sources = published_rows(ranked, 5 + len(metrics))
     left = sum(row.outcomes - row.counted for row in overall)
     note = f"{counted(left, 'outcome')} crashed or could not be scored: left out of accuracy, never counted as wrong."
-    held = table(head, join(*ours, *theirs), "results")
-    return join(held, state_legend(), tag("p", note, cls="note") if left else "", sources)
+    results_table = table(head, join(*ours, *theirs), "results")
+    return join(results_table, state_legend(), tag("p", note, cls="note") if left else "", sources)
 
 
 def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -> Html:
@@ -45,32 +45,32 @@ def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -
     plot, figure = Html(), join("not scored")
     if row.accuracy is not None and row.interval is not None:
         within = f"{percent(row.interval.low, 1)} to {percent(row.interval.high, 1)}"
-        said = f"{percent(row.accuracy, 1)}, 95 % interval {within}"
-        plot = svg.whisker_row(row.accuracy, row.interval, number, said)
+        title = f"{percent(row.accuracy, 1)}, 95 % interval {within}"
+        plot = svg.whisker_row(row.accuracy, row.interval, number, title)
         figure = join(tag("span", percent(row.accuracy, 1), cls="big"), tag("br"), tag("small", within))
     words = ", ".join(f"{row.states[state]} {spoken(state)}" for state in STATES if row.states[state])
     stack = svg.stack([(state, row.states[state]) for state in STATES], words)
     dollars = None if row.usage.dollars is None else row.usage.dollars / row.outcomes
     calls, tokens = short(row.usage.calls / row.outcomes), short(row.usage.tokens / row.outcomes)
     cost = f"{money(dollars)}, {row.seconds:.3g} s" if dollars is not None else f"{row.seconds:.3g} s"
-    spent = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
+    cost_cell = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
     if row.beside:
-        spent = join(spent, *(join(" ", tag("span", f"beside it: {one}")) for one in beside(row)))
+        cost_cell = join(cost_cell, *(join(" ", tag("span", f"beside it: {one}")) for one in beside(row)))
     return tag(
         "tr", tag("th", swatch(number), " ", name, scope="row"), tag("td", plot, cls="plotcell"),
         tag("td", figure, cls="n"), tag("td", stack, tag("span", words, cls="stackwords"), cls="states"),
         *(metric_cell(row, metric) for metric in metrics),
-        tag("td", spent, cls="n extra spent"),
+        tag("td", cost_cell, cls="n extra spent"),
     )  # fmt: skip
 
 
 def metric_cell(row: Row, metric: str) -> Html:
-    held = row.metrics.get(metric)
-    if held is None:
+    estimate = row.metrics.get(metric)
+    if estimate is None:
         return tag("td", cls="n extra", data_label=spoken(metric))
-    mean, within = held
-    told = tag("span", f"{mean:.3g}", tag("br"), tag("small", f"{within.low:.3g} to {within.high:.3g}"))
-    return tag("td", told, cls="n extra", data_label=spoken(metric))
+    mean, within = estimate
+    figure = tag("span", f"{mean:.3g}", tag("br"), tag("small", f"{within.low:.3g} to {within.high:.3g}"))
+    return tag("td", figure, cls="n extra", data_label=spoken(metric))
 
 
 def published_rows(figures: Sequence[PublishedFigure], columns: int) -> tuple[list[Html], Html]:
@@ -83,19 +83,19 @@ def published_rows(figures: Sequence[PublishedFigure], columns: int) -> tuple[li
         rows.setdefault((one.technique, one.source), []).append(one)
     more = len(rows) - FEW
     button = tag("button", f"Show {more} more", type="button", cls="cite pubs") if more > 0 else ""
-    made = [tag("tr", tag("td", PUBLISHED, " ", button, colspan=columns), cls="pubhead")]
-    made += [
-        published_row(technique, held, sources.index(source) + 1, columns, at >= FEW)
-        for at, ((technique, source), held) in enumerate(rows.items())
+    lines = [tag("tr", tag("td", PUBLISHED, " ", button, colspan=columns), cls="pubhead")]
+    lines += [
+        published_row(technique, some, sources.index(source) + 1, columns, at >= FEW)
+        for at, ((technique, source), some) in enumerate(rows.items())
     ]
-    return made, tag("ul", *(tag("li", f"{at} {source}") for at, source in enumerate(sources, 1)), cls="sources")
+    return lines, tag("ul", *(tag("li", f"{at} {source}") for at, source in enumerate(sources, 1)), cls="sources")
 
 
-def published_row(technique: str, held: Sequence[PublishedFigure], number: int, columns: int, hidden: bool) -> Html:
+def published_row(technique: str, figures: Sequence[PublishedFigure], number: int, columns: int, hidden: bool) -> Html:
     """Accuracies as marks on the axis of ours; everything else in words."""
-    main = [one for one in held if one.metric in ACCURACIES]
+    main = [one for one in figures if one.metric in ACCURACIES]
     words = [f"{one.group} {one.value:g} %".strip() for one in main if len(main) > 1 or one.group]
-    words += [f"{spoken(one.metric)} {one.value:g}{'' if one.metric in NO_SHARE else ' %'}" for one in held
+    words += [f"{spoken(one.metric)} {one.value:g}{'' if one.metric in NO_SHARE else ' %'}" for one in figures
               if one.metric not in ACCURACIES]  # fmt: skip
     plot = svg.published_row([one.value / 100 for one in main], f"published: {', '.join(words)}") if main else Html()
     name = tag("th", swatch(None), " ", technique, tag("sup", number), scope="row")

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from decisor.benchmarks.paper_figures import RADAGENT
 from decisor.benchmarks.toolbench.paper_figures import TOOL_FAILURES
+from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
-from decisor.evaluation.second_opinion import Agreement
 from decisor.render.markup import Html, join, table, tag
 from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.charts import Chart
 from decisor.report.document import Benchmark, Diff, Report
+from decisor.report.formatting import agreed, percent, points, probability, short, spoken
 from decisor.report.palette import Palette
 from decisor.report.results import metric_cell, results
-from decisor.report.words import agreed, percent, points, probability, short, spoken
 from decisor.statistics.compare import Comparison, Side
 from decisor.statistics.summary import Row
 
@@ -27,12 +28,12 @@ MARKS = "Runs with each mark: their share of all outcomes, and how many of them 
 
 def benchmark_section(one: Benchmark, report: Report, colours: Palette) -> Html:
     """Everything about one benchmark."""
-    drawn = [chart for chart in one.charts if chart.kind != "forest"]
-    figures = tag("div", *(figure(chart, colours) for chart in drawn), cls="charts")
+    plots = [chart for chart in one.charts if chart.kind != "forest"]
+    figures = tag("div", *(figure(chart, colours) for chart in plots), cls="charts")
     return tag(
         "section", tag("h2", one.name if len(report.benchmarks) > 1 else "Results"), results(one, report, colours),
         other_metrics(one, report), groups(one, report),
-        join(tag("h3", "Charts"), figures) if drawn else "",
+        join(tag("h3", "Charts"), figures) if plots else "",
         comparisons("Techniques against each other", PAIRED, one.comparisons, report), failures(one, report),
         id=slug(one.name),
     )  # fmt: skip
@@ -43,10 +44,10 @@ def groups(one: Benchmark, report: Report) -> Html:
     names = sorted({row.group for row in one.rows if row.group})
     if not names:
         return Html()
-    held = {(report.label(Side(row.technique, row.model)), row.group): row for row in one.rows}
+    by_side_and_group = {(report.label(Side(row.technique, row.model)), row.group): row for row in one.rows}
     body = [
-        tag("tr", tag("th", side, scope="row"), *(accuracy_cell(held.get((side, name))) for name in names))
-        for side in dict.fromkeys(side for side, _ in held)
+        tag("tr", tag("th", side, scope="row"), *(accuracy_cell(by_side_and_group.get((side, name))) for name in names))
+        for side in dict.fromkeys(side for side, _ in by_side_and_group)
     ]
     head = join(tag("th", "Technique"), *(tag("th", name) for name in names))
     return join(tag("h3", "By group"), table(head, join(*body), "heat"))
@@ -59,9 +60,9 @@ def accuracy_cell(row: Row | None) -> Html:
     return heat(row.accuracy, percent(row.accuracy, 1), within)
 
 
-def heat(share: float, said: str, small: str) -> Html:
+def heat(share: float, text: str, small: str) -> Html:
     """A cell shaded by a share."""
-    return tag("td", tag("i"), tag("span", said), tag("small", small), cls=f"h{round(10 * share)}")
+    return tag("td", tag("i"), tag("span", text), tag("small", small), cls=f"h{round(10 * share)}")
 
 
 def other_metrics(one: Benchmark, report: Report) -> Html:
@@ -77,8 +78,8 @@ def other_metrics(one: Benchmark, report: Report) -> Html:
         for row in overall
     ]  # fmt: skip
     head = join(tag("th", "Technique"), *(tag("th", spoken(name), cls="n") for name in (*one.metrics, *counts)))
-    said = tag("summary", "All metrics and counts: means, metrics with 95 % bootstrap intervals")
-    return tag("details", said, table(head, join(*body)), cls="more")
+    summary = tag("summary", "All metrics and counts: means, metrics with 95 % bootstrap intervals")
+    return tag("details", summary, table(head, join(*body)), cls="more")
 
 
 def figure(chart: Chart, colours: Palette) -> Html:
@@ -101,21 +102,21 @@ def figures_of(chart: Chart) -> Html:
             lines.append(tag("tr", tag("td", one.name), *(tag("td", value, cls="n") for value in values)))
     heads = ("", chart.x_label or "at", chart.y_label, "95 %", "of")
     top = tag("tr", *(tag("th", head, cls="n") for head in heads))
-    held = tag("table", tag("thead", top), tag("tbody", *lines))
-    return tag("details", tag("summary", "Figures"), tag("div", held, cls="scroll"))
+    figure_table = tag("table", tag("thead", top), tag("tbody", *lines))
+    return tag("details", tag("summary", "Figures"), tag("div", figure_table, cls="scroll"))
 
 
 def comparisons(
-    title: str, lead: str, found: Sequence[Comparison], report: Report, sides: tuple[str, str] = ("This", "That")
+    title: str, lead: str, pairs: Sequence[Comparison], report: Report, sides: tuple[str, str] = ("This", "That")
 ) -> Html:
-    if not found:
+    if not pairs:
         return Html()
     only = (f"Only {side.lower()} right" for side in sides)
     heads = (*sides, "Difference", "p (Holm)", "Clear?", "", *only, "Pairs", "p")
     head = join(*(tag("th", name, cls=None if at in (0, 1, 5) else "n") for at, name in enumerate(heads)))
-    most = max(max(abs(one.interval.low), abs(one.interval.high)) for one in found)
+    most = max(max(abs(one.interval.low), abs(one.interval.high)) for one in pairs)
     reach = next(size for size in (0.1, 0.25, 0.5, 1.0, 10.0) if most <= size)
-    body = join(*(comparison(one, report, reach) for one in found))
+    body = join(*(comparison(one, report, reach) for one in pairs))
     return join(tag("h3", title), tag("p", lead, cls="lead"), table(head, body))
 
 
@@ -139,7 +140,7 @@ def failures(one: Benchmark, report: Report) -> Html:
     """Failure classes and marks, each as a share of the technique's outcomes, and how runs ended."""
     rows = {report.label(Side(row.technique, row.model)): row for row in one.rows if not row.group}
     ended = {side: row.stopped for side, row in rows.items()}
-    odd = any(set(held) - {"answered"} for held in ended.values())
+    odd = any(set(classes) - {"answered"} for classes in ended.values())
     return join(
         tally("What went wrong", WRONG, {side: row.failures for side, row in rows.items()}, rows),
         tally("What happened on the way", MARKS, {side: marks(row) for side, row in rows.items()}, rows, right=True),
@@ -148,16 +149,16 @@ def failures(one: Benchmark, report: Report) -> Html:
     )
 
 
-def ranks_section(found: Sequence[Ranks]) -> Html:
+def ranks_section(ranks: Sequence[Ranks]) -> Html:
     """Mean ranks, best first."""
     lines = [
         tag("tr", tag("th", name, scope="row"), tag("td", one.benchmark), tag("td", f"{rank:.2f}", cls="n"),
             tag("td", one.cases, cls="n"), tag("td", one.unread, cls="n"))
-        for one in found for name, rank in sorted(one.ranks.items(), key=lambda item: (item[1], item[0]))
+        for one in ranks for name, rank in sorted(one.ranks.items(), key=lambda item: (item[1], item[0]))
     ]  # fmt: skip
     heads = ("Technique", "Benchmark", "Mean rank", "Cases", "Not read")
     head = join(*(tag("th", name, cls="n" if at > 1 else None) for at, name in enumerate(heads)))
-    judge = ", ".join(dict.fromkeys(one.judge for one in found))
+    judge = ", ".join(dict.fromkeys(one.judge for one in ranks))
     lead = f"Every two techniques’ answers to a case, compared by {judge} in both orders; 1 is best."
     return tag("section", tag("h2", "Preference ranks"), tag("p", lead, cls="lead"), table(head, join(*lines)),
                id="ranks")  # fmt: skip
@@ -165,30 +166,30 @@ def ranks_section(found: Sequence[Ranks]) -> Html:
 
 def published_failures() -> Html:
     """What RaD-Agent's paper found on the way, to stand below ours."""
-    names = list(dict.fromkeys(name for held in TOOL_FAILURES.values() for name in held))
+    names = list(dict.fromkeys(name for classes in TOOL_FAILURES.values() for name in classes))
     lines = []
-    for technique, held in TOOL_FAILURES.items():
-        told = [(share, f", {fix:g} % right" if fix is not None else "") for share, fix in held.values()]
-        cells = (heat(share / 100, f"{share:g} %", f"of instances{more}") for share, more in told)
+    for technique, classes in TOOL_FAILURES.items():
+        shares = [(share, f", {fix:g} % right" if fix is not None else "") for share, fix in classes.values()]
+        cells = (heat(share / 100, f"{share:g} %", f"of instances{more}") for share, more in shares)
         lines.append(tag("tr", tag("th", technique, " ", tag("span", "published", cls="badge"), scope="row"), *cells))
     head = join(tag("th", "Technique"), *(tag("th", spoken(name)) for name in names))
     source = tag("p", f"Published: {RADAGENT}, table 3 (incidence and fix ratio).", cls="note")
     return join(table(head, join(*lines), "heat"), source)
 
 
-def opinion_section(found: Agreement) -> Html:
+def opinion_section(agreement: Agreement) -> Html:
     """A judge's classes beside the rules'."""
-    rules = sorted({rule for rule, _, _ in found.table})
-    said = sorted({name for _, name, _ in found.table})
-    held = {(rule, name): many for rule, name, many in found.table}
+    rules = sorted({rule for rule, _, _ in agreement.table})
+    judge_classes = sorted({name for _, name, _ in agreement.table})
+    counts = Counter({(rule, name): many for rule, name, many in agreement.table})
     lines = [
         tag("tr", tag("th", spoken(rule), scope="row"),
-            *(heat(held.get((rule, name), 0) / found.read, str(held.get((rule, name), 0)), "") for name in said))
+            *(heat(counts[rule, name] / agreement.read, str(counts[rule, name]), "") for name in judge_classes))
         for rule in rules
     ]  # fmt: skip
-    head = join(tag("th", "By rule, and by the judge:"), *(tag("th", spoken(name)) for name in said))
+    head = join(tag("th", "By rule, and by the judge:"), *(tag("th", spoken(name)) for name in judge_classes))
     return tag(
-        "section", tag("h2", "A second opinion on failures"), tag("p", agreed(found), cls="lead"),
+        "section", tag("h2", "A second opinion on failures"), tag("p", agreed(agreement), cls="lead"),
         table(head, join(*lines), "heat") if lines else "", id="opinion",
     )  # fmt: skip
 
@@ -200,22 +201,22 @@ def marks(row: Row) -> dict[str, int]:
 
 
 def tally(
-    title: str, lead: str, found: Mapping[str, Mapping[str, int]], rows: Mapping[str, Row], right: bool = False
+    title: str, lead: str, by_side: Mapping[str, Mapping[str, int]], rows: Mapping[str, Row], right: bool = False
 ) -> Html:
     """Counts by technique; with ``right`` also the share of the tagged outcomes that were right."""
-    names = sorted({name for held in found.values() for name in held})
+    names = sorted({name for counts in by_side.values() for name in counts})
     if not names:
         return Html()
     body = []
-    for side, held in found.items():
+    for side, counts in by_side.items():
         many = rows[side].outcomes
         cells = []
         for name in names:
-            share = held.get(name, 0) / many
+            share = counts.get(name, 0) / many
             small = percent(share)
-            if right and name in held:
-                small += f", {percent(rows[side].tags_right.get(name, 0) / held[name])} right"
-            cells.append(heat(share, str(held.get(name, 0)), small))
+            if right and name in counts:
+                small += f", {percent(rows[side].tags_right.get(name, 0) / counts[name])} right"
+            cells.append(heat(share, str(counts.get(name, 0)), small))
         body.append(tag("tr", tag("th", side, scope="row"), *cells))
     head = join(tag("th", "Technique"), *(tag("th", spoken(name)) for name in names))
     return join(tag("h3", title), tag("p", lead, cls="lead") if lead else "", table(head, join(*body), "heat"))
@@ -225,13 +226,13 @@ def diff_section(diff: Diff, report: Report) -> Html:
     """This run against an earlier one; the cases that changed are in the list below, by its filter."""
     gained = sum(one.after == "right" for one in diff.changed)
     lost = sum(one.before == "right" for one in diff.changed)
-    told = f"{gained} cases gained, {lost} lost, {len(diff.changed) - gained - lost} changed between other outcomes."
+    lead = f"{gained} cases gained, {lost} lost, {len(diff.changed) - gained - lost} changed between other outcomes."
     missing = [
         tag("p", f"Only in {where}: {', '.join(names)}", cls="note")
         for where, names in (("this run", diff.only_here), ("the earlier run", diff.only_there)) if names
     ]  # fmt: skip
     return tag(
-        "section", tag("h2", "Against the earlier run"), tag("p", told, cls="lead"),
+        "section", tag("h2", "Against the earlier run"), tag("p", lead, cls="lead"),
         comparisons("By technique", PAIRED, diff.comparisons, report, ("Now", "Before")), *missing, id="diff",
     )  # fmt: skip
 

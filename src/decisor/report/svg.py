@@ -12,7 +12,7 @@ from html import escape
 from decisor.render.markup import Html, tag
 from decisor.render.svg import Scale, box, caption, line, round_steps, series_class, shape, strip
 from decisor.report.charts import Chart, Mark, Series
-from decisor.report.words import percent, short
+from decisor.report.formatting import percent, short
 from decisor.statistics.estimates import Interval
 
 WIDTH, HEIGHT = 520.0, 270.0
@@ -47,15 +47,15 @@ def _plane(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str
     ticks = places if whole and chart.kind == "line" else round_steps(floor, max(last, floor + 1e-9), 6)
     parts = [caption(x(at), HEIGHT - BOTTOM + 19, short(at), "middle") for at in ticks if at <= x.high * 1.0001]
     parts.append(caption((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x_label, "middle", "label"))
-    joined = chart.kind == "line"
-    if joined and len(chart.series) <= 4:
+    is_line = chart.kind == "line"
+    if is_line and len(chart.series) <= 4:
         parts += [_band(one, style(one), x, y) for one in chart.series]
     for one in chart.series:
         kind = style(one)
-        if joined:
+        if is_line:
             points = " ".join(f"{x(mark.x):.1f},{y(mark.y):.1f}" for mark in one.marks)
             parts.append(f'<polyline class="{series_class(kind)} join" points="{points}"/>')
-        whiskers = not joined or (len(chart.series) <= 4 and len(one.marks) == 1)
+        whiskers = not is_line or (len(chart.series) <= 4 and len(one.marks) == 1)
         parts += [_mark(one, mark, kind, x(mark.x), y, whiskers, chart) for mark in one.marks]
     return "".join(parts)
 
@@ -70,9 +70,9 @@ def _bars(chart: Chart, style: Callable[[Series], int | None], y: Scale) -> str:
     for at, group in enumerate(groups):
         middle = LEFT + (at + 0.5) * room
         parts.append(caption(middle, HEIGHT - BOTTOM + 19, group, "middle"))
-        held = [(one, mark) for one in chart.series for mark in one.marks if mark.label == group]
-        for place, (one, mark) in enumerate(held):
-            left = middle + (place - len(held) / 2) * width
+        bars = [(one, mark) for one in chart.series for mark in one.marks if mark.label == group]
+        for place, (one, mark) in enumerate(bars):
+            left = middle + (place - len(bars) / 2) * width
             parts.append(_bar(one, mark, style(one), left, width, y, chart))
     return "".join(parts)
 
@@ -98,11 +98,11 @@ def _whisker(interval: Interval | None, kind: str, at: float, y: Scale) -> str:
 
 
 def _band(one: Series, kind: int | None, x: Scale, y: Scale) -> str:
-    held = [(mark, mark.interval) for mark in one.marks if mark.interval]
-    if len(held) < 2 or sum(interval.high - interval.low for _, interval in held) > WIDEST * len(held):
+    intervals = [(mark, mark.interval) for mark in one.marks if mark.interval]
+    if len(intervals) < 2 or sum(interval.high - interval.low for _, interval in intervals) > WIDEST * len(intervals):
         return ""
-    up = [f"{x(mark.x):.1f},{y(min(y.high, interval.high)):.1f}" for mark, interval in held]
-    down = [f"{x(mark.x):.1f},{y(max(0.0, interval.low)):.1f}" for mark, interval in reversed(held)]
+    up = [f"{x(mark.x):.1f},{y(min(y.high, interval.high)):.1f}" for mark, interval in intervals]
+    down = [f"{x(mark.x):.1f},{y(max(0.0, interval.low)):.1f}" for mark, interval in reversed(intervals)]
     return f'<polygon class="{series_class(kind)} band" points="{" ".join(up + down)}"/>'
 
 

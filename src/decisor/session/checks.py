@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from decisor.errors import Error
 from decisor.lms.choose import places_of_lms
 from decisor.lms.probe import Probe, probe
+from decisor.secrets import redact
 from decisor.session.lms import LMs
 from decisor.session.opening import open_source
 from decisor.session.sources import sources_of
@@ -73,7 +74,7 @@ def check_database(url: str) -> DatabaseCheck:
     try:
         return in_thread(check())
     except Error as error:
-        return DatabaseCheck(url.rpartition("@")[2], False, str(error))
+        return DatabaseCheck(redact(url.rpartition("@")[2]), False, redact(str(error)))
 
 
 def judge_statements(url: str, statements: Sequence[str]) -> list[Verdict]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Unpack
 
 from decisor.budget import Budget, Limits
-from decisor.errors import SetupError
+from decisor.errors import Error, SetupError
 from decisor.log import logger
 from decisor.private_file import open_private
 from decisor.run import Run
-from decisor.session.decide import NAME_ONE, NoLM, decide
+from decisor.session.decide import NAME_ONE, NoLM, cost_line, decide
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
@@ -89,12 +89,27 @@ class Data:
 
     @contextmanager
     def run(self, tools: Sequence[Tool], lm: LM | None, options: Options) -> Iterator[Run]:
-        """One LM, these tools, one budget, one trace."""
+        """One LM, these tools, one budget, one trace. Whatever ends it, what it cost is told."""
         from decisor.tools.toolbox import Toolbox
 
         listener, path = options.get("on_event"), options.get("trace")
         with trace_to(Path(path) if path else None, listener) as trace:
-            yield Run(lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
+            run = Run(lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
+            try:
+                yield run
+            except BaseException as error:
+                tell_cost(error, run)
+                raise
+
+
+def tell_cost(error: BaseException, run: Run) -> None:
+    """In the trace, and with the error."""
+    spent = run.budget.spent
+    run.trace.add(RunUsage(spent))
+    if isinstance(error, Error):
+        error.spent = spent
+    elif spent.calls:
+        error.add_note(f"Before that: {cost_line(spent)}.")
 
 
 def question_of(question: str | Question, options: Options) -> Question:

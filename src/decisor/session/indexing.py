@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
+from decisor.secrets import without_password
 from decisor.session.opening import open_source
 from decisor.session.sources import sources_of
 from decisor.tools.databases.sandbox.urls import names_database
@@ -107,13 +108,13 @@ class OpenSource:
         from decisor.tools.documents.index_files import is_index
 
         if self.source.lower().startswith(("http://", "https://")):
-            raise SetupError(f"Pages are not fetched: save {self.source} to a file and name that.")
+            raise SetupError(f"Pages are not fetched: save {without_password(self.source)} to a file and name that.")
         if is_index(Path(self.source)):
             raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
         if "://" in self.source or is_database(Path(self.source)):
             return asyncio.run(rows_of(self.source, self.form, self.tables)), None
         if self.tables:
-            raise SetupError(f"--table is for databases, and {self.source} is none.")
+            raise SetupError(f"--table is for databases, and {without_password(self.source)} is none.")
         self.reading = Reading(Path(self.source), self.form)
         return self.reading.documents(), self.reading
 
@@ -133,7 +134,7 @@ async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Docume
     tool = await open_source(sources_of(db=url).places[0])
     try:
         if not isinstance(tool, SqlTool):
-            raise SetupError(f"{url} is a graph; rows are indexed of relational databases.")
+            raise SetupError(f"{without_password(url)} is a graph; rows are indexed of relational databases.")
         return await table_documents(tool, tables, form)
     finally:
         await tool.close()

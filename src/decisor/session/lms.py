@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, field
 
 from decisor.errors import SetupError
+from decisor.secrets import without_password
 from decisor.types import LM
 
 
@@ -38,7 +39,7 @@ class LMs:
         is_name = bool(lm) and not lm.startswith(" price=")
         opened = await self.open(f"part {lm}", lm, {**os.environ, "DECISOR_PRICE": ""}) if is_name else None
         if opened is None:
-            raise SetupError(f"{setting} takes MODEL or MODEL@URL, not {lm!r}.")
+            raise SetupError(f"{setting} takes MODEL or MODEL@URL, not {without_password(lm)!r}.")
         return opened
 
     async def open(self, key: str, spec: str, environ: dict[str, str]) -> LM | None:

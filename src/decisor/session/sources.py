@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from decisor.errors import SetupError
+from decisor.secrets import redact
 from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
 from decisor.tools.databases.sandbox.urls import query_language
 
@@ -33,7 +34,7 @@ class Source:
     @property
     def label(self) -> str:
         """The place, for people: without a password."""
-        return self.place.rpartition("@")[2] if "://" in self.place else self.place
+        return redact(self.place.rpartition("@")[2]) if "://" in self.place else self.place
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
 from decisor.errors import SetupError
-from decisor.secrets import Secret
+from decisor.secrets import Secret, without_password
 from decisor.types import Tool
 
 ToolSpec: TypeAlias = "str | os.PathLike[str] | Callable[..., Any] | Tool"
@@ -81,11 +81,11 @@ def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
     if not Path(file).is_file() and SPEC.fullmatch(text):
         return [FunctionTool(load_function(text))]
     if file.startswith(("http://", "https://")):
-        raise SetupError(f"{text} is an address; download the document, and give the file.")
+        raise SetupError(f"{without_password(text)} is an address; download the document, and give the file.")
     if file.endswith(".py"):
         raise SetupError(f"{text} is a module: name a function in it, as {Path(file).stem}:function.")
     if not Path(file).is_file():
-        raise SetupError(f"{text} is neither a function nor a file. {FORM}.")
+        raise SetupError(f"{without_password(text)} is neither a function nor a file. {FORM}.")
     from decisor.tools.functions.openapi import read_document
     from decisor.tools.functions.openapi_call import Client, tools_of
 

@@ -50,7 +50,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class Change:
     """A case that ended differently in a second run."""
 
     benchmark: str
@@ -69,15 +69,25 @@ def compare(one: Sequence[Outcome], other: Sequence[Outcome], metric: str = RIGH
     shared = [case for case in values if case in others]
     if not shared:
         return None
-    asked = {outcome.case for outcome in one} & {outcome.case for outcome in other}
+    cases = {outcome.case for outcome in one} & {outcome.case for outcome in other}
     differences = [values[case] - others[case] for case in shared]
     better, worse = sum(value > 0 for value in differences), sum(value < 0 for value in differences)
     single = all(value in (-1.0, 0.0, 1.0) for value in differences) and metric == RIGHT
     p = mcnemar(better, worse) if single else sign_flip(differences)
     return Comparison(
-        one[0].benchmark, side(one[0]), side(other[0]), metric, len(shared), len(asked) - len(shared), better, worse,
-        mean(differences), bootstrap(differences), p, p,
-    )  # fmt: skip
+        benchmark=one[0].benchmark,
+        one=side(one[0]),
+        other=side(other[0]),
+        metric=metric,
+        pairs=len(shared),
+        left_out=len(cases) - len(shared),
+        only_one=better,
+        only_other=worse,
+        difference=mean(differences),
+        interval=bootstrap(differences),
+        p=p,
+        p_holm=p,
+    )
 
 
 def values_of(part: Iterable[Outcome], metric: str) -> dict[str, float]:
@@ -97,39 +107,44 @@ def all_pairs(outcomes: Iterable[Outcome], metric: str = RIGHT) -> tuple[Compari
     parts: dict[str, dict[Side, list[Outcome]]] = defaultdict(lambda: defaultdict(list))
     for outcome in outcomes:
         parts[outcome.benchmark][side(outcome)].append(outcome)
-    found: list[Comparison] = []
+    comparisons: list[Comparison] = []
     for sides in parts.values():
-        made = [compare(one, other, metric) for one, other in combinations(sides.values(), 2)]
-        found += corrected([facing_up(one) for one in made if one])
-    return tuple(found)
+        pairs = [compare(one, other, metric) for one, other in combinations(sides.values(), 2)]
+        comparisons += corrected([facing_up(one) for one in pairs if one])
+    return tuple(comparisons)
 
 
-def corrected(found: Sequence[Comparison]) -> list[Comparison]:
-    return [replace(one, p_holm=p) for one, p in zip(found, holm([one.p for one in found]), strict=True)]
+def corrected(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    return [replace(one, p_holm=p) for one, p in zip(comparisons, holm([one.p for one in comparisons]), strict=True)]
 
 
-def facing_up(found: Comparison) -> Comparison:
+def facing_up(comparison: Comparison) -> Comparison:
     """The same comparison with the better side first."""
-    if found.difference >= 0:
-        return found
+    if comparison.difference >= 0:
+        return comparison
     return replace(
-        found, one=found.other, other=found.one, only_one=found.only_other, only_other=found.only_one,
-        difference=-found.difference, interval=Interval(-found.interval.high, -found.interval.low),
-    )  # fmt: skip
+        comparison,
+        one=comparison.other,
+        other=comparison.one,
+        only_one=comparison.only_other,
+        only_other=comparison.only_one,
+        difference=-comparison.difference,
+        interval=Interval(-comparison.interval.high, -comparison.interval.low),
+    )
 
 
 def against(after: Sequence[Outcome], before: Sequence[Outcome], metric: str = RIGHT) -> tuple[Comparison, ...]:
     """Each side of a run against the same side of an earlier one; where both runs have just one side on a benchmark,
     these two, so that a change of model or setting is compared too."""
-    found = []
+    comparisons = []
     for benchmark in dict.fromkeys(outcome.benchmark for outcome in after):
         new, old = sides_of(after, benchmark), sides_of(before, benchmark)
         pairs = [(new[name], old[name]) for name in new if name in old]
         if not pairs and len(new) == len(old) == 1:
             pairs = list(zip(new.values(), old.values(), strict=True))
-        made = [compare(one, other, metric) for one, other in pairs]
-        found += corrected([one for one in made if one])
-    return tuple(found)
+        results = [compare(one, other, metric) for one, other in pairs]
+        comparisons += corrected([one for one in results if one])
+    return tuple(comparisons)
 
 
 def sides_of(outcomes: Iterable[Outcome], benchmark: str) -> dict[Side, list[Outcome]]:
@@ -140,11 +155,18 @@ def sides_of(outcomes: Iterable[Outcome], benchmark: str) -> dict[Side, list[Out
     return parts
 
 
-def changed(after: Iterable[Outcome], before: Iterable[Outcome]) -> tuple[Changed, ...]:
+def changed(after: Iterable[Outcome], before: Iterable[Outcome]) -> tuple[Change, ...]:
     """The outcomes with the same key whose state is another now, in the order of ``after``."""
     old = {outcome.key: outcome.state for outcome in before}
     return tuple(
-        Changed(one.benchmark, one.case, side(one), one.repeat, old[one.key], one.state)
+        Change(
+            benchmark=one.benchmark,
+            case=one.case,
+            side=side(one),
+            repeat=one.repeat,
+            before=old[one.key],
+            after=one.state,
+        )
         for one in after
         if one.key in old and old[one.key] != one.state
     )

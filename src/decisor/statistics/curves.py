@@ -20,35 +20,35 @@ DECILES, LEAST = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """``at``: where on the axis; ``right`` of ``asked``."""
+    """``at``: where on the axis; ``right`` of ``total``."""
 
     at: float
     right: int
-    asked: int
+    total: int
     label: str = ""
 
     @property
     def share(self) -> float:
-        return self.right / self.asked if self.asked else 0.0
+        return self.right / self.total if self.total else 0.0
 
     @property
     def interval(self) -> Interval:
-        return wilson(self.right, self.asked)
+        return wilson(self.right, self.total)
 
 
-def held(outcome: Outcome, calls: int) -> bool:
-    """Whether the answer held after ``calls`` calls was right: the last snapshot by then, or the end where the run had
-    ended. A run that had no answer yet was not right; one without snapshots had none before its end."""
+def right_by(outcome: Outcome, calls: int) -> bool:
+    """Whether the answer at hand after ``calls`` calls was right: the last snapshot by then, or the end where the run
+    had ended. A run that had no answer yet was not right; one without snapshots had none before its end."""
     if outcome.usage.calls <= calls:
         return outcome.state == "right"
-    known = [at for at in outcome.snapshots if at <= calls]
-    return bool(known) and outcome.snapshots[max(known)]
+    snapshots_by_then = [at for at in outcome.snapshots if at <= calls]
+    return bool(snapshots_by_then) and outcome.snapshots[max(snapshots_by_then)]
 
 
 def budget_curve(part: Iterable[Outcome], limits: Sequence[int]) -> tuple[Point, ...]:
     """Accuracy if each run had been cut at so many calls, for each of ``limits``."""
     counted = [one for one in part if one.state in COUNTED]
-    return tuple(Point(limit, sum(held(one, limit) for one in counted), len(counted)) for limit in limits)
+    return tuple(Point(limit, sum(right_by(one, limit) for one in counted), len(counted)) for limit in limits)
 
 
 def limits_for(outcomes: Iterable[Outcome], most: int = 12) -> tuple[int, ...]:
@@ -56,10 +56,10 @@ def limits_for(outcomes: Iterable[Outcome], most: int = 12) -> tuple[int, ...]:
 
     Empty where no run made a call.
     """
-    given = list(outcomes)
-    if kept := sorted({at for one in given for at in one.snapshots}):
-        return tuple(kept)
-    last = max((one.usage.calls for one in given), default=0)
+    runs = list(outcomes)
+    if snapshot_calls := sorted({at for one in runs for at in one.snapshots}):
+        return tuple(snapshot_calls)
+    last = max((one.usage.calls for one in runs), default=0)
     sizes = (base * 10**power for power in range(9) for base in STEPS)
     step = next(size for size in sizes if size * most >= last)
     return tuple(range(step, last + step, step)) if last else ()
@@ -72,11 +72,10 @@ def by_count(part: Iterable[Outcome], name: str) -> tuple[Point, ...]:
 
 def by_tag(part: Iterable[Outcome], tags: Sequence[str]) -> tuple[Point, ...]:
     """Accuracy of the outcomes with each tag, those that occur."""
-    given = list(part)
-    found = [(at, tag, [one for one in given if tag in one.tags and one.state in COUNTED])
-             for at, tag in enumerate(tags)]  # fmt: skip
+    counted = [one for one in part if one.state in COUNTED]
+    groups = [(at, tag, [one for one in counted if tag in one.tags]) for at, tag in enumerate(tags)]
     return tuple(
-        Point(at, sum(one.state == "right" for one in kept), len(kept), tag) for at, tag, kept in found if kept
+        Point(at, sum(one.state == "right" for one in group), len(group), tag) for at, tag, group in groups if group
     )
 
 
@@ -89,18 +88,18 @@ def deciles(
     just one technique rates, the others' accuracy on the same parts stands beside (RaD-Agent's figure on Elo scores);
     where several do, each has its own parts. A point lies at the mean rating of its part.
     """
-    given: dict[str, list[Outcome]] = defaultdict(list)
+    by_label: dict[str, list[Outcome]] = defaultdict(list)
     for one in outcomes:
         if one.state in COUNTED:
-            given[label(one)].append(one)
-    raters = {name: _rated(part, rating) for name, part in given.items() if any(rating in one.metrics for one in part)}
+            by_label[label(one)].append(one)
+    raters = {name: ratings for name, part in by_label.items() if (ratings := _rated(part, rating))}
     curves = {}
-    for name, part in given.items():
-        held = raters.get(name) or (next(iter(raters.values())) if len(raters) == 1 else {})
-        points = [(at, [one for one in part if one.case in cases]) for at, cases in _equal_parts(held)]
-        found = tuple(Point(at, sum(one.state == "right" for one in kept), len(kept)) for at, kept in points if kept)
-        if found:
-            curves[name] = found
+    for name, part in by_label.items():
+        ratings = raters.get(name) or (next(iter(raters.values())) if len(raters) == 1 else {})
+        tenths = [(at, [one for one in part if one.case in cases]) for at, cases in _equal_parts(ratings)]
+        curve = tuple(Point(at, sum(one.state == "right" for one in some), len(some)) for at, some in tenths if some)
+        if curve:
+            curves[name] = curve
     return curves
 
 

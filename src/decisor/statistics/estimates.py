@@ -28,19 +28,19 @@ class Interval:
     high: float
 
 
-def wilson(right: float, asked: int) -> Interval:
+def wilson(right: float, total: int) -> Interval:
     """Wilson's score interval of a share (Wilson 1927), which also holds near 0 and 1 and for few cases.
 
-    >>> found = wilson(81, 263)  # Newcombe 1998, table I: 0.2553 to 0.3662
-    >>> round(found.low, 4), round(found.high, 4)
+    >>> interval = wilson(81, 263)  # Newcombe 1998, table I: 0.2553 to 0.3662
+    >>> round(interval.low, 4), round(interval.high, 4)
     (0.2553, 0.3662)
     """
-    if not asked:
+    if not total:
         return Interval(0.0, 1.0)
-    share = right / asked
-    scale = 1 + Z95 * Z95 / asked
-    middle = (share + Z95 * Z95 / (2 * asked)) / scale
-    half = Z95 * math.sqrt(share * (1 - share) / asked + Z95 * Z95 / (4 * asked * asked)) / scale
+    share = right / total
+    scale = 1 + Z95 * Z95 / total
+    middle = (share + Z95 * Z95 / (2 * total)) / scale
+    half = Z95 * math.sqrt(share * (1 - share) / total + Z95 * Z95 / (4 * total * total)) / scale
     return Interval(max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
 
 
@@ -68,16 +68,16 @@ def sign_flip(differences: Sequence[float], rounds: int = 20_000, seed: int = 0)
     """
     import numpy as np
 
-    given = np.asarray([value for value in differences if value], dtype=np.float64)
-    if not len(given):
+    nonzero = np.asarray([value for value in differences if value], dtype=np.float64)
+    if not len(nonzero):
         return 1.0
-    reached = abs(given.sum()) * (1 - 1e-12)
+    reached = abs(nonzero.sum()) * (1 - 1e-12)
 
     def flipped(rng: np.random.Generator, many: int) -> NDArray[np.float64]:
-        signs = rng.integers(0, 2, (many, len(given)), dtype=np.int8)
-        return (2.0 * signs - 1.0) @ given
+        signs = rng.integers(0, 2, (many, len(nonzero)), dtype=np.int8)
+        return (2.0 * signs - 1.0) @ nonzero
 
-    sums = _drawn(flipped, rounds, len(given), seed)
+    sums = _drawn(flipped, rounds, len(nonzero), seed)
     return (1 + int(np.count_nonzero(np.abs(sums) >= reached))) / (1 + rounds)
 
 
@@ -88,18 +88,18 @@ def bootstrap(values: Sequence[float], rounds: int = 10_000, seed: int = 0) -> I
     """
     import numpy as np
 
-    given = np.asarray(values, dtype=np.float64)
-    if not len(given):
+    sample = np.asarray(values, dtype=np.float64)
+    if not len(sample):
         return Interval(math.nan, math.nan)
-    distinct, counts = np.unique(given, return_counts=True)
+    distinct, counts = np.unique(sample, return_counts=True)
 
     def means(rng: np.random.Generator, many: int) -> NDArray[np.float64]:
-        if len(distinct) * 8 <= len(given):
-            drawn = rng.multinomial(len(given), counts / len(given), many)
-            return np.asarray(drawn @ distinct / len(given), dtype=np.float64)
-        return np.asarray(given[rng.integers(0, len(given), (many, len(given)))].mean(axis=1), dtype=np.float64)
+        if len(distinct) * 8 <= len(sample):
+            draws = rng.multinomial(len(sample), counts / len(sample), many)
+            return np.asarray(draws @ distinct / len(sample), dtype=np.float64)
+        return np.asarray(sample[rng.integers(0, len(sample), (many, len(sample)))].mean(axis=1), dtype=np.float64)
 
-    low, high = np.quantile(_drawn(means, rounds, len(given), seed), (0.025, 0.975))
+    low, high = np.quantile(_drawn(means, rounds, len(sample), seed), (0.025, 0.975))
     return Interval(float(low), float(high))
 
 

@@ -101,14 +101,28 @@ def row(part: Sequence[Outcome], group: str = "") -> Row:
     for one in part:
         usage = usage + one.usage
     return Row(
-        first.benchmark, group, first.technique, first.model, len({one.case for one in part}), states,
-        states["right"] / len(counted) if counted else None, interval_of(counted),
-        states["right"] / len(part), (states["right"] + open_) / len(part),
-        metrics_of(part), counts_of(part), usage, mean(one.seconds for one in part),
-        mean(one.critical for one in part),
-        tally(one.failure for one in part), marked(part), marked(one for one in part if one.state == "right"),
-        tally(one.stopped for one in part), repeats_of(counted), beside_of(part),
-    )  # fmt: skip
+        benchmark=first.benchmark,
+        group=group,
+        technique=first.technique,
+        model=first.model,
+        cases=len({one.case for one in part}),
+        states=states,
+        accuracy=states["right"] / len(counted) if counted else None,
+        interval=interval_of(counted),
+        least=states["right"] / len(part),
+        most=(states["right"] + open_) / len(part),
+        metrics=metrics_of(part),
+        counts=counts_of(part),
+        usage=usage,
+        seconds=mean(one.seconds for one in part),
+        critical=mean(one.critical for one in part),
+        failures=tally(one.failure for one in part),
+        tags=marked(part),
+        tags_right=marked(one for one in part if one.state == "right"),
+        stopped=tally(one.stopped for one in part),
+        repeats=repeats_of(counted),
+        beside=beside_of(part),
+    )
 
 
 def beside_of(part: Sequence[Outcome]) -> dict[str, Usage]:
@@ -119,10 +133,10 @@ def beside_of(part: Sequence[Outcome]) -> dict[str, Usage]:
 
 def by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[str, float]:
     """The mean of ``value`` over the repeats of each case."""
-    found: dict[str, list[float]] = defaultdict(list)
+    by_name: dict[str, list[float]] = defaultdict(list)
     for one in part:
-        found[one.case].append(value(one))
-    return {case: math.fsum(values) / len(values) for case, values in found.items()}
+        by_name[one.case].append(value(one))
+    return {case: math.fsum(values) / len(values) for case, values in by_name.items()}
 
 
 def interval_of(counted: Sequence[Outcome]) -> Interval | None:
@@ -138,13 +152,13 @@ def interval_of(counted: Sequence[Outcome]) -> Interval | None:
 
 def metrics_of(part: Sequence[Outcome]) -> dict[str, tuple[float, Interval]]:
     """Mean and bootstrap interval over cases, of the outcomes that have the metric."""
-    found = {}
+    means = {}
     for name in sorted({name for one in part for name in one.metrics}):
         values = list(by_case((one for one in part if name in one.metrics), lambda one: one.metrics[name]).values())  # noqa: B023
         finite = [value for value in values if math.isfinite(value)]
         if finite:
-            found[name] = (math.fsum(finite) / len(finite), bootstrap(finite, METRIC_ROUNDS))
-    return found
+            means[name] = (math.fsum(finite) / len(finite), bootstrap(finite, METRIC_ROUNDS))
+    return means
 
 
 def counts_of(part: Sequence[Outcome]) -> dict[str, float]:
@@ -162,8 +176,8 @@ def repeats_of(counted: Sequence[Outcome]) -> Repeats | None:
     for one in counted:
         tries[one.case].append(one.state == "right")
     pass_at = {
-        k: mean(pass_at_k(sum(held), len(held), k) for held in tries.values() if len(held) >= k)
-        for k in range(1, max(len(held) for held in tries.values()) + 1)
+        k: mean(pass_at_k(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
+        for k in range(1, max(len(rights) for rights in tries.values()) + 1)
     }
     return Repeats(accuracies, mean(accuracies), deviation(accuracies), pass_at)
 
@@ -178,10 +192,10 @@ def marked(part: Iterable[Outcome]) -> dict[str, int]:
 
 def tally(names: Iterable[str]) -> dict[str, int]:
     """How often each name comes, most frequent first, empty ones left out."""
-    found = Counter(name for name in names if name)
-    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+    frequencies = Counter(name for name in names if name)
+    return dict(sorted(frequencies.items(), key=lambda item: (-item[1], item[0])))
 
 
 def mean(values: Iterable[float]) -> float:
-    given = [float(value) for value in values]
-    return math.fsum(given) / len(given) if given else 0.0
+    numbers = [float(value) for value in values]
+    return math.fsum(numbers) / len(numbers) if numbers else 0.0

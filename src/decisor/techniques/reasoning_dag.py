@@ -34,7 +34,8 @@ from decisor.replies.plan_drafts import TAG
 from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.planner import NONE
-from decisor.techniques.plan_dag.node_answer import Chunk, answer_line, node_answer, note, show_graph
+from decisor.techniques.plan_dag.node_answer import Chunk, node_answer, note, show_graph
+from decisor.techniques.plan_dag.node_input import context_of, in_place, once, sources_of
 from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of
 from decisor.techniques.plan_dag.roles import OURS, Experts
 from decisor.techniques.shared.decision import tell
@@ -44,6 +45,7 @@ from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeS
 from decisor.types import Action, Decision, Question, Record, Stopped
 
 ROOT = "Q"
+SHORT = 8
 
 
 @dataclass(frozen=True)
@@ -240,44 +242,3 @@ class ReasoningDAG:
         attribution, document = attribution_of(decision.answer, plan, answers)
         run.trace.add(GraphResult(counts_of(plan, answers), attribution, document), run.span_id)
         return tell(decision, run)
-
-
-def sources_of(part: Part, forms: Mapping[str, str]) -> tuple[str, ...]:
-    """The tools that serve a node: what the plan says, else all documents, else the only one there is, else none.
-
-    >>> sources_of(Part("Q", "Who?"), {"sql": "sql", "reports": "passages", "letters": "passages"})
-    ('reports', 'letters')
-    """
-    if part.source:
-        return (part.source,)
-    documents = tuple(name for name, form in forms.items() if form == PASSAGES)
-    return documents or (tuple(forms) if len(forms) == 1 else (NONE,))
-
-
-def once(records: Sequence[Record]) -> list[Record]:
-    """Without those whose text came before: corpora hold passages twice."""
-    first: dict[str, Record] = {}
-    for record in records:
-        first.setdefault(record.text or record.id, record)
-    return list(first.values())
-
-
-def in_place(parent: NodeAnswer) -> str:
-    """What stands in the place of a tag."""
-    return " ".join(parent.answer.split()) if parent.status == "answered" else f"[{parent.question}]"
-
-
-def context_of(parents: Sequence[NodeAnswer], question: Question | None, hint: str) -> str:
-    """What a node is told beside its question: its parents' answers; the main question only where a parent that the
-    plan should have had was lost; a hint only from a person."""
-    parts = []
-    if parents:
-        parts.append("\n# Known answers\n" + "\n".join(answer_line(parent) for parent in parents) + "\n")
-    if question is not None:
-        parts.append(f"\n# The question that this one is a part of\n{question}\n")
-    if hint:
-        parts.append(f"\n# Also known\n{hint}\n")
-    return "".join(parts)
-
-
-SHORT = 8

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decisor.errors import ToolError
 from decisor.types import Observation, Record
 
-LONGEST, DEEPEST = 10_000, 100
+LONGEST, DEEPEST, MOST_LINES = 10_000, 100, 100
 TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z_]\w*)|(\*\*|[-+*/^(),]))")
 
 
@@ -56,13 +56,15 @@ class CalculatorTool:
         lines = [line.strip() for line in text.strip().strip("`").splitlines() if line.strip()]
         if not lines:
             raise ToolError("The calculator needs an expression, such as 2 * (3 + 4).")
+        if len(lines) > MOST_LINES:
+            raise ToolError(f"The calculator reads at most {MOST_LINES} lines at once; these are {len(lines):,}.")
         values = [calculate(line) for line in lines]
         records = tuple(
             Record(f"r{number}", {"expression": line, "value": value}, source=self.name)
             for number, (line, value) in enumerate(zip(lines, values, strict=True), 1)
         )
-        told = (f"{line} = {value:.12g}" for line, value in zip(lines, values, strict=True))
-        return Observation(records, "\n".join(told))
+        texts = (f"{line} = {value:.12g}" for line, value in zip(lines, values, strict=True))
+        return Observation(records, "\n".join(texts))
 
     async def close(self) -> None:
         """Holds nothing open."""
@@ -95,14 +97,14 @@ def calculate(text: str) -> float:
 
 
 def _tokens(text: str) -> list[str]:
-    found, at, text = [], 0, text.rstrip()
+    tokens, at, text = [], 0, text.rstrip()
     while at < len(text):
         match = TOKEN.match(text, at)
         if match is None:
             raise ToolError(f"{text[at:].strip()[0]!r} cannot be read in {text!r}; write numbers without separators.")
-        found.append("^" if match[3] == "**" else match[0].strip())
+        tokens.append("^" if match[3] == "**" else match[0].strip())
         at = match.end()
-    return found
+    return tokens
 
 
 @dataclass
@@ -177,12 +179,12 @@ class _Reader:
         self.at += 1
         return self.tokens[self.at - 1]
 
-    def _take(self, *wanted: str) -> str:
+    def _take(self, *options: str) -> str:
         """The next token where it is one of these, else ''."""
-        if self.at < len(self.tokens) and self.tokens[self.at] in wanted:
+        if self.at < len(self.tokens) and self.tokens[self.at] in options:
             return self._next()
         return ""
 
-    def _expect(self, wanted: str) -> None:
-        if not self._take(wanted):
-            raise ToolError(f"{wanted!r} is missing in {self.text!r}.")
+    def _expect(self, token: str) -> None:
+        if not self._take(token):
+            raise ToolError(f"{token!r} is missing in {self.text!r}.")

@@ -15,22 +15,22 @@ from decisor.types import Action, Observation, Record, Tool
 class Toolbox:
     """Tools by name. Forks share the connections and the counter, so an id is given once in a run."""
 
-    held: Sequence[Tool]
+    members: Sequence[Tool]
     counter: Iterator[int] = field(default_factory=lambda: count(1))
 
     def tools(self) -> tuple[str, ...]:
-        return tuple(tool.name for tool in self.held)
+        return tuple(tool.name for tool in self.members)
 
     def forms(self) -> dict[str, str]:
         """Of the tools that have one: sql, cypher, passages."""
-        return {tool.name: form for tool in self.held if (form := getattr(tool, "form", ""))}
+        return {tool.name: form for tool in self.members if (form := getattr(tool, "form", ""))}
 
     def describe(self) -> str:
-        return "\n\n".join(f"### Tool: {tool.name}\n{tool.describe().strip()}" for tool in self.held)
+        return "\n\n".join(f"### Tool: {tool.name}\n{tool.describe().strip()}" for tool in self.members)
 
     async def step(self, action: Action) -> Observation:
         """Raises ToolError where there is no such tool, or the tool refuses or fails."""
-        for tool in self.held:
+        for tool in self.members:
             if tool.name == action.tool:
                 number = next(self.counter)
                 observation = await tool.call(action.input)
@@ -44,8 +44,8 @@ class Toolbox:
         raise ToolError(f"There is no tool {action.tool!r}; there is {', '.join(self.tools())}.{hint}")
 
     def fork(self) -> Toolbox:
-        return Toolbox(self.held, self.counter)
+        return Toolbox(self.members, self.counter)
 
     async def close(self) -> None:
-        for tool in self.held:
+        for tool in self.members:
             await tool.close()

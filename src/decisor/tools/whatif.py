@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from decisor.errors import ToolError
+from decisor.errors import SetupError, ToolError
 from decisor.types import Goal, Observation, Ranking, Record, WhatIf
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Cut:
     """A model cut down to some of its candidates."""
 
     model: WhatIf
@@ -64,13 +64,13 @@ class Chosen:
 class WhatIfTool:
     """``find`` gives the decision model for a semantics ("paper" or "released"); ``rank`` ranks its candidates.
 
-    ``shown``: how many candidates become records. Satisfies ``types.Tool``.
+    ``most``: how many candidates become records. Satisfies ``types.Tool``.
     """
 
     find: Callable[[str], WhatIf]
     rank: Rank
     semantics: str = "paper"
-    shown: int = 10
+    most: int = 10
     name: str = "whatif"
 
     def describe(self) -> str:
@@ -85,13 +85,20 @@ class WhatIfTool:
         return await asyncio.to_thread(self._answer, parse_wish(text))
 
     def _answer(self, wish: Wish) -> Observation:
+        """A model that cannot be computed is for the LM to read: it may answer without."""
+        try:
+            return self._compute(wish)
+        except SetupError as error:
+            raise ToolError(str(error)) from error
+
+    def _compute(self, wish: Wish) -> Observation:
         model = self.find(wish.semantics or self.semantics)
         if wish.candidates:
-            model = Chosen(model, known(wish.candidates, model.candidates()))
+            model = Cut(model, existing(wish.candidates, model.candidates()))
         ranking = self.rank(model, percent=wish.percent, trials=wish.trials)
         records = tuple(
             Record(f"r{at}", {"candidate": option.name, ranking.measure: option.outcome, "rank": at}, source=self.name)
-            for at, option in enumerate(ranking.options[: self.shown], 1)
+            for at, option in enumerate(ranking.options[: self.most], 1)
         )
         total = len(ranking.options)
         return Observation(records, note(ranking), truncated=total > len(records), total=total, ranking=ranking)
@@ -115,35 +122,35 @@ def parse_wish(text: str) -> Wish:
         return _settings([word.partition("=") for word in rest])
     if text.startswith("["):
         try:
-            given = json.loads(text)
+            names = json.loads(text)
         except ValueError as error:
             raise ToolError(f"The list of candidates is not JSON: {error}.") from error
     else:
-        given = text.split(",")
-    return Wish(tuple(str(name).strip().strip("\"'") for name in given if str(name).strip()))
+        names = text.split(",")
+    return Wish(tuple(str(name).strip().strip("\"'") for name in names if str(name).strip()))
 
 
 def _settings(pairs: Sequence[tuple[str, str, str]]) -> Wish:
-    given = {key: value for key, _, value in pairs}
-    if strange := given.keys() - set(SETTINGS):
+    texts = {key: value for key, _, value in pairs}
+    if strange := texts.keys() - set(SETTINGS):
         raise ToolError(f"whatif has no setting {', '.join(sorted(strange))}; it has {', '.join(SETTINGS)}.")
     try:
-        percent, trials = float(given.get("percent", 5.0)), int(given.get("trials", 200))
+        percent, trials = float(texts.get("percent", 5.0)), int(texts.get("trials", 200))
     except ValueError as error:
         raise ToolError(f"A setting of whatif is not a number: {error}.") from error
     if not (0 <= percent <= 100 and 0 <= trials <= 100_000):
         raise ToolError("percent is from 0 to 100 and trials from 0 to 100,000.")
-    return Wish((), given.get("semantics", ""), percent, trials)
+    return Wish((), texts.get("semantics", ""), percent, trials)
 
 
-def known(wanted: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
-    """The wanted names, each once. Raises ToolError, with close names, where one is no candidate."""
-    names = set(there)
-    for name in wanted:
-        if name not in names:
+def existing(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
+    """The names, each once. Raises ToolError, with close names, where one is no candidate."""
+    candidates = set(there)
+    for name in names:
+        if name not in candidates:
             near = difflib.get_close_matches(name, there, 3) or list(there[:3])
             raise ToolError(f"{name!r} is no candidate; close to it: {', '.join(near)}. There are {len(there)}.")
-    return tuple(dict.fromkeys(wanted))
+    return tuple(dict.fromkeys(names))
 
 
 def note(ranking: Ranking) -> str:

@@ -22,7 +22,7 @@ from decisor.benchmarks.qa.rows import find
 from decisor.benchmarks.qa.score import Right, exact, score
 from decisor.judging.auxiliary_lms import OwnLM
 from decisor.judging.llm_eval import llm_eval
-from decisor.judging.question import judging
+from decisor.judging.lm_judge import judging
 from decisor.tools.documents.passage import Passage
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Entry
@@ -121,10 +121,10 @@ class QaBench:
             SetupError: the judge that is named cannot be used.
         """
         for judge in self.own_lms:
-            lm = judge.lent()
+            lm = judge.for_case()
             verdict = await llm_eval(case.question.text, case.gold, decision.answer, judging(lm))
             metrics = {} if verdict is None else {"llm_eval": float(verdict)}
-            score = replace(score, metrics={**score.metrics, **metrics}, judging=lm.spent)
+            score = replace(score, metrics={**score.metrics, **metrics}, judging=lm.usage)
         return score
 
     async def close(self) -> None:

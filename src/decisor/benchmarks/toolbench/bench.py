@@ -22,8 +22,8 @@ from decisor.benchmarks.toolbench.failures import CallOutcome, calls, failure, t
 from decisor.benchmarks.toolbench.functions import schema
 from decisor.benchmarks.toolbench.load import Task, load_calls, load_tasks
 from decisor.judging.auxiliary_lms import OwnLM
-from decisor.judging.pass_rate import Attempt, Passed, PassJudge, solvable_pass_rate
-from decisor.judging.question import judging
+from decisor.judging.lm_judge import judging
+from decisor.judging.pass_rate import Attempt, PassJudge, PassResult, solvable_pass_rate
 from decisor.secrets import Secret
 from decisor.trace.events import Entry
 from decisor.types import LM, Decision, Environment, Question, Usage
@@ -80,7 +80,7 @@ class ToolBenchBench:
         if self.answering is not None:
             sources.append(self.answering)
         if self.simulating_lm is not None:
-            sources.append(SimulatedAnswers(self.simulating_lm.lent(), self.recorded))
+            sources.append(SimulatedAnswers(self.simulating_lm.for_case(), self.recorded))
         return AnswersInOrder(sources)
 
     def cases(self) -> Sequence[Case]:
@@ -96,9 +96,9 @@ class ToolBenchBench:
     async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         outcomes = calls(events)
         attempt = self.attempt(case, decision, outcomes)
-        judge = self.judging_lm.lent() if self.judging_lm is not None else None
+        judge = self.judging_lm.for_case() if self.judging_lm is not None else None
         passed = await self.passed(attempt, judge)
-        metrics = {"valid": float(attempt.given), **search_metrics(events)}
+        metrics = {"valid": float(attempt.has_answer), **search_metrics(events)}
         if passed.right is not None:
             metrics["passed"] = float(passed.right)
         if passed.statuses:
@@ -111,7 +111,7 @@ class ToolBenchBench:
             failure=failure(outcomes, passed.right),
             tags=tags(outcomes, passed.right),
             counts=counts,
-            judging=Usage() if judge is None else judge.spent,
+            judging=Usage() if judge is None else judge.usage,
         )
 
     def attempt(self, case: Case, decision: Decision, outcomes: Sequence[CallOutcome]) -> Attempt:
@@ -119,11 +119,11 @@ class ToolBenchBench:
         steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in outcomes)
         return Attempt(case.question.text, functions, decision.answer, steps, finished=bool(decision.answer.strip()))
 
-    async def passed(self, attempt: Attempt, judge: LM | None) -> Passed:
-        if not attempt.given:
-            return Passed(False)
+    async def passed(self, attempt: Attempt, judge: LM | None) -> PassResult:
+        if not attempt.has_answer:
+            return PassResult(False)
         if judge is None:
-            return Passed(None)
+            return PassResult(None)
         return await PassJudge(self.evaluations)(attempt, judging(judge))
 
     async def close(self) -> None:

@@ -8,12 +8,12 @@ BITS = 23
 LAST = 2**BITS - 1
 
 
-class Seen:
-    """A Bloom filter of one megabyte: sure of what it never saw. With a million keys 2 % of the rest seem to be there.
+class BloomFilter:
+    """One megabyte: sure of what was never added. With a million keys 2 % of the rest seem to be there.
 
-    >>> seen = Seen()
-    >>> seen.add("a")
-    >>> "a" in seen, "b" in seen
+    >>> keys = BloomFilter()
+    >>> keys.add("a")
+    >>> "a" in keys, "b" in keys
     (True, False)
     """
 

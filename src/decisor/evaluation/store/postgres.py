@@ -14,12 +14,16 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import StoreError
-from decisor.evaluation.store.sql import KEY, TABLES, SqlStore
+from decisor.evaluation.store.sql import KEY, TABLES, Cell, SqlStore, StoredRow
+from decisor.evaluation.store.watchdog import Watchdog
+from decisor.secrets import Secret, redact, secrets_in
 
 if TYPE_CHECKING:
     import psycopg
 
 CONNECT_SECONDS = 15
+ANSWER_SECONDS = 60.0
+"""A server that takes longer for one statement is taken for lost."""
 
 
 class PostgresDatabase:
@@ -28,30 +32,40 @@ class PostgresDatabase:
     skip = "FOR UPDATE SKIP LOCKED"
     in_order = False
 
-    def __init__(self, name: str, connection: psycopg.Connection[Any], lock: int) -> None:
+    def __init__(
+        self, name: str, connection: psycopg.Connection[StoredRow], lock: int, watchdog: Watchdog, seconds: float
+    ) -> None:
         self.name, self.connection, self.lock = name, connection, lock
+        self.watchdog, self.seconds = watchdog, seconds
 
     def field(self, column: str, *names: str) -> str:
         """PostgreSQL takes no JSON that holds the character 0, which a model may write; it is left out here."""
         without = f"replace(replace({column}, '\\\\', ''), '\\u0000', '')"
         return f"({without}::json #>> '{{{','.join(names)}}}')"
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with clear(self.name):
+    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]:
+        with clear(self.name), self.watchdog.limit(self.seconds):
             return self.connection.execute(marked(query), values).fetchall()
 
-    def stream(self, query: str) -> Iterator[Any]:
-        with clear(self.name), self.connection.transaction(), self.connection.cursor("each") as cursor:
+    def stream(self, query: str) -> Iterator[StoredRow]:
+        with (
+            clear(self.name),
+            self.watchdog.limit(self.seconds),
+            self.connection.transaction(),
+            self.connection.cursor("each") as cursor,
+        ):
             cursor.execute(marked(query))
-            yield from cursor
+            for row in cursor:
+                with self.watchdog.pause():
+                    yield row
 
-    def many(self, query: str, values: Iterable[Sequence[Any]]) -> None:
-        with clear(self.name), self.connection.cursor() as cursor:
+    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None:
+        with clear(self.name), self.watchdog.limit(self.seconds), self.connection.cursor() as cursor:
             cursor.executemany(marked(query), list(values))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        with clear(self.name), self.connection.transaction():
+        with clear(self.name), self.watchdog.limit(self.seconds), self.connection.transaction():
             yield
 
     def take(self, number: int) -> bool:
@@ -66,11 +80,16 @@ class PostgresDatabase:
     def close(self) -> None:
         with suppress(StoreError):
             self.rows("SELECT pg_advisory_unlock_all()")  # the server notices a closed connection a little later
+        self.watchdog.close()
         self.connection.close()
 
+    def interrupt(self) -> None:
+        self.watchdog.interrupt()
 
-def open_postgres(url: str, create: bool = True) -> SqlStore:
-    """``postgresql://USER@HOST/DATABASE?schema=NAME``; a store is a schema (``decisor_run``).
+
+def open_postgres(url: str, create: bool = True, seconds: float = ANSWER_SECONDS) -> SqlStore:
+    """``postgresql://USER@HOST/DATABASE?schema=NAME``; a store is a schema (``decisor_run``). A server that takes
+    longer than ``seconds`` for one statement is taken for lost.
 
     Raises:
         SetupError: it cannot be opened, or there is no store.
@@ -84,22 +103,27 @@ def open_postgres(url: str, create: bool = True) -> SqlStore:
         raise SetupError(f"A schema is named by small letters, digits and _, not {schema!r}.")
     name = f"{schema} in {urlunsplit((scheme, place.rpartition('@')[2], path, '', ''))}"
     options = {"connect_timeout": str(CONNECT_SECONDS), "keepalives_idle": "30", **options}
-    with clear(name):
+    with clear(name, secrets_in(url)):
         address = urlunsplit((scheme, place, path, urlencode(options), ""))
         connection = psycopg.connect(address, autocommit=True, prepare_threshold=2, client_encoding="UTF8")
+        watchdog = Watchdog(connection.fileno)
         try:
-            return SqlStore(prepare(name, connection, schema, create))
+            with watchdog.limit(min(seconds, CONNECT_SECONDS)):
+                lock = prepare(name, connection, schema, create)
+            return SqlStore(PostgresDatabase(name, connection, lock, watchdog, seconds))
         except BaseException:
+            watchdog.close()
             connection.close()
             raise
 
 
-def prepare(name: str, connection: psycopg.Connection[Any], schema: str, create: bool) -> PostgresDatabase:
+def prepare(name: str, connection: psycopg.Connection[StoredRow], schema: str, create: bool) -> int:
+    """The tables, and the first number of the store's locks."""
     with connection.transaction():
         lock: Any = connection.execute("SELECT hashtext(%s)", (f"decisor {schema}",)).fetchone()
         connection.execute("SELECT pg_advisory_xact_lock(%s)", lock)  # one at a time makes it
-        found = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
-        tables = {row[0] for row in connection.execute(found, (schema,))}
+        find = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
+        tables = {row[0] for row in connection.execute(find, (schema,))}
         if not tables and not create:
             raise SetupError(f"There is no run store {name}. Make one: decisor eval ... --store URL")
         if tables and not tables >= set(TABLES):
@@ -111,7 +135,7 @@ def prepare(name: str, connection: psycopg.Connection[Any], schema: str, create:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", lock)
         connection.execute(SCHEMA)
     connection.execute("CREATE TEMP TABLE wanted (seq BIGINT PRIMARY KEY)")
-    return PostgresDatabase(name, connection, lock[0])
+    return int(lock[0])
 
 
 def marked(query: str) -> bytes:
@@ -141,13 +165,13 @@ CREATE INDEX IF NOT EXISTS replies_by_key ON replies (key);
 
 
 @contextmanager
-def clear(name: str) -> Iterator[None]:
+def clear(name: str, passwords: Sequence[Secret] = ()) -> Iterator[None]:
     """psycopg's errors as what the person can do. Raises StoreError."""
     import psycopg
 
     try:
         yield
     except psycopg.Error as error:
-        told = " ".join(str(error).split())
-        raise StoreError(f"The run store {name} cannot be used: {told}. When it can, run the same command again; "
+        complaint = redact(" ".join(str(error).split()), passwords)
+        raise StoreError(f"The run store {name} cannot be used: {complaint}. When it can, run the same command again; "
                          "nothing finished or paid for is lost.") from None  # fmt: skip

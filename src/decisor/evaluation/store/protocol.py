@@ -1,6 +1,6 @@
 """The run store: finished cases with their traces, who works on which case, and every reply that was bought.
 
-A store is synchronous and belongs to one thread at a time; ``writing.Writer`` puts one behind an event loop. What a
+A store is synchronous and belongs to one thread at a time; ``writer.Writer`` puts one behind an event loop. What a
 method has returned from is on disk: it survives kill -9 and power loss.
 """
 
@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from decisor.errors import SetupError
-from decisor.outcome import Outcome
+from decisor.outcome import Outcome, State
 from decisor.trace.events import Entry
 from decisor.types import Completion, Token, Usage, Value
 
@@ -118,24 +118,59 @@ class Store(Protocol):
         """What is done inside is kept together or not at all."""
         ...
 
+    def interrupt(self) -> None:
+        """End, from any thread, what waits for a server that gives no sign: it and all that follows is a StoreError."""
+        ...
+
     def close(self) -> None: ...
 
 
 def outcome_of(text: str) -> Outcome:
-    """
+    """Raises ValueError, TypeError or LookupError where that is none.
+
     >>> from decisor.encoding import json_text
     >>> outcome_of(json_text(Outcome("dqa", "c1", "exact", "", 0, "right", snapshots={30: True}))).snapshots
     {30: True}
     """
     row = json.loads(text)
-    known = {field.name for field in fields(Outcome)}
+    names = {field.name for field in fields(Outcome)}
     values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in known
+        name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names
     }
-    values["usage"] = Usage(**row["usage"])
-    values["beside"] = {name: Usage(**usage) for name, usage in row.get("beside", {}).items()}
+    values["usage"] = usage_of(row["usage"])
+    values["beside"] = {name: usage_of(usage) for name, usage in row.get("beside", {}).items()}
     values["snapshots"] = {int(calls): right for calls, right in row["snapshots"].items()}
-    return Outcome(**values)
+    outcome = Outcome(**values)
+    check(outcome)
+    return outcome
+
+
+def usage_of(row: Mapping[str, float | None]) -> Usage:
+    """Raises ValueError where that is none."""
+    if not all(is_number(value) or (name == "dollars" and value is None) for name, value in row.items()):
+        raise ValueError("a usage holds no numbers")
+    return Usage(**row)  # type: ignore[arg-type]
+
+
+def check(outcome: Outcome) -> None:
+    """Raises ValueError where a value is of no kind that it can be."""
+    if outcome.state not in get_args(State):
+        raise ValueError(f"{outcome.state!r} is no state of an outcome")
+    texts = [getattr(outcome, name) for name in TEXTS]
+    lists = [value for name in LISTS for value in getattr(outcome, name)]
+    numbers = [*outcome.metrics.values(), *outcome.counts.values(), outcome.seconds, outcome.critical, outcome.repeat]
+    if not all(isinstance(value, str) for value in (*texts, *lists)) or not all(map(is_number, numbers)):
+        raise ValueError("an outcome holds what it cannot")
+    if not all(isinstance(right, bool) for right in outcome.snapshots.values()):
+        raise ValueError("a snapshot is neither right nor wrong")
+
+
+TEXTS = ("benchmark", "case", "technique", "model", "group", "answer", "text", "stopped", "failure")
+LISTS = ("gold", "reasons", "tags")
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def completion_of(text: str) -> Completion:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from decisor.encoding import json_text
 from decisor.errors import SetupError
-from decisor.evaluation.store.protocol import Claim, Key, Task, completion_of, outcome_of
+from decisor.evaluation.store.protocol import Claim, Key, StoreError, Task, completion_of, outcome_of
 from decisor.outcome import Outcome
 from decisor.trace.events import Entry
 from decisor.trace.file import file_text, read_text
@@ -18,6 +18,11 @@ from decisor.types import Completion, Usage, Value
 
 KEY = "benchmark, case_id, technique, model, repeat"
 WHOSE = "benchmark = ? AND case_id = ? AND technique = ? AND model = ? AND repeat = ?"
+Cell = str | int | float | bytes | None
+"""What a query of a store is given, and what a row holds."""
+StoredRow = tuple[Any, ...]
+MOST_TRACE_BYTES = 128 * 2**20
+"""What a trace may inflate to."""
 TABLES = ("about", "owners", "cases", "traces", "replies")
 
 
@@ -41,13 +46,13 @@ class Database(Protocol):
         """The SQL for what is under ``names`` in a column of JSON, as text or number."""
         ...
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]: ...
+    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]: ...
 
-    def stream(self, query: str) -> Iterator[Any]:
+    def stream(self, query: str) -> Iterator[StoredRow]:
         """Row by row, never all in memory."""
         ...
 
-    def many(self, query: str, values: Iterable[Sequence[Any]]) -> None: ...
+    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None: ...
 
     def transaction(self) -> AbstractContextManager[None]: ...
 
@@ -61,6 +66,10 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Lets go of the lock too."""
+        ...
+
+    def interrupt(self) -> None:
+        """End what waits for a server, from any thread: it raises StoreError, and so does all that follows."""
         ...
 
 
@@ -86,13 +95,15 @@ class SqlStore:
             self.depth -= 1
 
     def about(self) -> Mapping[str, Value]:
-        return {name: json.loads(value) for name, value in self.db.rows("SELECT name, value FROM about ORDER BY name")}
+        with whole(self.db.name):
+            rows = self.db.rows("SELECT name, value FROM about ORDER BY name")
+            return {name: json.loads(value) for name, value in rows}
 
     def begin(self, about: Mapping[str, Value]) -> None:
         with self.transaction():
-            held = self.about()
-            if held:
-                same_settings(held, json.loads(json_text(about)), self.db.name)
+            settings = self.about()
+            if settings:
+                same_settings(settings, json.loads(json_text(about)), self.db.name)
                 return
             keep = "INSERT INTO about VALUES (?, ?) ON CONFLICT DO NOTHING"
             self.db.many(keep, [(name, json_text(value)) for name, value in about.items()])
@@ -101,10 +112,10 @@ class SqlStore:
         with self.transaction():
             add = f"INSERT INTO cases ({KEY}, content) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
             self.db.many(add, ((*task.key, task.content) for task in tasks))
-            wanted = f"INSERT INTO wanted SELECT seq FROM cases WHERE {WHOSE} ON CONFLICT DO NOTHING"
-            self.db.many(wanted, (task.key for task in tasks))
-            held = self.db.rows(f"SELECT {KEY}, content FROM wanted JOIN cases USING (seq)")
-            contents = {tuple(row[:5]): row[5] for row in held}
+            choose = f"INSERT INTO wanted SELECT seq FROM cases WHERE {WHOSE} ON CONFLICT DO NOTHING"
+            self.db.many(choose, (task.key for task in tasks))
+            chosen_rows = self.db.rows(f"SELECT {KEY}, content FROM wanted JOIN cases USING (seq)")
+            contents = {tuple(row[:5]): row[5] for row in chosen_rows}
             for task in tasks:
                 if task.content and contents[task.key] not in (task.content, ""):
                     raise SetupError(f"The case {task.key[1]} of {task.key[0]} is not what it was when {self.db.name} "
@@ -164,17 +175,23 @@ class SqlStore:
         return list(self.each_outcome())
 
     def each_outcome(self) -> Iterator[Outcome]:
-        for (text,) in self.db.stream(f"SELECT outcome FROM cases WHERE outcome IS NOT NULL ORDER BY {KEY}"):
-            yield outcome_of(text)
+        for *key, text in self.db.stream(f"SELECT {KEY}, outcome FROM cases WHERE outcome IS NOT NULL ORDER BY {KEY}"):
+            with whole(self.db.name):
+                outcome = outcome_of(text)
+                if outcome.key != tuple(key):
+                    raise ValueError(f"the outcome of {key[1]} is of another case")
+            yield outcome
 
     def trace(self, key: Key) -> list[Entry]:
         find = f"SELECT lines FROM traces JOIN cases USING (seq) WHERE {WHOSE} AND outcome IS NOT NULL"
-        rows = self.db.rows(find, key)
-        return read_text(zlib.decompress(rows[0][0]).decode()) if rows else []
+        with whole(self.db.name):
+            rows = self.db.rows(find, key)
+            return read_text(inflated(rows[0][0]).decode()) if rows else []
 
     def reply(self, key: str) -> Completion | None:
         rows = self.db.rows("SELECT body FROM replies WHERE key = ? AND usable = 1 ORDER BY seq LIMIT 1", (key,))
-        return completion_of(rows[0][0]) if rows else None
+        with whole(self.db.name):
+            return completion_of(rows[0][0]) if rows else None
 
     def keys_since(self, seq: int) -> tuple[int, list[str]] | None:
         if not self.db.in_order:
@@ -197,10 +214,33 @@ class SqlStore:
         calls, prompt, completion, seconds, dollars, unpriced = self.db.rows(query)[0]
         return Usage(int(calls), int(prompt), int(completion), None if unpriced else dollars, seconds)
 
+    def interrupt(self) -> None:
+        self.db.interrupt()
+
     def close(self) -> None:
         """The cases that are held stay held until here; after it anybody may take them."""
         self.owner = None
         self.db.close()
+
+
+@contextmanager
+def whole(name: str) -> Iterator[None]:
+    """What is read makes sense. Raises StoreError where it does not."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError, zlib.error) as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise StoreError(f"The run store {name} is damaged ({why}). Take a copy of it from before, or begin another: "
+                         "--store FILE.") from error  # fmt: skip
+
+
+def inflated(lines: bytes) -> bytes:
+    """Raises ValueError where that is more than a trace may be."""
+    inflate = zlib.decompressobj()
+    text = inflate.decompress(lines, MOST_TRACE_BYTES)
+    if not inflate.eof:
+        raise ValueError(f"a trace is cut off, or more than {MOST_TRACE_BYTES >> 20} MB")
+    return text
 
 
 FREE = "UPDATE cases SET owner = NULL WHERE outcome IS NULL AND owner = ?"
@@ -218,12 +258,12 @@ RETURNING {KEY}, fence
 """
 
 
-def same_settings(held: Mapping[str, Value], asked: Mapping[str, Value], where: str) -> None:
+def same_settings(settings: Mapping[str, Value], request: Mapping[str, Value], where: str) -> None:
     """Raises SetupError naming what differs."""
     changed = [
-        f"{name} {json.dumps(held.get(name))}, not {json.dumps(asked.get(name))}"
-        for name in dict.fromkeys([*held, *asked])
-        if held.get(name) != asked.get(name)
+        f"{name} {json.dumps(settings.get(name))}, not {json.dumps(request.get(name))}"
+        for name in dict.fromkeys([*settings, *request])
+        if settings.get(name) != request.get(name)
     ]
     if changed:
         raise SetupError(f"{where} was begun with {'; '.join(changed)}. Use the same settings, or another --store.")

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.evaluation.store.process_locks import Owner, living, sweep
 from decisor.evaluation.store.protocol import StoreError
-from decisor.evaluation.store.sql import KEY, SqlStore
+from decisor.evaluation.store.sql import KEY, Cell, SqlStore, StoredRow
 from decisor.private_file import create_private
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 APPLICATION = 0x44435352
 VERSION = 1
 BUSY_MS = 60_000
+CHECKED_BYTES = 64 * 2**20
+"""A larger file is not read from end to end when it is opened."""
 
 
 class SqliteDatabase:
@@ -36,24 +38,26 @@ class SqliteDatabase:
         self.path, self.connection = path, connection
         self.name = str(path)
         self.owner: Owner | None = None
+        self.inode = path.stat().st_ino
 
     def field(self, column: str, *names: str) -> str:
         return f"json_extract({column}, '$.{'.'.join(names)}')"
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, query: str, values: Sequence[Cell] = ()) -> list[StoredRow]:
         with clear(self.path):
             return self.connection.execute(query, values).fetchall()
 
-    def stream(self, query: str) -> Iterator[Any]:
+    def stream(self, query: str) -> Iterator[StoredRow]:
         with clear(self.path):
             yield from self.connection.execute(query)
 
-    def many(self, query: str, values: Iterable[Sequence[Any]]) -> None:
+    def many(self, query: str, values: Iterable[Sequence[Cell]]) -> None:
         with clear(self.path):
             self.connection.executemany(query, values)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        self.check_place()
         with clear(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -63,6 +67,14 @@ class SqliteDatabase:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+
+    def check_place(self) -> None:
+        """Raises StoreError where the file is another one than was opened: what is written to that is lost."""
+        with suppress(FileNotFoundError):
+            if self.path.stat().st_ino == self.inode:
+                return
+        raise StoreError(f"The run store {self.path} was deleted, moved or replaced while it was in use. What was kept "
+                         "is in the file that was moved; without it the same command begins anew.")  # fmt: skip
 
     def take(self, number: int) -> bool:
         self.owner = Owner.take(self.path, number)
@@ -78,6 +90,9 @@ class SqliteDatabase:
             sweep(self.path)
         self.connection.close()
 
+    def interrupt(self) -> None:
+        """A file keeps nobody waiting for longer than ``BUSY_MS``."""
+
 
 def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlStore:
     """Raises SetupError where it cannot be opened or is no run store."""
@@ -85,6 +100,9 @@ def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlS
 
     if not create and not path.is_file():
         raise SetupError(f"There is no run store {path}. Make one: decisor eval ... --store {path}")
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "no regular file"
+        raise StoreError(f"The run store {path} is {what}. Name another file: --store run.db")
     with clear(path):
         if create and not (path.exists() and path.stat().st_size):
             begin_file(path)
@@ -99,12 +117,15 @@ def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlS
 
 def prepare(db: SqliteDatabase) -> None:
     db.connection.set_busy_timeout(BUSY_MS)
-    db.connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY")
+    db.connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
     db.connection.execute("CREATE TEMP TABLE wanted (seq INTEGER PRIMARY KEY)")
     if db.rows("PRAGMA application_id") != [(APPLICATION,)]:
         raise SetupError(f"{db.path} is no run store of decisor. Name another file: --store run.db")
-    if (found := db.rows("PRAGMA user_version")[0][0]) != VERSION:
-        raise SetupError(f"{db.path} is of format {found}, this decisor reads {VERSION}. Begin another store.")
+    if (version := db.rows("PRAGMA user_version")[0][0]) != VERSION:
+        raise SetupError(f"{db.path} is of format {version}, this decisor reads {VERSION}. Begin another store.")
+    if db.path.stat().st_size <= CHECKED_BYTES and db.rows("PRAGMA integrity_check(1)") != [("ok",)]:
+        raise StoreError(f"The run store {db.path} is damaged: its rows and its indexes do not agree. Take a copy of "
+                         "it from before, or begin another: --store FILE.")  # fmt: skip
 
 
 def begin_file(path: Path) -> None:
@@ -115,21 +136,23 @@ def begin_file(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"The folder of the run store {path} cannot be made: {error.strerror}.") from error
-    made = path.with_name(f"{path.name}-new-{os.getpid()}")
-    made.unlink(missing_ok=True)
+    new_file = path.with_name(f"{path.name}-new-{os.getpid()}")
+    new_file.unlink(missing_ok=True)
     try:
-        create_private(made)
-        db = apsw.Connection(str(made))
+        create_private(new_file)
+        db = apsw.Connection(str(new_file))
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         db.execute(f"BEGIN; {SCHEMA} COMMIT")
         db.close()
         if path.exists() and not path.stat().st_size:
-            made.replace(path)
+            new_file.replace(path)
         else:
             with suppress(FileExistsError):
-                os.link(made, path)
+                os.link(new_file, path)
+    except OSError as error:
+        raise StoreError(f"The run store {path} cannot be made: {error.strerror}.") from error
     finally:
-        made.unlink(missing_ok=True)
+        new_file.unlink(missing_ok=True)
 
 
 SCHEMA = f"""
@@ -161,10 +184,14 @@ def clear(path: Path) -> Iterator[None]:
 
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path} is no run store, or it is damaged: it holds text that is none") from error
     except apsw.Error as error:
         if isinstance(error, apsw.FullError | apsw.IOError):
-            told = f"The run store {path} cannot be written: is the disk full? Make room and run the same command again"
-            raise StoreError(f"{told}; nothing finished or paid for is lost. ({error})") from error
+            complaint = (
+                f"The run store {path} cannot be written: is the disk full? Make room and run the same command again"
+            )
+            raise StoreError(f"{complaint}; nothing finished or paid for is lost. ({error})") from error
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
             raise StoreError(f"{path} is no run store, or it is damaged: {error}") from error
         raise StoreError(f"The run store {path} cannot be used: {error}") from error

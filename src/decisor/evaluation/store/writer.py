@@ -7,16 +7,32 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from decisor.evaluation.store.bloom_filter import Seen
+from decisor.evaluation.store.bloom_filter import BloomFilter
 from decisor.evaluation.store.protocol import Claim, Store, StoreError
 from decisor.types import Completion
 
 T = TypeVar("T")
 TOGETHER = 500
-Job = tuple[Callable[[Store], Any], "asyncio.Future[Any]"]
+Deliver = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[T]):
+    """What is to be done with the store, and who waits for its result. Both methods give what hands it over."""
+
+    act: Callable[[Store], T]
+    done: asyncio.Future[T]
+
+    def result(self, store: Store) -> Deliver:
+        result = self.act(store)
+        return lambda: None if self.done.done() else self.done.set_result(result)
+
+    def failure(self, error: Exception) -> Deliver:
+        return lambda: None if self.done.done() else self.done.set_exception(error)
 
 
 class Writer:
@@ -24,9 +40,9 @@ class Writer:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.seen = Seen()
+        self.keys = BloomFilter()
         self.latest: int | None = None
-        self.jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self.jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self.loop = asyncio.get_running_loop()
         self.thread = threading.Thread(target=self._work, name="run store", daemon=True)
         self.thread.start()
@@ -38,7 +54,7 @@ class Writer:
             StoreError: it could not be kept.
         """
         done: asyncio.Future[T] = self.loop.create_future()
-        self.jobs.put((act, done))
+        self.jobs.put(Job(act, done))
         return await done
 
     async def look(self) -> None:
@@ -55,16 +71,16 @@ class Writer:
         if news is not None:
             self.latest = max(news[0], self.latest or 0)
             for key in news[1]:
-                self.seen.add(key)
+                self.keys.add(key)
 
     async def reply(self, key: str) -> Completion | None:
         """As of the last look or claim, and what was kept here since."""
-        if self.latest is not None and key not in self.seen:
+        if self.latest is not None and key not in self.keys:
             return None
         return await self.do(lambda store: store.reply(key))
 
     async def keep_reply(self, key: str, reply: Completion, usable: bool = True) -> Completion:
-        self.seen.add(key)
+        self.keys.add(key)
         return await self.do(lambda store: store.keep_reply(key, reply, usable))
 
     async def close(self) -> None:
@@ -75,34 +91,29 @@ class Writer:
     def _work(self) -> None:
         last = False
         while not last:
-            found = [self.jobs.get()]
+            batch = [self.jobs.get()]
             with suppress(Empty):
-                while len(found) < TOGETHER and found[-1] is not None:
-                    found.append(self.jobs.get_nowait())
-            last = found[-1] is None
-            jobs = [job for job in found if job is not None]
-            told = self._keep(jobs)
+                while len(batch) < TOGETHER and batch[-1] is not None:
+                    batch.append(self.jobs.get_nowait())
+            last = batch[-1] is None
+            jobs = [job for job in batch if job is not None]
+            results = self._keep(jobs)
             with suppress(RuntimeError):  # the loop is gone
-                self.loop.call_soon_threadsafe(tell, told)
+                self.loop.call_soon_threadsafe(deliver_all, results)
 
-    def _keep(self, jobs: Sequence[Job]) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
+    def _keep(self, jobs: Sequence[Job[Any]]) -> list[Deliver]:
         """All in one transaction; each in its own where one of them failed by itself."""
         try:
             with self.store.transaction():
-                return [(done, act(self.store), None) for act, done in jobs]
+                return [job.result(self.store) for job in jobs]
         except StoreError as error:
-            return [(done, None, error) for _, done in jobs]
+            return [job.failure(error) for job in jobs]
         except Exception as error:
             if len(jobs) == 1:
-                return [(jobs[0][1], None, error)]
-            return [told for job in jobs for told in self._keep([job])]
+                return [jobs[0].failure(error)]
+            return [deliver for job in jobs for deliver in self._keep([job])]
 
 
-def tell(results: Sequence[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
-    for done, result, error in results:
-        if done.done():
-            continue
-        if error is None:
-            done.set_result(result)
-        else:
-            done.set_exception(error)
+def deliver_all(results: Sequence[Deliver]) -> None:
+    for deliver in results:
+        deliver()

@@ -9,7 +9,7 @@ from decisor.errors import SetupError
 from decisor.techniques.replay.recorded_run import RecordedRun, RecordedStep, Reply, number_of
 from decisor.techniques.shared.decision import THINK
 from decisor.techniques.shared.forms import forms_of
-from decisor.types import LM, Action, Completion, Environment, Message, Observation, Record, Sampling, Usage
+from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Record, Sampling, Usage
 
 FLAGS = {"sql": "--db", "cypher": "--graph", "passages": "--docs", "whatif": "--model"}
 OWN = "--tools"
@@ -30,6 +30,11 @@ class ReplayingLM:
     @property
     def name(self) -> str:
         return self.lm.name
+
+    @property
+    def price(self) -> Pricing | None:
+        price: Pricing | None = getattr(self.lm, "price", None)
+        return price
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         """Raises SetupError where log-probabilities are wanted of a reply that is replayed: a trace has none."""

@@ -11,8 +11,9 @@ from decisor.replies.attribution import normal
 from decisor.replies.plan_graph import Part, PlanGraph, sort_by_depth
 from decisor.run import Run
 from decisor.techniques.plan_dag.node_answer import note, show_graph
+from decisor.techniques.plan_dag.node_input import sources_of
 from decisor.techniques.plan_dag.result import reason_of
-from decisor.techniques.reasoning_dag import ReasoningDAG, sources_of
+from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.edits import Change, Edit, Rerun
 from decisor.techniques.replay.playback import ReplayingEnvironment
 from decisor.techniques.replay.recorded_run import RecordedRun

@@ -77,13 +77,13 @@ class Tree:
     @property
     def used(self) -> int:
         """Calls made or under way."""
-        return self.run.budget.spent.calls + self.run.budget.held_calls
+        return self.run.budget.spent.calls + self.run.budget.pending_calls
 
     def need(self, calls: int) -> None:
         """Raises BudgetExceeded where fewer calls than this are left, beside those promised to comparisons."""
         for budget in self.run.budget.chain():
             allowed = budget.limits.calls
-            if allowed is not None and budget.spent.calls + budget.held_calls + self.promised + calls > allowed:
+            if allowed is not None and budget.spent.calls + budget.pending_calls + self.promised + calls > allowed:
                 raise BudgetExceeded("calls", allowed)
 
     def answers(self) -> list[Node]:

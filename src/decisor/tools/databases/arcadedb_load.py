@@ -41,7 +41,7 @@ def load_arcadedb(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> N
 def main() -> None:
     import arcadedb_embedded
 
-    from decisor.tools.databases.sandbox.arcadedb_engine import start_jvm
+    from decisor.tools.databases.sandbox.engines.arcadedb import start_jvm
 
     body = json.loads(sys.stdin.read())
     start_jvm(HEAP_MB)

@@ -1,4 +1,4 @@
-"""The tool ``cypher``: a property graph behind the fence, for a model and for trusted loaders."""
+"""The tool ``cypher``: a property graph behind the sandbox, for a model and for trusted loaders."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Literal
 
 from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
+from decisor.secrets import without_password
 from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sandbox.urls import GRAPHS, SCHEMES
+from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0
@@ -28,19 +29,35 @@ class CypherTool:
     form: Literal["cypher"] = "cypher"
 
     @classmethod
-    async def open(cls, url: str, name: str = "cypher", caps: Caps = Caps(), deny: Sequence[str] = ()) -> CypherTool:
+    async def open(
+        cls,
+        url: str,
+        name: str = "cypher",
+        caps: Caps = Caps(),
+        deny: Sequence[str] = (),
+        only: Sequence[str] = (),
+    ) -> CypherTool:
         """kglite:///PATH, arcadedb:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
 
-        ``deny``: labels and relationship types that may neither be read nor seen.
+        ``deny``: labels and relationship types that may be neither read nor seen. Where ``only`` names some, no other
+        may be.
 
         Raises:
             SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
         """
-        caps = replace(caps, deny=(*caps.deny, *(label.lower() for label in deny)))
-        worker = Worker(engine_of(url), url, caps)
+        engine, address = parse_url(url)
+        caps = replace(caps, deny=(*caps.deny, *map(str.lower, deny)))
+        worker = Worker(engine, address, caps)
         try:
+            if worker.description.form != "cypher":
+                raise SetupError(f"{without_password(url)} names no graph. Give {examples('cypher')}.")
             await worker.start()
             schema = await read_schema(worker)
+            if only:
+                await worker.close()
+                worker = Worker(engine, address, replace(caps, deny=(*caps.deny, *all_but(only, schema))))
+                await worker.start()
+                schema = await read_schema(worker)
         except BaseException as error:
             await worker.close()
             if isinstance(error, ToolError):
@@ -63,7 +80,7 @@ class CypherTool:
             table = await self.worker.run(statement)
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
-            raise ToolError(f"{error} {near}".strip(), refused=error.refused) from error
+            raise ToolError(f"{error} {near}".strip(), refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
@@ -81,15 +98,17 @@ class CypherTool:
         await self.worker.close()
 
 
-def engine_of(url: str) -> str:
+def all_but(names: Sequence[str], schema: GraphSchema) -> tuple[str, ...]:
+    """The other labels and types, in lower case. Raises SetupError where the graph has not what a name says.
+
+    >>> all_but(["City"], GraphSchema({"City": 2, "Secret": 1}))
+    ('secret',)
     """
-    >>> engine_of("kglite:///graph.kgl"), engine_of("neo4j+s://host")
-    ('kglite', 'bolt')
-    """
-    engine = SCHEMES.get(url.partition("://")[0].lower(), "")
-    if engine not in GRAPHS:
-        raise SetupError(f"{url.split('@')[-1]} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST.")
-    return engine
+    there = {name.lower() for name in (*schema.labels, *schema.types)}
+    wishes = {name.lower() for name in names}
+    if missing := sorted(wishes - there):
+        raise SetupError(f"The graph has no label or relationship type {', '.join(missing)} to read.")
+    return tuple(sorted(there - wishes))
 
 
 def _note(table: Table) -> str:

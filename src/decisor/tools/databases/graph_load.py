@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from decisor.errors import SetupError
+from decisor.secrets import without_password
 from decisor.tools.databases.graph_write import Edge, Node, write
 
 
@@ -37,7 +38,9 @@ def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
         case "bolt" | "neo4j":
             load_bolt(url, list(nodes), list(edges))
         case _:
-            raise SetupError(f"{url} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST/DATABASE.")
+            raise SetupError(
+                f"{without_password(url)} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST/DATABASE."
+            )
 
 
 def path_of(url: str) -> Path:
@@ -70,7 +73,7 @@ def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> Non
 
 
 def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
-    from decisor.tools.databases.sandbox.bolt_engine import driver_of
+    from decisor.tools.databases.sandbox.engines.bolt import driver_of
 
     driver, database = driver_of(url)
     with driver, driver.session(database=database) as session:

@@ -6,11 +6,12 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from decisor.errors import SetupError
 from decisor.types import Value
 
+T = TypeVar("T")
 BATCH = 2000
 Run = Callable[[str, list[dict[str, Any]]], list[Any]]
 """A statement with its ``$rows``, to the first column of what it returns."""
@@ -46,8 +47,8 @@ def write(
         names = ":".join(map(quoted, labels))
         for batch in batches(numbers):
             rows = [dict(nodes[number].properties) for number in batch]
-            made = run(f"UNWIND $rows AS row CREATE (n:{names}) SET n = row RETURN {returned}", rows)
-            keys.update(zip(batch, made, strict=True))
+            ids = run(f"UNWIND $rows AS row CREATE (n:{names}) SET n = row RETURN {returned}", rows)
+            keys.update(zip(batch, ids, strict=True))
         if len({keys[number] for number in numbers}) < len(numbers):
             raise SetupError(f"The property id of {labels[0]} is not unique: kglite needs it to be.")
     links: dict[tuple[str, str, str], list[Edge]] = defaultdict(list)
@@ -65,7 +66,7 @@ def labels_of(node: Node) -> tuple[str, ...]:
     return (node.labels,) if isinstance(node.labels, str) else node.labels
 
 
-def batches(items: Sequence[Any]) -> Iterable[list[Any]]:
+def batches(items: Sequence[T]) -> Iterable[list[T]]:
     left = iter(items)
     while batch := list(itertools.islice(left, BATCH)):
         yield batch

@@ -1,4 +1,4 @@
-"""The tool ``sql``: a relational database behind the fence, for a model and for trusted loaders."""
+"""The tool ``sql``: a relational database behind the sandbox, for a model and for trusted loaders."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from decisor.errors import ToolError
+from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
+from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sandbox.urls import DIALECTS, parse_url
+from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.sql_schema import TableInfo, close_names, read_schema, render
 from decisor.types import Observation, Record, Table
 
@@ -24,28 +25,46 @@ class SqlTool:
     """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then."""
 
     worker: Worker
-    dialect: str
     tables: tuple[TableInfo, ...]
     name: str = "sql"
     form: Literal["sql"] = "sql"
 
     @classmethod
-    async def open(cls, url: str, name: str = "sql", caps: Caps = Caps(), deny_tables: Sequence[str] = ()) -> SqlTool:
-        """``deny_tables`` may neither be read nor seen.
+    async def open(
+        cls,
+        url: str,
+        name: str = "sql",
+        caps: Caps = Caps(),
+        deny_tables: Sequence[str] = (),
+        tables: Sequence[str] = (),
+    ) -> SqlTool:
+        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be.
 
         Raises:
             SetupError: the URL names no database, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *(table.lower() for table in deny_tables)))
+        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)))
         worker = Worker(engine, address, caps)
         try:
+            if worker.description.dialect is None:
+                raise SetupError(f"{without_password(url)} is no SQL database. Give {examples('sql')}.")
             await worker.start()
-            tables = await read_schema(worker)
+            schema = await read_schema(worker)
+            there(tables, schema)
         except BaseException:
             await worker.close()
             raise
-        return cls(worker, DIALECTS[engine], tables, name)
+        return cls(worker, schema, name)
+
+    def table_names(self) -> tuple[str, ...]:
+        """Without views."""
+        return tuple(table.name for table in self.tables if not table.view)
+
+    def quoted(self, name: str) -> str:
+        """A name of a table or column, as it stands in a query."""
+        dialect = self.worker.description.dialect
+        return dialect.quoted(name) if dialect else name
 
     def describe(self) -> str:
         return self.described
@@ -53,7 +72,7 @@ class SqlTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return render(self.dialect, self.tables)
+        return render(self.worker.description, self.tables)
 
     async def call(self, text: str) -> Observation:
         """One reading statement. Raises ToolError, with close names where a table or column is misspelt."""
@@ -61,8 +80,9 @@ class SqlTool:
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
-            hint = "" if error.refused else close_names(str(error), self.tables)
-            raise ToolError(f"{error}{hint}", refused=error.refused) from error
+            dialect = self.worker.description.dialect
+            hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
+            raise ToolError(f"{error}{hint}", refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
@@ -89,10 +109,22 @@ class SqlTool:
         return value if isinstance(value, int) else None
 
 
+def lower(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.lower() for name in names)
+
+
+def there(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
+    """Raises SetupError where one of the names is no table that may be read."""
+    for name in names:
+        if name.rpartition(".")[2].strip('"`[]').lower() not in {table.name.lower() for table in schema}:
+            raise SetupError(f"There is no table {name} to read.")
+
+
 def _note(table: Table, total: int | None) -> str:
     if not table.rows:
         return "No rows."
     if table.truncated:
         all_of_them = f" of {total}" if total is not None else ", there are more"
-        return f"Only the first {len(table.rows)} rows are shown{all_of_them}. Aggregate, filter or LIMIT to see less."
-    return ""
+        cut = f"Only the first {len(table.rows)} rows are shown{all_of_them}. Aggregate, filter or LIMIT to see less."
+        return f"{cut} {table.note}".strip()
+    return table.note

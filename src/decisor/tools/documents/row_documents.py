@@ -172,7 +172,7 @@ def csv_documents(file: IO[bytes], name: str, where: str, form: RowForm) -> Iter
 
 
 async def table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) -> list[Document]:
-    """A document for each row, under TABLE:KEY; of all tables, or of those named. Read through the fence.
+    """A document for each row, under TABLE:KEY; of all tables, or of those named. Read through the sandbox.
 
     Raises:
         SetupError: there is no such table.
@@ -182,10 +182,9 @@ async def table_documents(tool: SqlTool, names: Sequence[str], form: RowForm) ->
     if missing := [name for name in names if name not in there]:
         others = f"there is {names_of(there)}" if there else "the database has no tables"
         raise SetupError(f"There is no table {', '.join(missing)}; {others}.")
-    mark = "`" if tool.dialect.startswith("MySQL") else '"'
     documents: list[Document] = []
     for table in [there[name] for name in names] or tool.tables:
-        quoted = ".".join(f"{mark}{part.replace(mark, 2 * mark)}{mark}" for part in table.name.split("."))
+        quoted = ".".join(map(tool.quoted, table.name.split(".")))
         rows = await tool.fetch(f"SELECT * FROM {quoted}", MOST_ROWS)
         if why := form.missing([column.name for column in table.columns]):
             documents.append(bad(table.name, why))

@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from decisor.errors import SetupError
 from decisor.outside import one_line
+from decisor.secrets import without_password
 from decisor.tools.functions.json_schema import Misfit, Schema, deref, mapping, sequence, texts
 from decisor.tools.functions.openapi_file import read_file
 from decisor.types import Value
@@ -150,7 +151,8 @@ def joined_server(own: str, other: str) -> str:
 def check_server(url: str, path: Path) -> None:
     if not origin(url):
         base = f"http://HOST{url}" if url.startswith("/") or not url else "URL"
-        raise SetupError(f"{path} names no server that can be called ({url or '/'}): give one with --base-url {base}.")
+        place = without_password(url) or "/"
+        raise SetupError(f"{path} names no server that can be called ({place}): give one with --base-url {base}.")
 
 
 def origin(url: str) -> tuple[str, str, int] | None:

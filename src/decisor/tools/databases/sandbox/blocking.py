@@ -31,13 +31,13 @@ class Blocking:
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name=f"decisor {engine}", daemon=True)
         thread.start()
-        made = cls(Worker(engine, url, caps), loop, thread)
+        blocking = cls(Worker(engine, url, caps), loop, thread)
         try:
-            await asyncio.wrap_future(made._begin(made.worker.start()))
+            await asyncio.wrap_future(blocking._begin(blocking.worker.start()))
         except BaseException:
-            await asyncio.to_thread(made.close)
+            await asyncio.to_thread(blocking.close)
             raise
-        return made
+        return blocking
 
     def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table:
         """A trusted statement of our own. Raises ToolError: the engine's error, or killed for time or memory."""
@@ -56,10 +56,10 @@ class Blocking:
         self.loop.close()
 
     async def _end(self) -> None:
-        under_way = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in under_way:
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
             task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
         await self.worker.close()
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -67,5 +67,5 @@ class Blocking:
 
 
 async def open_scratch(content: str) -> Blocking:
-    """The scratch copy of a decision model (``scratch_engine``), with room in memory for its tables and for work."""
+    """The scratch copy of a decision model (``scratch_copy``), with room in memory for its tables and for work."""
     return await Blocking.open("scratch", content, Caps(memory_mb=1024 + 8 * len(content) // 2**20))

@@ -1,7 +1,7 @@
 """One worker process as its parent sees it: frames go out ahead, replies come in order, a clock runs for the first.
 
 Requests are written before those ahead of them are answered, so the process never waits for its parent. Only the first
-in line has begun; when it is stopped the others have not, and are told to ask elsewhere (``Elsewhere``).
+in line has begun; when it is stopped the others have not, and ask elsewhere (``Elsewhere``).
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import json
 import os
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from decisor.child_process import Start
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.wire import HEAD
+from decisor.tools.databases.sandbox.wire import HEAD, Frame
 
 WATCH_SECONDS = 0.02
+PATIENCE_SECONDS = 1.5
 AHEAD = 16
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 CRASHED = "The engine crashed on this statement. Try another one."
@@ -29,24 +31,26 @@ class Elsewhere(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Asked:
+class Request:
     """``began``: when it came to be the first in line, 0 before that. ``memory_mb``: None where it is not watched."""
 
     frame: bytes
     seconds: float
     memory_mb: int | None
-    reply: asyncio.Future[dict[str, Any]]
+    reply: asyncio.Future[Frame]
     began: float = 0.0
 
 
 class Child(asyncio.SubprocessProtocol):
-    """Made by ``spawn``. ``gone`` is done when the process and its pipes are."""
+    """Made by ``spawn``. ``gone`` is done when the process and its pipes are. ``patient``: it gets a moment before it
+    is killed, to have its server end what it runs there."""
 
-    def __init__(self) -> None:
+    def __init__(self, patient: bool) -> None:
+        self.patient = patient
         self.loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self.loop.create_future()
-        self.sent: deque[Asked] = deque()
-        self.waiting: deque[Asked] = deque()
+        self.sent: deque[Request] = deque()
+        self.waiting: deque[Request] = deque()
         self.buffer = bytearray()
         self.tick: asyncio.TimerHandle | None = None
         self.ended = False
@@ -57,7 +61,7 @@ class Child(asyncio.SubprocessProtocol):
         pid: int = self.process.get_pid()
         return pid
 
-    async def ask(self, frame: bytes, seconds: float, memory_mb: int | None) -> dict[str, Any]:
+    async def ask(self, frame: bytes, seconds: float, memory_mb: int | None) -> Frame:
         """The reply. ``seconds`` run from when the process turns to it.
 
         Raises:
@@ -66,18 +70,18 @@ class Child(asyncio.SubprocessProtocol):
         """
         if self.ended:
             raise Elsewhere
-        asked = Asked(frame, seconds, memory_mb, self.loop.create_future())
-        self.waiting.append(asked)
-        if not self.soon:  # what is asked meanwhile goes out with it, in one write
+        request = Request(frame, seconds, memory_mb, self.loop.create_future())
+        self.waiting.append(request)
+        if not self.soon:  # what comes meanwhile goes out with it, in one write
             self.soon = True
             self.loop.call_soon(self._send)
         try:
-            return await asked.reply
+            return await request.reply
         except asyncio.CancelledError:
-            if self.sent and self.sent[0] is asked:
+            if self.sent and self.sent[0] is request:
                 self._stop(None)
-            elif asked in self.waiting:
-                self.waiting.remove(asked)
+            elif request in self.waiting:
+                self.waiting.remove(request)
             raise
 
     async def end(self, grace: float = 0.0) -> None:
@@ -102,9 +106,9 @@ class Child(asyncio.SubprocessProtocol):
                 break
             body = bytes(self.buffer[HEAD.size : ends])
             del self.buffer[:ends]
-            asked = self.sent.popleft()
-            if not asked.reply.done():
-                asked.reply.set_result(json.loads(body))
+            request = self.sent.popleft()
+            if not request.reply.done():
+                request.reply.set_result(json.loads(body))
         self._send()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -113,6 +117,7 @@ class Child(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._stop(ToolError(CRASHED))
+        self.process.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.gone.done():
@@ -128,7 +133,7 @@ class Child(asyncio.SubprocessProtocol):
         if ahead > 0:
             now = [self.waiting.popleft() for _ in range(ahead)]
             self.sent.extend(now)
-            pipe.write(b"".join(asked.frame for asked in now))
+            pipe.write(b"".join(request.frame for request in now))
         if self.sent and not self.sent[0].began:
             self.sent[0].began = self.loop.time()
             if self.tick is None:
@@ -144,7 +149,7 @@ class Child(asyncio.SubprocessProtocol):
             self._stop(None)
         elif self.loop.time() - first.began >= first.seconds:
             self._stop(ToolError(f"Stopped: the query ran for more than {first.seconds:.3g} s."))
-        elif first.memory_mb is not None and held(self.pid) > first.memory_mb * 2**20:
+        elif first.memory_mb is not None and memory_of(self.pid) > first.memory_mb * 2**20:
             self._stop(ToolError(f"Stopped: the query used more than {first.memory_mb} MB of memory."))
         else:
             left = first.began + first.seconds - self.loop.time()
@@ -156,26 +161,33 @@ class Child(asyncio.SubprocessProtocol):
             self.ended = True
             if self.tick is not None:
                 self.tick.cancel()
-            if self.process.get_returncode() is None:
-                self.process.kill()
-            self.process.close()
-        for asked in (*self.sent, *self.waiting):
-            if not asked.reply.done():
-                asked.reply.set_exception(error if error is not None and asked.began else Elsewhere())
+            if self.process.get_returncode() is None and self.patient and self.sent:
+                self.process.terminate()
+                self.loop.call_later(PATIENCE_SECONDS, self._kill)
+            else:
+                self._kill()
+        for request in (*self.sent, *self.waiting):
+            if not request.reply.done():
+                request.reply.set_exception(error if error is not None and request.began else Elsewhere())
         self.sent.clear()
         self.waiting.clear()
 
+    def _kill(self) -> None:
+        if self.process.get_returncode() is None:
+            self.process.kill()
+        self.process.close()
 
-async def spawn(how: Start) -> Child:
+
+async def spawn(start: Start, patient: bool) -> Child:
     loop = asyncio.get_running_loop()
     _, child = await loop.subprocess_exec(
-        Child, *how.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL, env=how.environment, cwd=how.folder,
+        partial(Child, patient), *start.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL, env=start.environment, cwd=start.folder,
     )  # fmt: skip
     return child
 
 
-def held(pid: int) -> int:
+def memory_of(pid: int) -> int:
     """Bytes of memory that a process holds; 0 where the system does not tell."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE

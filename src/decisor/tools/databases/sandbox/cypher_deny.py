@@ -15,7 +15,7 @@ PATTERN_WORDS = frozenset({"ALL", "ANY", "EXISTS"})
 """Functions that are also words before a pattern."""
 
 
-def check(found: tuple[Token, ...], deny: frozenset[str]) -> None:
+def check(words: tuple[Token, ...], deny: frozenset[str]) -> None:
     """``deny``: names in lower case. Raises ToolError (refused) with the reason.
 
     >>> from decisor.tools.databases.sandbox.cypher_tokens import tokens
@@ -24,16 +24,16 @@ def check(found: tuple[Token, ...], deny: frozenset[str]) -> None:
     Traceback (most recent call last):
     decisor.errors.ToolError: Refused: some names may not be read, so each (node:Label) must name a label
     """
-    for at, token in enumerate(found):
-        before, after = (found[at - 1] if at else NOTHING), _near(found, at + 1)
+    for at, token in enumerate(words):
+        before, after = (words[at - 1] if at else NOTHING), _near(words, at + 1)
         if token.kind in ("word", "name") and token.key.lower() in deny and before.text != "." and after.text != "(":
             raise refuse(
                 f"the label or relationship type {token.key if token.kind == 'name' else token.text} is denied"
             )
-        if token.text == "(" and not _call(found, at) and _unlabelled(found, at):
+        if token.text == "(" and not _call(words, at) and _unlabelled(words, at):
             raise refuse("some names may not be read, so each (node:Label) must name a label")
         if before.text == "-" and token.text == "[":
-            _relationship(found, at)
+            _relationship(words, at)
         elif before.text in ("-", ">") and token.text in ("-", "+", "*", "{"):
             raise refuse("some names may not be read, so each -[:TYPE]- must name a type, without a quantifier")
         _word(token, before, after)
@@ -49,34 +49,34 @@ def _word(token: Token, before: Token, after: Token) -> None:
         raise refuse("some names may not be read, so no procedure and no SHOW")
 
 
-def _near(found: tuple[Token, ...], at: int) -> Token:
-    return found[at] if at < len(found) else NOTHING
+def _near(words: tuple[Token, ...], at: int) -> Token:
+    return words[at] if at < len(words) else NOTHING
 
 
-def _call(found: tuple[Token, ...], at: int) -> bool:
+def _call(words: tuple[Token, ...], at: int) -> bool:
     """Whether the bracket holds the arguments of a function, or the variables of CALL (a) { ... }."""
-    before = found[at - 1] if at else NOTHING
+    before = words[at - 1] if at else NOTHING
     if before.kind != "word":
         return False
-    dotted = at > 1 and found[at - 2].text == "."
+    dotted = at > 1 and words[at - 2].text == "."
     return dotted or before.key == "CALL" or (before.key.lower() in FUNCTIONS and before.key not in PATTERN_WORDS)
 
 
-def _unlabelled(found: tuple[Token, ...], at: int) -> bool:
+def _unlabelled(words: tuple[Token, ...], at: int) -> bool:
     """Whether the bracket reads as a node without label. An expression that is only a variable does too."""
-    inner = _near(found, at + 1)
+    inner = _near(words, at + 1)
     if inner.kind in ("word", "name") and inner.key != "WHERE":
-        after = _near(found, at + 2)
+        after = _near(words, at + 2)
         return after.text in (")", "{") or after.kind == "parameter" or (after.kind == "word" and after.key == "WHERE")
-    alone = inner.kind == "parameter" and _near(found, at + 2).text == ")"
+    alone = inner.kind == "parameter" and _near(words, at + 2).text == ")"
     return alone or inner.text in (")", "{") or inner.key == "WHERE"
 
 
-def _relationship(found: tuple[Token, ...], at: int) -> None:
-    named = at + 1 + (_near(found, at + 1).kind in ("word", "name"))
-    if _near(found, named).text != ":":
+def _relationship(words: tuple[Token, ...], at: int) -> None:
+    place = at + 1 + (_near(words, at + 1).kind in ("word", "name"))
+    if _near(words, place).text != ":":
         raise refuse("some names may not be read, so each -[:TYPE]- must name a type")
-    while _near(found, at).text not in ("]", ""):
-        if found[at].text == "*":
+    while _near(words, at).text not in ("]", ""):
+        if words[at].text == "*":
             raise refuse("some names may not be read, so no -[*]-: it passes through nodes of any label")
         at += 1

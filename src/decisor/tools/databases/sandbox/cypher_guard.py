@@ -43,38 +43,38 @@ def check(statement: str, deny: frozenset[str] = frozenset()) -> str:
     """
     if len(statement) > LONGEST:
         raise refuse(f"the statement is longer than {LONGEST:,} characters")
-    found = tokens(statement)
-    if any(token.text == ";" for token in found):
+    words = tokens(statement)
+    if any(token.text == ";" for token in words):
         raise refuse("more than one statement")
-    found, explains = _prefix(found)
-    if not found:
+    words, explains = _prefix(words)
+    if not words:
         raise refuse("the statement is empty")
     if deny:
-        cypher_deny.check(found, deny)
-    if found[0].key == "SHOW" and len(found) == 2 and found[1].key in SHOWN:
-        return clean(found)
-    _Walk(found).whole()
-    return explains + clean(found)
+        cypher_deny.check(words, deny)
+    if words[0].key == "SHOW" and len(words) == 2 and words[1].key in SHOWN:
+        return clean(words)
+    _Walk(words).whole()
+    return explains + clean(words)
 
 
-def _prefix(found: tuple[Token, ...]) -> tuple[tuple[Token, ...], str]:
+def _prefix(words: tuple[Token, ...]) -> tuple[tuple[Token, ...], str]:
     """Without ``CYPHER 5``; and EXPLAIN, where it is there."""
-    if found and found[0].key == "CYPHER":
-        found = found[1:]
-        if found and found[0].kind == "number":
-            found = found[1:]
-        while len(found) > 2 and found[0].key in ("RUNTIME", "PLANNER") and found[1].text == "=":
-            found = found[3:]
-    if found and found[0].key in ("EXPLAIN", "PROFILE") and found[0].kind == "word":
-        return found[1:], f"{found[0].key} "
-    return found, ""
+    if words and words[0].key == "CYPHER":
+        words = words[1:]
+        if words and words[0].kind == "number":
+            words = words[1:]
+        while len(words) > 2 and words[0].key in ("RUNTIME", "PLANNER") and words[1].text == "=":
+            words = words[3:]
+    if words and words[0].key in ("EXPLAIN", "PROFILE") and words[0].kind == "word":
+        return words[1:], f"{words[0].key} "
+    return words, ""
 
 
 @dataclass
 class _Walk:
     """``complete``: the tokens before ``at`` end an expression. ``brackets``: open ones, with 'q' for a subquery."""
 
-    found: tuple[Token, ...]
+    words: tuple[Token, ...]
     at: int = 0
     complete: bool = False
     begins: bool = True
@@ -82,10 +82,10 @@ class _Walk:
 
     def near(self, step: int) -> Token:
         place = self.at + step
-        return self.found[place] if 0 <= place < len(self.found) else Token("symbol", "", "")
+        return self.words[place] if 0 <= place < len(self.words) else Token("symbol", "", "")
 
     def whole(self) -> None:
-        while self.at < len(self.found):
+        while self.at < len(self.words):
             token = self.near(0)
             if token.kind == "symbol":
                 self.symbol(token.text)

@@ -53,7 +53,7 @@ def tokens(statement: str) -> tuple[Token, ...]:
     >>> [token.key for token in tokens("match (n:`Set`) // DELETE it")]
     ['MATCH', '(', 'N', ':', 'Set', ')']
     """
-    found: list[Token] = []
+    words: list[Token] = []
     place, spaced = 0, False
     while place < len(statement):
         match = TOKEN.match(statement, place)
@@ -63,19 +63,19 @@ def tokens(statement: str) -> tuple[Token, ...]:
         if match.lastgroup == "space":
             spaced = True
             continue
-        found.append(_token(match.lastgroup or "symbol", match.group(), spaced))
+        words.append(_token(match.lastgroup or "symbol", match.group(), spaced))
         spaced = False
-    while found and found[-1].text == ";":
-        found.pop()
-    return tuple(found)
+    while words and words[-1].text == ";":
+        words.pop()
+    return tuple(words)
 
 
-def clean(found: tuple[Token, ...]) -> str:
+def clean(words: tuple[Token, ...]) -> str:
     """
     >>> clean(tokens("MATCH/* c */(n)  RETURN n ;"))
     'MATCH (n) RETURN n'
     """
-    return "".join(" " * token.spaced + token.text for token in found).strip()
+    return "".join(" " * token.spaced + token.text for token in words).strip()
 
 
 def _token(kind: str, text: str, spaced: bool) -> Token:

@@ -38,7 +38,10 @@ FUNCTIONS = words(
     tofloatlist tofloatornull tointeger tointegerlist tointegerornull tolower tostring tostringlist tostringornull
     toupper trim type upper valuetype duration variance median repeat levenshtein list_sum list_sort list_distinct
     duration.between duration.indays duration.inmonths duration.inseconds date.truncate datetime.truncate
-    localdatetime.truncate time.truncate localtime.truncate date.realtime point.distance point.withinbbox"""
+    localdatetime.truncate time.truncate localtime.truncate date.realtime point.distance point.withinbbox
+    datetime.realtime localdatetime.realtime time.realtime localtime.realtime date.statement datetime.statement
+    date.transaction datetime.transaction datetime.fromepoch datetime.fromepochmillis percentile_cont percentile_disc
+    stdev_samp stdev_pop path_length cardinality collect_list ln"""
 )
 
 FUNCTION_FAMILIES = ("apoc.text.", "apoc.coll.", "apoc.math.", "apoc.number.")

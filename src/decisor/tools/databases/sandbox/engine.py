@@ -1,21 +1,26 @@
-"""What a worker runs: an engine that checks a statement and runs it within caps."""
+"""What an engine is: a description of it, one value in its file in ``engines/``, and a database that it has open."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from decisor.errors import SetupError, ToolError
+from decisor.errors import ToolError
 from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    from decisor.tools.databases.sandbox.dialect import Dialect
+
+Form = Literal["sql", "cypher", "jobs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What one query may cost: rows, characters in a cell, bytes of all cells, wall-clock seconds, megabytes.
+    """What one query may cost: rows, characters in a cell, bytes of all cells and names, wall-clock seconds, megabytes.
 
     ``deny`` names tables (lower case, without schema), or labels and relationship types, that no checked statement may
-    read.
+    read or see. Where ``only`` names some, no other may be.
     """
 
     rows: int = 200
@@ -24,14 +29,18 @@ class Caps:
     seconds: float = 20.0
     memory_mb: int = 2048
     deny: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
 
 
 class ConnectionLost(ToolError):
     """The connection broke off, or what came through it made no sense. The engine has let go of it, and connects anew
     with the next statement."""
 
+    def __init__(self, complaint: str) -> None:
+        super().__init__(complaint, outage=True)
 
-class Engine(Protocol):
+
+class Database(Protocol):
     """One open, read-only database. Synchronous: it lives in the worker process, which the parent may kill."""
 
     def check(self, statement: str) -> str:
@@ -45,22 +54,34 @@ class Engine(Protocol):
     def close(self) -> None: ...
 
 
-def connect(name: str, url: str, caps: Caps) -> Engine:
-    """The engine of that name, open on ``url``. Only the driver that is needed is imported.
+@runtime_checkable
+class Cancellable(Protocol):
+    """A database on a server, which may run on when its client is killed."""
 
-    Raises:
-        SetupError: no such engine, its package is missing, or the database cannot be opened.
+    def cancel(self) -> None:
+        """From another connection: the server ends what runs on this one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Engine:
+    """All that the rest of the house asks of an engine.
+
+    ``title``: its name for people and models. ``schemes`` of URLs; ``endings`` of files that need none. ``file``: its
+    URL names a file or folder. ``server``: it answers over a network, and may go away and come back. ``connect`` raises
+    SetupError, and imports the driver: the description itself is read without it. ``heap``: its memory is reserved
+    ahead, and so can only be watched. ``probe``: a statement that runs wherever the server is there.
+    ``dialect``: of SQL.
     """
-    import importlib
 
-    if name not in ENGINES:
-        raise SetupError(f"There is no engine {name!r}; there is {', '.join(ENGINES)}.")
-    try:
-        module = importlib.import_module(f"decisor.tools.databases.sandbox.{name}_engine")
-    except ModuleNotFoundError as error:
-        raise SetupError(f"The engine {name} needs the package {error.name}: install it.") from error
-    engine: Engine = module.connect(url, caps)
-    return engine
-
-
-ENGINES = ("sqlite", "duckdb", "postgres", "mysql", "kglite", "arcadedb", "bolt", "scratch")
+    name: str
+    title: str
+    schemes: tuple[str, ...]
+    form: Form
+    connect: Callable[[str, Caps], Database]
+    endings: tuple[str, ...] = ()
+    file: bool = False
+    server: bool = False
+    heap: bool = False
+    probe: str = ""
+    dialect: Dialect | None = None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 
-def node(labels: Iterable[str], properties: Mapping[str, Any]) -> dict[str, Any]:
+def node(labels: Iterable[str], properties: Mapping[str, object]) -> dict[str, object]:
     """
     >>> node(["City"], {"name": "Oslo"})
     {'_labels': ['City'], 'name': 'Oslo'}
@@ -14,18 +13,18 @@ def node(labels: Iterable[str], properties: Mapping[str, Any]) -> dict[str, Any]
     return {"_labels": list(labels), **properties}
 
 
-def relationship(kind: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def relationship(kind: str, properties: Mapping[str, object]) -> dict[str, object]:
     return {"_type": kind, **properties}
 
 
-def path(nodes: Iterable[Any], relationships: Iterable[Any]) -> list[Any]:
+def path(nodes: Iterable[object], relationships: Iterable[object]) -> list[object]:
     """Node, relationship, node, ...
 
     >>> path("abc", [1, 2])
     ['a', 1, 'b', 2, 'c']
     """
     links = iter(relationships)
-    steps: list[Any] = []
+    steps: list[object] = []
     for number, stop in enumerate(nodes):
         if number:
             steps.append(next(links, None))

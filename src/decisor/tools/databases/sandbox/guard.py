@@ -1,126 +1,241 @@
 """The SQL guard: one statement, of a reading kind, made of allowed nodes, functions and tables.
 
-Only SQL written anew from the tree is run, so what the parser took for a comment is not run as code either.
+Only SQL written anew from the tree is run, with every name in quotes. So what the parser took for a comment, a letter
+or a name is not run as something else.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
-from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.forms import special
-from decisor.tools.databases.sandbox.names import (
-    CATALOGS,
-    FORMATTING,
-    FUNCTION_CLASSES_REFUSED,
-    FUNCTIONS,
-    NODES,
-    READABLE,
-)
+from decisor.tools.databases.sandbox.access import Access
+from decisor.tools.databases.sandbox.dialect import Dialect
+from decisor.tools.databases.sandbox.forms import Form, special
+from decisor.tools.databases.sandbox.names import FORMATTING, FUNCTION_CLASSES_REFUSED, NODES
+from decisor.tools.databases.sandbox.statement_size import only_letters, refuse, within_size
+from decisor.types import Table
 
-MAX_CHARS = 20_000
-MAX_BRACKETS = 60
-MAX_OPERATORS = 2_000
-UNSAFE_NAME = re.compile(
-    r"[/\\:*?]|^\.|\.(csv|tsv|json|jsonl|ndjson|parquet|db|duckdb|sqlite|txt|gz|zst|xlsx|arrow)$", re.I
-)
+if TYPE_CHECKING:
+    from sqlglot import Expr
 
-
-BRACKET = re.compile(r"[(){}\[\]]")
-
-
-def refuse(reason: str) -> ToolError:
-    return ToolError(f"Refused: {reason}", refused=True)
+WIDE_FORMAT = re.compile(r"%[^a-zA-Z%]*(\*|\d{4})|\{[^}]*(\d{4}|\{)")
+FILTERED = ("tables", "columns")
+NARROW = "some tables may not be read or seen, so what tells of all tables may not be read either."
 
 
 @dataclass(frozen=True)
 class Guard:
-    """``dialect`` as sqlglot names it. ``deny``: tables not to be read. ``extra``: more functions that may run."""
+    """Checks the statements of a model against a dialect and what may be read."""
 
-    dialect: str
-    deny: frozenset[str] = frozenset()
-    extra: frozenset[str] = field(default=frozenset())
+    dialect: Dialect
+    access: Access = field(default_factory=Access)
 
     def check(self, statement: str) -> str:
         """The statement to run. Raises ToolError(refused=True) with the reason."""
         within_size(statement)
-        if self.dialect == "mysql" and re.search(r"/\*\s*M?!", statement, re.I):
-            raise refuse("comments that MySQL executes (/*! ... */) are not allowed.")
+        if self.dialect.odd_text and re.search(self.dialect.odd_text[0], statement, re.I):
+            raise refuse(self.dialect.odd_text[1])
         if form := special(self.dialect, statement):
-            if form.name.lower() in self.deny:
-                raise refuse(f"the table {form.name} may not be read.")
-            return form.before + (self.query(form.query) if form.query else "")
+            return self._form(form)
         return self.query(statement)
 
     def query(self, text: str) -> str:
+        """A query, written anew."""
+        from sqlglot import exp
+
         tree = self._parse(text)
-        if not isinstance(tree, _kinds().queries):
+        if not isinstance(tree, exp.Query | exp.Values | exp.Pivot):
             raise refuse(
                 f"{type(tree).__name__.upper()} is not a query. Only reading is possible (SELECT, WITH, VALUES)."
             )
+        own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for node in tree.walk():
-            self._node(node)
-        return str(tree.sql(dialect=_dialect(self.dialect), comments=False, copy=False))
+            self._node(node, own)
+        return self._write(tree)
 
-    def _parse(self, text: str) -> Any:
+    def _form(self, form: Form) -> str:
+        if form.query:
+            query = self.query(form.query)
+            if self.access.narrow and "information_schema" in query.lower():
+                raise refuse(NARROW)  # a plan tells the names that are left out
+            return form.before + query
+        only_letters(form.before)
+        if form.name:
+            self._relation(form.name)
+        return form.before
+
+    def without_hidden(self, table: Table, statement: str, text: str) -> Table:
+        """The result of a checked statement, whose own text is ``text``: what tells of other tables leaves the hidden
+        ones out, and a column that is named by its expression does not name them."""
+        forms, access = self.dialect.forms, self.access
+        if not access.narrow:
+            return table
+        if statement in forms.whole.values() or statement.startswith(forms.linked or "\0"):
+            return access.listing(table)
+        if "information_schema" in statement.lower():
+            return replace(table, columns=tuple(access.without_hidden(name, text) for name in table.columns))
+        return table
+
+    def _parse(self, text: str) -> Expr:
         import sqlglot
+        from sqlglot import TokenType, exp
         from sqlglot.errors import ErrorLevel, SqlglotError
 
+        name = self.dialect.name
         try:
-            if self.dialect == "mysql" and re.match(r"\s*VALUES\b", text, re.I):
-                return _values(text)
-            found = sqlglot.parse(text, dialect=_dialect(self.dialect), error_level=ErrorLevel.RAISE)
+            for token in () if text.isascii() else sqlglot.tokenize(text, dialect=name):
+                if token.token_type not in (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.IDENTIFIER):
+                    only_letters(token.text)
+            if name == "mysql" and re.match(r"\s*VALUES\b", text, re.I):
+                return values_of(text)
+            trees = sqlglot.parse(text, dialect=name, error_level=ErrorLevel.RAISE)
         except SqlglotError as error:
-            raise refuse(f"this does not parse as {self.dialect} SQL: {_plain(error)}") from error
-        trees = [tree for tree in found if tree and not isinstance(tree, _kinds().semicolon)]
-        if len(trees) != 1:
-            raise refuse(f"one statement at a time, please; this holds {len(trees)}.")
-        return trees[0]
+            raise refuse(f"this does not parse as {name} SQL: {_plain(error)}") from error
+        statements = [tree for tree in trees if tree and not isinstance(tree, exp.Semicolon)]
+        if len(statements) != 1:
+            raise refuse(f"one statement at a time, please; this holds {len(statements)}.")
+        return statements[0]
 
-    def _node(self, node: Any) -> None:
-        kinds, kind = _kinds(), type(node).__name__
-        if isinstance(node, kinds.table):
-            self._table(node)
-        elif isinstance(node, kinds.anonymous):
-            name = node.this if isinstance(node.this, str) else node.name
-            self._function(str(name), node)
-        elif isinstance(node, kinds.function):
-            if kind in FUNCTION_CLASSES_REFUSED:
-                raise refuse(f"the function {node.sql_name()} is not allowed.")
-            if isinstance(node, kinds.format):
-                within_width(node.this)
-        elif not (isinstance(node, kinds.operator) or kind in NODES):
+    def _node(self, node: Expr, own: set[str]) -> None:
+        """``own``: names that the statement itself gives to parts of it (WITH)."""
+        from sqlglot import exp
+
+        kind = type(node).__name__
+        if isinstance(node, exp.Table):
+            self._table(node, own)
+        elif isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+            self._function(str(node.this if isinstance(node.this, str) else node.name), node)
+        elif isinstance(node, exp.Func):
+            self._known_function(node)
+        elif isinstance(node, exp.DataType):
+            self._type(node)
+        elif not (isinstance(node, exp.Binary | exp.Unary) or kind in NODES):
             raise refuse(f"{kind} is not allowed in a query.")
         if (node.args.get("into") and kind != "Pivot") or node.args.get("locks") or node.args.get("hint"):
             raise refuse("INTO, locks and hints are not allowed in a query.")
-        if isinstance(node, kinds.dot) and isinstance(node.expression, kinds.function):
+        if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             schema = node.this.sql().strip('"`').lower()
-            if schema not in ("pg_catalog", "main", "public") and not self.dialect == "duckdb":
+            if "" not in self.dialect.function_schemas and schema not in self.dialect.function_schemas:
                 raise refuse(f"functions of {schema} are not allowed.")
 
-    def _function(self, name: str, node: Any) -> None:
-        known = name.lower()
-        if known in FORMATTING:
+    def _known_function(self, node: Expr) -> None:
+        from sqlglot import exp
+
+        names = {name.lower() for name in type(node).sql_names()} if isinstance(node, exp.Func) else set()
+        if type(node).__name__ in FUNCTION_CLASSES_REFUSED or names & self.dialect.refused_functions:
+            raise refuse(f"the function {min(names, default='')} is not allowed.")
+        if isinstance(node, exp.Format):
+            within_width(node.this)
+
+    def _function(self, name: str, node: Expr) -> None:
+        lower = name.lower()
+        if self.access.narrow and lower in self.dialect.catalog_functions:
+            raise refuse(NARROW)
+        if lower in FORMATTING:
             within_width(node.expressions[0] if node.expressions else node)
-        elif known not in FUNCTIONS[self.dialect] | known_functions() | self.extra:
+        elif lower in self.dialect.refused_functions or lower not in (
+            self.dialect.functions | known_functions() | self.access.functions
+        ):
             raise refuse(f"the function {name} is not on the list of allowed functions.")
 
-    def _table(self, node: Any) -> None:
-        kinds = _kinds()
-        if isinstance(node.this, kinds.function):
+    def _type(self, node: Expr) -> None:
+        """A table's name is the name of its rows' type too."""
+        text = node.sql(dialect=self.dialect.name)
+        if self.access.narrow and (self.access.mentions(text) or re.search(r"\breg[a-z]+\b", text, re.I)):
+            raise refuse("a type that tells of tables is not allowed where some may not be read.")
+
+    def _table(self, node: Expr, own: set[str]) -> None:
+        from sqlglot import exp
+
+        if isinstance(node.this, exp.Func):
             return  # its node is visited by itself
-        if not isinstance(node.this, kinds.identifier):
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise refuse("a table is named by an identifier, not by a text or an expression.")
         name, schema, catalog = node.name.lower(), node.db.lower(), node.catalog.lower()
-        if UNSAFE_NAME.search(node.name) and self.dialect == "duckdb":
+        if self.dialect.odd_name and self.dialect.odd_name.search(node.name):
             raise refuse(f"{node.name} looks like a file, not a table.")
-        if name in self.deny or (self.deny and name in ("sqlite_master", "sqlite_schema", "duckdb_tables")):
-            raise refuse(f"the table {node.name} may not be read.")
-        if not _readable(self.dialect, name, schema) or (catalog and not _readable(self.dialect, schema, catalog)):
+        catalogs = self._is_catalog(name, schema)
+        if not self._readable(name, schema) or (catalog and not self._readable(schema, catalog)):
             raise refuse(f"the catalog table {node.name} may not be read.")
+        if self.access.narrow and catalogs:
+            self._only_filtered(node, name, schema)
+            return
+        self._relation(node.name, of_the_statement=not schema and name in own)
+
+    def _only_filtered(self, node: Expr, name: str, schema: str) -> None:
+        """Of the catalog, those tables whose rows can be left out by a table's name."""
+        plain = {key for key, value in node.args.items() if value} <= {"this", "db", "alias"}
+        if schema != "information_schema" or name not in FILTERED or not plain:
+            raise refuse(NARROW)
+
+    def _filtered(self, tree: Expr) -> None:
+        """Puts a query without the hidden rows in the place of such a table."""
+        from sqlglot import exp
+
+        for node in list(tree.find_all(exp.Table)):
+            if node.db.lower() == "information_schema":
+                names = self.access.only or self.access.hidden
+                condition: Expr = exp.func("LOWER", exp.column("table_name")).isin(*sorted(names))
+                condition = condition if self.access.only else condition.not_()
+                rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(condition)
+                node.replace(rows.subquery(node.alias or node.name))
+
+    def _relation(self, name: str, of_the_statement: bool = False) -> None:
+        lower = name.lower()
+        outside = self.access.only and lower not in self.access.only and not of_the_statement
+        if lower in self.access.hidden or outside:
+            raise refuse(f"the table {name} may not be read.")
+        if self.dialect.checks_views and lower in self.access.closed and not of_the_statement:
+            raise refuse(f"the view {name} does what a query may not do.")
+
+    def _is_catalog(self, name: str, schema: str) -> bool:
+        return schema in self.dialect.catalogs or name.startswith(self.dialect.reserved or ("\0",))
+
+    def _readable(self, name: str, schema: str) -> bool:
+        """As far as catalogs go."""
+        dialect = self.dialect
+        if schema in dialect.closed or name in dialect.closed:
+            return False
+        if schema in dialect.catalogs:
+            return name in dialect.catalogs[schema]
+        return name in dialect.readable or not name.startswith(dialect.reserved or ("\0",))
+
+    def _write(self, tree: Expr) -> str:
+        from sqlglot import exp
+
+        name = self.dialect.name
+        if self.access.narrow:
+            self._filtered(tree)
+        if self.dialect.names_by_text:
+            for select in list(tree.find_all(exp.Select)):
+                select.set("expressions", [named_by_text(one, name) for one in select.expressions])
+        if self.dialect.rewrite:
+            tree = self.dialect.rewrite(tree)
+        for identifier in tree.find_all(exp.Identifier):
+            if not identifier.args.get("quoted"):
+                if self.dialect.folds:
+                    identifier.set("this", re.sub("[A-Z]+", lambda match: match[0].lower(), identifier.name))
+                identifier.set("quoted", True)
+        text = tree.sql(dialect=name, comments=False, copy=False)
+        if self.access.foreign:
+            self._no_foreign_function(text)
+        return text
+
+    def _no_foreign_function(self, text: str) -> None:
+        import sqlglot
+        from sqlglot import TokenType
+
+        tokens = sqlglot.tokenize(text, dialect=self.dialect.name)
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+            lower = token.text.lower()
+            if token.token_type == TokenType.STRING or lower not in self.access.foreign:
+                continue
+            called = after is not None and after.token_type == TokenType.L_PAREN
+            if called or lower in self.access.columnlike:
+                raise refuse(f"{token.text} is a function of this database, and may not be called or named.")
 
 
 @cache
@@ -128,98 +243,56 @@ def known_functions() -> frozenset[str]:
     """Names that sqlglot has a class for, less the refused classes."""
     from sqlglot.expressions import ALL_FUNCTIONS
 
-    kept = [kind for kind in ALL_FUNCTIONS if kind.__name__ not in FUNCTION_CLASSES_REFUSED]
-    return frozenset(name.lower() for kind in kept for name in kind.sql_names()) - FORMATTING
+    kinds = [kind for kind in ALL_FUNCTIONS if kind.__name__ not in FUNCTION_CLASSES_REFUSED]
+    return frozenset(name.lower() for kind in kinds for name in kind.sql_names()) - FORMATTING
 
 
-def within_width(pattern: Any) -> None:
+def within_width(pattern: Expr) -> None:
     """A format may not ask for a width of its own choosing: one such cell can be a gigabyte."""
-    if not getattr(pattern, "is_string", False) or re.search(r"%[^a-zA-Z%]*(\*|\d{4})|\{[^}]*(\d{4}|\{)", pattern.name):
+    if not pattern.is_string or WIDE_FORMAT.search(pattern.name):
         raise refuse("a format must be a text without * and with widths below 1000.")
 
 
-def _values(text: str) -> Any:
-    """MySQL's VALUES as a statement of its own, which sqlglot reads only inside a FROM."""
+def named_by_text(column: Expr, dialect: str) -> Expr:
+    """With an alias where quotes around names would change the column's own name."""
+    from sqlglot import exp
+
+    plain = isinstance(column, exp.Alias | exp.Aliases | exp.Column | exp.Star | exp.Identifier)
+    if plain or not column.find(exp.Identifier):
+        return column
+    text = column.sql(dialect=dialect, comments=False)
+    return column if len(text) > LONGEST_NAME else exp.alias_(column, text, quoted=True, copy=False)
+
+
+LONGEST_NAME = 200
+
+
+def values_of(text: str) -> Expr:
+    """MySQL's VALUES as a statement of its own, which sqlglot reads only inside a FROM, as selects: MySQL and MariaDB
+    do not write it alike."""
     import sqlglot
+    from sqlglot import exp
 
     tree = sqlglot.parse_one(f"INSERT INTO t {text}", dialect="mysql")
     values = tree.expression
-    if type(values).__name__ != "Values" or {key for key, value in tree.args.items() if value} != {
+    if not isinstance(values, exp.Values) or {key for key, value in tree.args.items() if value} != {
         "this",
         "expression",
     }:
         raise refuse("only plain rows may follow VALUES.")
-    return values
+    selects = [exp.select(*_cells(row)) for row in values.expressions]
+    return selects[0] if len(selects) == 1 else exp.union(*selects, distinct=False, copy=False)
 
 
-def _readable(dialect: str, name: str, schema: str) -> bool:
-    """Whether a table may be read as far as catalogs go.
+def _cells(row: Expr) -> list[Expr]:
+    """Of ``(1, 2)`` and of ``ROW(1, 2)``."""
+    from sqlglot import exp
 
-    >>> _readable("postgres", "pg_authid", ""), _readable("postgres", "pg_class", "pg_catalog")
-    (False, True)
-    """
-    if schema in CATALOGS[dialect] or name in CATALOGS[dialect]:
-        return False
-    if schema in READABLE:
-        return name in READABLE[schema]
-    if dialect == "postgres" and name.startswith("pg_"):
-        return name in READABLE["pg_catalog"]
-    if dialect == "sqlite" and name.startswith(("pragma_", "sqlite_", "dbstat", "fts3tokenize")):
-        return name in ("sqlite_master", "sqlite_schema", "sqlite_sequence") or name in FUNCTIONS["sqlite"]
-    if dialect == "duckdb" and name.startswith(("duckdb_", "pragma_")):
-        return name in ("duckdb_tables", "duckdb_columns", "duckdb_views", "duckdb_constraints")
-    return True
-
-
-def within_size(statement: str) -> None:
-    """Size and nesting, before any parser sees it: a parser that recurses too deep takes its process down."""
-    if not statement.strip():
-        raise refuse("there is no statement.")
-    if len(statement) > MAX_CHARS:
-        raise refuse(f"the statement is longer than {MAX_CHARS} characters.")
-    if odd := re.search("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f\\x85\\u2028\\u2029]", statement):
-        raise refuse(f"the statement holds the character U+{ord(odd[0]):04X}.")
-    depth = deepest = 0
-    for char in BRACKET.findall(statement):
-        depth += 1 if char in "([{" else -1
-        deepest = max(deepest, depth)
-    operators = sum(map(statement.count, "+-*/%|&")) + len(
-        re.findall(r"(?i)\b(and|or|not|union|case|except)\b", statement)
-    )
-    if deepest > MAX_BRACKETS or operators > MAX_OPERATORS:
-        raise refuse("the statement is nested too deeply or has too many operators.")
+    inner = row.expressions[0] if len(row.expressions) == 1 else row
+    cells = inner.expressions if isinstance(inner, exp.Func) and inner.name.upper() == "ROW" else row.expressions
+    return [exp.alias_(cell, f"column_{number}") for number, cell in enumerate(cells)]
 
 
 def _plain(error: Exception) -> str:
     """The parser's complaint without terminal colours, on one line."""
     return " ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())[:300]
-
-
-@dataclass(frozen=True, slots=True)
-class Kinds:
-    """Classes of the parse tree, for isinstance: they are looked up once, for every node of every statement."""
-
-    queries: Any
-    semicolon: Any
-    table: Any
-    anonymous: Any
-    function: Any
-    format: Any
-    operator: Any
-    dot: Any
-    identifier: Any
-
-
-@cache
-def _kinds() -> Kinds:
-    from sqlglot import exp
-
-    return Kinds((exp.Query, exp.Values, exp.Pivot), exp.Semicolon, exp.Table, (exp.Anonymous, exp.AnonymousAggFunc),
-                 exp.Func, exp.Format, (exp.Binary, exp.Unary), exp.Dot, exp.Identifier)  # fmt: skip
-
-
-@cache
-def _dialect(name: str) -> Any:
-    from sqlglot.dialects.dialect import Dialect
-
-    return Dialect.get_or_raise(name)

@@ -7,29 +7,31 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
+from decisor.secrets import redact, redact_known, secrets_in
 from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
-from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.engine import Caps, Engine
+from decisor.tools.databases.sandbox.engines import engine
+from decisor.tools.databases.sandbox.platforms import here, ready
 from decisor.tools.databases.sandbox.urls import SYSTEM, placed
-from decisor.tools.databases.sandbox.wire import caps_to, pack, request, table_of
+from decisor.tools.databases.sandbox.wire import Frame, caps_to, pack, request, table_of
 from decisor.types import Table, Value
 
 START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
-SERVERS = ("postgres", "mysql", "bolt")
 VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
 TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR")
 
 
 @dataclass(eq=False)
 class Worker:
-    """A fenced engine. Tasks may share it: requests wait in line. After a kill the next one respawns.
+    """An engine in a process of its own. Tasks may share it: requests wait in line. After a kill the next one respawns.
 
-    ``opened``: the database could be opened once; from then on its failures are told to a model, not to the person.
+    ``opened``: the database could be opened once; from then on its failures are for a model, not for the person.
+    ``hidden``, ``closed``: relations (lower case) that may not be seen, and views that no query may read.
     """
 
     engine: str
@@ -37,10 +39,18 @@ class Worker:
     caps: Caps = field(default_factory=Caps)
     child: Child | None = None
     opened: bool = False
-    gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+    hidden: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
+    leaving: list[Child] = field(default_factory=list)
+    starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def description(self) -> Engine:
+        return engine(self.engine)
 
     def __post_init__(self) -> None:
         self.url = placed(self.url)
+        self.passwords = secrets_in(self.url)
 
     async def start(self) -> None:
         """Open the database now. Raises SetupError, in one line, where it cannot be opened."""
@@ -66,19 +76,25 @@ class Worker:
         await self._ask("check", statement, {}, self.caps, False)
 
     async def close(self) -> None:
-        async with self.gate:
+        async with self.starting:
             if self.child is not None:
                 await self.child.end(grace=1.0)
             self.child = None
+            for child in self.leaving:
+                await child.end()
+            self.leaving.clear()
 
-    async def _ask(
-        self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool
-    ) -> dict[str, Any]:
+    def failure(self, complaint: str) -> ToolError | SetupError:
+        """Why it did not open, for whom it concerns: a model (or who waits for the server), or the person."""
+        complaint = redact(complaint, self.passwords)
+        return ToolError(complaint, outage=self.description.server) if self.opened else SetupError(complaint)
+
+    async def _ask(self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool) -> Frame:
         frame = request(op, statement, dict(parameters), caps, trusted)
         while True:
             child, seconds = self.child, caps.seconds
             if child is None or child.ended:
-                again, began = self.opened and self.engine in SERVERS, time.monotonic()
+                again, began = self.opened and self.description.server, time.monotonic()
                 child = await self._child(caps.seconds)
                 if again:
                     seconds = max(0.0, min(seconds, seconds + AGAIN_SECONDS - (time.monotonic() - began)))
@@ -91,45 +107,48 @@ class Worker:
             case None:
                 return reply
             case "setup":
-                raise SetupError(reply["error"])
+                raise SetupError(redact(reply["error"], self.passwords))
             case kind:
-                raise ToolError(reply["error"], refused=kind == "refused")
+                raise ToolError(
+                    redact_known(reply["error"], self.passwords), refused=kind == "refused", outage=kind == "outage"
+                )
 
     async def _child(self, seconds: float = 0.0) -> Child:
-        """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then a model is
-        told (ToolError); before that, the person (SetupError)."""
-        async with self.gate:
+        """The child that runs, else a new one. ``seconds`` holds for a server that answered before: then it is for a
+        model (ToolError); before that, for the person (SetupError)."""
+        async with self.starting:
             if self.child is not None and not self.child.ended:
                 return self.child
-            if self.child is not None:
-                await self.child.end()
+            if self.child is not None:  # its server may still be ending what it ran
+                self.leaving = [one for one in (*self.leaving, self.child) if not one.gone.done()]
             limit = START_SECONDS
-            if self.engine in SERVERS:
+            if self.description.server:
                 limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
-            child = self.child = await spawn(how())
+            ready(here())
+            child = self.child = await spawn(start(), patient=self.description.server)
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
-            told = ToolError if self.opened else SetupError
             try:
                 reply = await child.ask(hello, limit, None)
             except (ToolError, Elsewhere) as error:
                 why = "its worker ended" if CRASHED in str(error) else f"it did not within {limit:g} s"
-                raise told(f"The {self.engine} database did not open: {why}.") from error
+                raise self.failure(f"The {self.engine} database did not open: {why}.") from error
             finally:
                 if not self.opened and child.ended:
                     await child.end()
             if "error" in reply:
                 await child.end()
-                raise told(reply["error"])
+                raise self.failure(reply["error"])
             self.opened = True
+            self.hidden, self.closed = frozenset(reply["hidden"]), frozenset(reply["closed"])
             return child
 
 
-def how() -> Start:
+def start() -> Start:
     """How a worker starts. Of the environment only what a driver needs: keys and tokens stay out of a statement's
     reach."""
     tls = [name for name in os.environ if name.startswith("PGSSL")]
-    start = python("decisor.tools.databases.sandbox.worker", (*VARIABLES, *tls))
+    command = python("decisor.tools.databases.sandbox.worker", (*VARIABLES, *tls))
     for name in TLS_FILES:
-        if start.environment.get(name, SYSTEM) != SYSTEM:
-            start.environment[name] = absolute(start.environment[name])
-    return start
+        if command.environment.get(name, SYSTEM) != SYSTEM:
+            command.environment[name] = absolute(command.environment[name])
+    return command

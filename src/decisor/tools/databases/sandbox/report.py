@@ -1,4 +1,4 @@
-"""What the fence says of statements, without running them on the source."""
+"""What the sandbox says of statements, without running them on the source."""
 
 from __future__ import annotations
 

@@ -1,68 +1,106 @@
-"""Which engine a URL names."""
+"""Which engine a URL names: one table of schemes for SQL and graphs, from the engines' own descriptions."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import PurePath
 from typing import Literal
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from decisor.child_process import absolute
 from decisor.errors import SetupError
+from decisor.secrets import without_password
+from decisor.tools.databases.sandbox.engine import Engine
+from decisor.tools.databases.sandbox.engines import NAMES, engine
 
-SQLITE = {".db", ".sqlite", ".sqlite3", ".db3"}
-DUCKDB = {".duckdb", ".ddb"}
-SCHEMES = {
-    "sqlite": "sqlite",
-    "duckdb": "duckdb",
-    "postgresql": "postgres",
-    "postgres": "postgres",
-    "mysql": "mysql",
-    "mariadb": "mysql",
-    "kglite": "kglite",
-    "arcadedb": "arcadedb",
-    "bolt": "bolt",
-    "bolt+s": "bolt",
-    "bolt+ssc": "bolt",
-    "neo4j": "bolt",
-    "neo4j+s": "bolt",
-    "neo4j+ssc": "bolt",
-}
-GRAPHS = {"kglite", "arcadedb", "bolt"}
-DIALECTS = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL", "mysql": "MySQL/MariaDB"}
-
-FILE = re.compile(r"(sqlite|duckdb|kglite|arcadedb):///")
 FILE_OPTION = re.compile(r"([?&](?:ssl(?:rootcert|cert|key|crl|crldir)|passfile|ssl_(?:ca|capath|cert|key))=)([^&#]+)")
 SYSTEM = "system"
 """In the place of a file with certificates: those of the system."""
 
 
-def parse_url(url: str) -> tuple[str, str]:
-    """The engine, and the URL as it expects it: without a driver in the scheme (mysql+pymysql).
+@cache
+def schemes() -> dict[str, Engine]:
+    """
+    >>> schemes()["bolt+ssc"].form, schemes()["mariadb"].title
+    ('cypher', 'MySQL/MariaDB')
+    """
+    return {scheme: one for one in map(engine, NAMES) for scheme in one.schemes}
 
-    >>> parse_url("shop.duckdb"), parse_url("mariadb+pymysql://me@host/shop")
-    (('duckdb', 'duckdb:///shop.duckdb'), ('mysql', 'mysql://me@host/shop'))
+
+@cache
+def endings() -> dict[str, Engine]:
+    return {ending: one for one in map(engine, NAMES) for ending in one.endings}
+
+
+def engine_of(url: str) -> Engine:
+    """The engine that a URL, or a path by its ending, names. Its ``form`` says which tool opens it.
+
+    >>> engine_of("shop.duckdb").name, engine_of("postgresql+psycopg://me@host/shop").name, engine_of("neo4j+s://h").form
+    ('duckdb', 'postgres', 'cypher')
+
+    Raises:
+        SetupError: it names no database that we know.
+    """
+    scheme, mark, _ = url.partition("://")
+    if not mark:
+        if one := endings().get(PurePath(url).suffix.lower()):
+            return one
+        known = f"{examples('sql')}, or a file ending in {', '.join(endings())}"
+        raise SetupError(f"{without_password(url)} names no database. Give {known}.")
+    scheme = scheme.lower()
+    one = schemes().get(scheme) or schemes().get(scheme.partition("+")[0])
+    if one is None:
+        plain = ", ".join(f"{name}://" for name in schemes() if "+" not in name)
+        raise SetupError(f"There is no engine for {scheme}://. Known are {plain}.")
+    return one
+
+
+def parse_url(url: str) -> tuple[str, str]:
+    """The engine's name, and the URL as it expects it: without a driver in the scheme (mysql+pymysql).
+
+    >>> parse_url("shop.duckdb"), parse_url("mariadb+pymysql://me@host/shop"), parse_url("bolt+s://host")
+    (('duckdb', 'duckdb:///shop.duckdb'), ('mysql', 'mysql://me@host/shop'), ('bolt', 'bolt+s://host'))
 
     Raises:
         SetupError: the URL names no database that we know.
     """
+    one = engine_of(url)
     scheme, mark, rest = url.partition("://")
     if not mark:
-        suffix = PurePath(url).suffix.lower()
-        engine = "sqlite" if suffix in SQLITE else "duckdb" if suffix in DUCKDB else ""
-        if not engine:
-            raise SetupError(
-                f"{url} names no database. Give sqlite:///PATH, duckdb:///PATH, postgresql://... or mysql://..."
-            )
-        return engine, f"{engine}:///{url}"
+        return one.name, f"{one.schemes[0]}:///{url}"
     scheme = scheme.lower()
-    engine = SCHEMES.get(scheme) or SCHEMES.get(scheme.split("+")[0], "")
-    if not engine:
-        known = ", ".join(f"{name}://" for name in SCHEMES if "+" not in name)
-        raise SetupError(f"There is no engine for {scheme}://. Known are {known}.")
-    if engine in ("postgres", "mysql"):
-        scheme = "postgresql" if engine == "postgres" else "mysql"
-    return engine, f"{scheme}://{rest}"
+    if one.form == "sql":
+        scheme = one.schemes[0]
+    return one.name, f"{scheme}://{rest}"
+
+
+def examples(form: str) -> str:
+    """The URLs of one form, as a person writes them.
+
+    >>> examples("cypher")
+    'kglite:///PATH, arcadedb:///PATH or bolt://HOST'
+    """
+    texts = [
+        f"{one.schemes[0]}:///PATH" if one.file else f"{one.schemes[0]}://HOST"
+        for one in map(engine, NAMES)
+        if one.form == form
+    ]
+    return f"{', '.join(texts[:-1])} or {texts[-1]}"
+
+
+def options(url: str, allowed: frozenset[str]) -> dict[str, str]:
+    """The options after ``?``. Raises SetupError where one is not known: ignoring it may mean a connection in clear.
+
+    >>> options("mysql://host/shop?ssl_ca=/ca.pem", frozenset({"ssl_ca"}))
+    {'ssl_ca': '/ca.pem'}
+    """
+    pairs = [part.partition("=") for part in urlsplit(url).query.split("&") if part]
+    values = {unquote(name): unquote(value.replace("+", " ")) for name, _, value in pairs}
+    if strange := sorted(values.keys() - allowed):
+        are = f"there are {', '.join(sorted(allowed))}" if allowed else "there are none"
+        raise SetupError(f"The URL of the database has no option {', '.join(strange)}; {are}.")
+    return values
 
 
 def query_language(url: str) -> Literal["sql", "cypher"]:
@@ -74,7 +112,7 @@ def query_language(url: str) -> Literal["sql", "cypher"]:
     Raises:
         SetupError: the URL names no database that we know.
     """
-    return "cypher" if parse_url(url)[0] in GRAPHS else "sql"
+    return "cypher" if engine_of(url).form == "cypher" else "sql"
 
 
 def names_database(place: str) -> bool:
@@ -83,7 +121,7 @@ def names_database(place: str) -> bool:
     >>> names_database("shop.db"), names_database("reports/")
     (True, False)
     """
-    return "://" in place or PurePath(place).suffix.lower() in SQLITE | DUCKDB
+    return "://" in place or PurePath(place).suffix.lower() in endings()
 
 
 def placed(url: str) -> str:
@@ -92,11 +130,17 @@ def placed(url: str) -> str:
     >>> placed("postgresql://me@host/shop?sslmode=verify-full&sslrootcert=/ca.pem")
     'postgresql://me@host/shop?sslmode=verify-full&sslrootcert=/ca.pem'
     """
-    if (head := FILE.match(url)) is not None:
-        return head[0] + absolute(url[head.end() :])
+    scheme, mark, path = url.partition(":///")
+    if mark and (one := schemes().get(scheme)) and one.file:
+        return f"{scheme}:///{absolute(path)}"
 
-    def option(found: re.Match[str]) -> str:
-        path = unquote(found[2])
-        return found[1] + (path if path == SYSTEM else quote(absolute(path)))
+    def option(match: re.Match[str]) -> str:
+        path = unquote(match[2])
+        return match[1] + (path if path == SYSTEM else quote(absolute(path)))
 
     return FILE_OPTION.sub(option, url)
+
+
+def path_of(url: str) -> str:
+    """What stands after ``:///``: ``sqlite:///shop.db`` is relative, ``sqlite:////data/shop.db`` absolute."""
+    return url.partition(":///")[2]

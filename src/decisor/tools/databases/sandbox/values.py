@@ -6,10 +6,10 @@ import datetime
 import math
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
 
+from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.types import Table, Value
 
@@ -18,7 +18,7 @@ SHOWN_BYTES = 16
 MAX_DEPTH = 20
 
 
-def plain(value: Any, cell_chars: int, depth: int = 0) -> Value:
+def plain(value: object, cell_chars: int, depth: int = 0) -> Value:
     """One cell. A decimal is a float where that is exact, else its digits; bytes are a note in hex.
 
     >>> plain(Decimal("2.50"), 100), plain(Decimal("0.1"), 100), plain(Decimal(1) / 3, 6)
@@ -47,7 +47,9 @@ def plain(value: Any, cell_chars: int, depth: int = 0) -> Value:
             return f"x'{data[:SHOWN_BYTES].hex()}{more}' ({len(value)} bytes)"
         case datetime.datetime() | datetime.date() | datetime.time():
             return value.isoformat()
-        case datetime.timedelta() | uuid.UUID():
+        case datetime.timedelta():
+            return clock(value)
+        case uuid.UUID():
             return str(value)
         case Mapping() | set() | frozenset() | Sequence() if depth < MAX_DEPTH:
             return nested(value, cell_chars, depth)
@@ -55,18 +57,30 @@ def plain(value: Any, cell_chars: int, depth: int = 0) -> Value:
             return clip(str(value), cell_chars)
 
 
-def nested(value: Any, cell_chars: int, depth: int) -> Value:
+def clock(span: datetime.timedelta) -> str:
+    """
+    >>> clock(datetime.timedelta(hours=-1)), clock(datetime.timedelta(days=2, seconds=5, microseconds=7))
+    ('-01:00:00', '2 days 00:00:05.000007')
+    """
+    sign, whole = ("-", -span) if span < datetime.timedelta(0) else ("", span)
+    minutes, seconds = divmod(whole.seconds, 60)
+    days = f"{whole.days} day{'s' * (whole.days != 1)} " if whole.days else ""
+    fraction = f".{whole.microseconds:06d}" if whole.microseconds else ""
+    return f"{sign}{days}{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}"
+
+
+def nested(value: Mapping[object, object] | Collection[object], cell_chars: int, depth: int) -> Value:
     """A list or mapping, cut where its text would pass ``cell_chars``."""
     left = cell_chars
     if isinstance(value, Mapping):
-        kept: dict[str, Value] = {}
+        cells: dict[str, Value] = {}
         for key, item in value.items():
-            kept[clip(str(key), left)] = inner = plain(item, left, depth + 1)
+            cells[clip(str(key), left)] = inner = plain(item, left, depth + 1)
             left -= len(str(key)) + size(inner)
             if left <= 0:
-                kept["…"] = f"{len(value)} in all"
+                cells["…"] = f"{len(value)} in all"
                 break
-        return kept
+        return cells
     items: list[Value] = []
     for item in value:
         items.append(plain(item, left, depth + 1))
@@ -105,23 +119,36 @@ def size(value: Value) -> int:
     return len(value) if isinstance(value, str) else 8 if not isinstance(value, list | dict) else len(str(value))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caps: Caps) -> Table:
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caps: Caps) -> Table:
     """Rows as plain values until a cap is reached; what lies beyond is not fetched.
 
-    >>> table(["a"], [(1,), (2,), (3,)], Caps(rows=2))
-    Table(columns=('a',), rows=((1,), (2,)), truncated=True)
+    >>> cut = table(["a"], [(1,), (2,), (3,)], Caps(rows=2))
+    >>> cut.columns, cut.rows, cut.truncated
+    (('a',), ((1,), (2,)), True)
     """
-    kept: list[tuple[Value, ...]] = []
-    taken = 0
+    plain_rows: list[tuple[Value, ...]] = []
+    bytes_so_far, names = 0, -1
     for row in rows:
-        if len(kept) >= caps.rows:
-            return Table(distinct(columns), tuple(kept), truncated=True)
+        if names < 0:  # only now are the columns known
+            names = bytes_so_far = within_bytes(columns, caps)
+        if len(plain_rows) >= caps.rows:
+            return Table(distinct(columns), tuple(plain_rows), truncated=True)
         cells = tuple(plain(cell, caps.cell_chars) for cell in row)
-        taken += sum(map(size, cells))
-        if taken > caps.bytes and kept:
-            return Table(distinct(columns), tuple(kept), truncated=True)
-        kept.append(cells)
-    return Table(distinct(columns), tuple(kept))
+        bytes_so_far += sum(map(size, cells))
+        if bytes_so_far > caps.bytes and plain_rows:
+            return Table(distinct(columns), tuple(plain_rows), truncated=True)
+        plain_rows.append(cells)
+    within_bytes(columns, caps)
+    return Table(distinct(columns), tuple(plain_rows))
+
+
+def within_bytes(columns: Sequence[str], caps: Caps) -> int:
+    """The size of the names. Raises ToolError where they alone pass the cap, as those of a PIVOT may."""
+    names = sum(map(len, columns))
+    if names > caps.bytes:
+        raise ToolError(f"The result has {len(columns):,} columns, whose names alone are {names:,} characters long. "
+                        "Name the columns, or put what they hold into rows.")  # fmt: skip
+    return names
 
 
 def distinct(columns: Iterable[str]) -> tuple[str, ...]:
@@ -133,18 +160,18 @@ def distinct(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _numbered(columns: Iterable[str]) -> Iterator[str]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for column in columns:
         name, number = column, 1
-        while name in seen:
+        while name in names:
             number += 1
             name = f"{column}_{number}"
-        seen.add(name)
+        names.add(name)
         yield name
 
 
 def bind(statement: str, parameters: Mapping[str, Value], style: str) -> str:
-    """``:name`` of each given parameter as the driver writes it.
+    """``:name`` of each parameter as the driver writes it.
 
     >>> bind("SELECT ':a', x::int FROM t WHERE b = :a", {"a": 1}, "%({})s")
     "SELECT ':a', x::int FROM t WHERE b = %(a)s"
@@ -153,4 +180,4 @@ def bind(statement: str, parameters: Mapping[str, Value], style: str) -> str:
         return statement
     names = "|".join(map(re.escape, parameters))
     pattern = re.compile(rf"('(?:[^']|'')*')|(?<![:\w]):({names})\b")
-    return pattern.sub(lambda found: found[1] or style.format(found[2]), statement)
+    return pattern.sub(lambda match: match[1] or style.format(match[2]), statement)

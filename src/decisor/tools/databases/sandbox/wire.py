@@ -12,10 +12,12 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.types import Table
 
 HEAD = struct.Struct(">I")
+Frame = dict[str, Any]
+"""A JSON object."""
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def pack(frame: dict[str, Any]) -> bytes:
+def pack(frame: Frame) -> bytes:
     """Lone surrogates become question marks: what a database holds must never break the pipe."""
     return framed(ENCODER.encode(frame))
 
@@ -25,33 +27,33 @@ def framed(text: str) -> bytes:
     return HEAD.pack(len(body)) + body
 
 
-def request(op: str, statement: str, parameters: dict[str, Any], caps: Caps, trusted: bool) -> bytes:
+def request(op: str, statement: str, parameters: Frame, caps: Caps, trusted: bool) -> bytes:
     """The frame that asks a worker for something; the caps, which seldom change, are written once.
 
     >>> json.loads(request("run", "SELECT 1", {}, Caps(), False)[HEAD.size:])["op"]
     'run'
     """
-    told = ENCODER.encode({"op": op, "statement": statement, "parameters": parameters, "trusted": trusted})
-    return framed(f'{told[:-1]},"caps":{caps_json(caps)}}}')
+    text = ENCODER.encode({"op": op, "statement": statement, "parameters": parameters, "trusted": trusted})
+    return framed(f'{text[:-1]},"caps":{caps_json(caps)}}}')
 
 
-def receive(pipe: BinaryIO) -> dict[str, Any] | None:
+def receive(pipe: BinaryIO) -> Frame | None:
     """The next frame, None at the end of the pipe."""
     head = pipe.read(HEAD.size)
     if len(head) < HEAD.size:
         return None
     body = pipe.read(HEAD.unpack(head)[0])
-    frame: dict[str, Any] = json.loads(body)
+    frame: Frame = json.loads(body)
     return frame
 
 
-def send(pipe: BinaryIO, frame: dict[str, Any]) -> None:
+def send(pipe: BinaryIO, frame: Frame) -> None:
     pipe.write(pack(frame))
     pipe.flush()
 
 
 @lru_cache(maxsize=256)
-def caps_to(caps: Caps) -> dict[str, Any]:
+def caps_to(caps: Caps) -> Frame:
     return asdict(caps)
 
 
@@ -60,17 +62,17 @@ def caps_json(caps: Caps) -> str:
     return ENCODER.encode(caps_to(caps))
 
 
-def caps_of(data: dict[str, Any]) -> Caps:
+def caps_of(data: Frame) -> Caps:
     """
     >>> caps_of(caps_to(Caps(rows=3, deny=("secret",)))) == Caps(rows=3, deny=("secret",))
     True
     """
-    return Caps(**{**data, "deny": tuple(data["deny"])})
+    return Caps(**{**data, "deny": tuple(data["deny"]), "only": tuple(data["only"])})
 
 
-def table_to(table: Table) -> dict[str, Any]:
-    return {"columns": table.columns, "rows": table.rows, "truncated": table.truncated}
+def table_to(table: Table) -> Frame:
+    return {"columns": table.columns, "rows": table.rows, "truncated": table.truncated, "note": table.note}
 
 
-def table_of(data: dict[str, Any]) -> Table:
-    return Table(tuple(data["columns"]), tuple(map(tuple, data["rows"])), data["truncated"])
+def table_of(data: Frame) -> Table:
+    return Table(tuple(data["columns"]), tuple(map(tuple, data["rows"])), data["truncated"], data["note"])

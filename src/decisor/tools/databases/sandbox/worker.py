@@ -10,15 +10,28 @@ import contextlib
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
-from decisor.tools.databases.sandbox.engine import ConnectionLost, Engine, connect
-from decisor.tools.databases.sandbox.wire import caps_of, receive, send, table_to
+from decisor.tools.databases.sandbox.access import Access
+from decisor.tools.databases.sandbox.engine import Cancellable, Caps, ConnectionLost, Database
+from decisor.tools.databases.sandbox.engines import connect, engine
+from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.wire import Frame, caps_of, receive, send, table_to
 
 GRACE_SECONDS = 5.0
 """The parent kills at the limit; after this much longer the worker ends itself (the parent may be gone)."""
+CANCEL_SECONDS = 3.0
+
+
+@runtime_checkable
+class Guarded(Protocol):
+    """A database of SQL."""
+
+    @property
+    def guard(self) -> Guard: ...
 
 
 def main() -> None:
@@ -28,36 +41,57 @@ def main() -> None:
         return
     caps = caps_of(hello["caps"])
     try:
-        engine = connect(hello["engine"], hello["url"], caps)
+        database = connect(hello["engine"], hello["url"], caps)
     except (Exception, SystemExit) as error:
         send(sink, {"error": _line(error), "kind": "setup"})
         return
-    _limit(hello["engine"], caps.memory_mb)
-    send(sink, {"ok": True})
+    _limit(engine(hello["engine"]).heap, caps.memory_mb)
+    if isinstance(database, Cancellable):
+        signal.signal(signal.SIGTERM, partial(_cancel, database))
+    access = access_of(database)
+    send(sink, {"ok": True, "hidden": sorted(access.hidden), "closed": sorted(access.closed)})
     while (request := receive(source)) is not None:
-        send(sink, answer(engine, request))
+        send(sink, answer(database, request, engine(hello["engine"]).probe))
     with contextlib.suppress(Exception):
-        engine.close()
+        database.close()
 
 
-def answer(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
-    """A frame for a frame: a table, or an error with its kind (refused, tool, setup)."""
+def access_of(database: Database) -> Access:
+    """What of it may be read; everything where it has no guard of its own."""
+    return database.guard.access if isinstance(database, Guarded) else Access()
+
+
+def _cancel(database: Cancellable, *_: object) -> None:
+    """The parent ends this process: what it runs on a server ends with it."""
+    signal.setitimer(signal.ITIMER_REAL, CANCEL_SECONDS)
+    with contextlib.suppress(BaseException):
+        database.cancel()
+    os._exit(1)
+
+
+def answer(database: Database, request: Frame, probe: str = "") -> Frame:
+    """A frame for a frame: a table, or an error with its kind (refused, tool, outage, setup). Where a statement loses
+    the connection twice and ``probe`` works, the server is there: it is the statement's own failure."""
     caps = caps_of(request["caps"])
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, caps.seconds + GRACE_SECONDS)
     try:
         statement = request["statement"]
         if not request["trusted"]:
-            statement = engine.check(statement)
+            statement = database.check(statement)
         if request["op"] == "check":
             return {"ok": True}
         try:
-            found = engine.run(statement, request["parameters"], caps)
+            result = database.run(statement, request["parameters"], caps)
         except ConnectionLost:  # once more: every statement that comes here only reads
-            found = engine.run(statement, request["parameters"], caps)
-        return {"table": table_to(found)}
+            result = database.run(statement, request["parameters"], caps)
+        if isinstance(database, Guarded) and not request["trusted"]:
+            result = database.guard.without_hidden(result, statement, request["statement"])
+        return {"table": table_to(result)}
     except ToolError as error:
-        return {"error": str(error), "kind": "refused" if error.refused else "tool"}
+        outage = error.outage and not (probe and works(database, probe, caps))
+        complaint = access_of(database).without_hidden(str(error), request["statement"])
+        return {"error": complaint, "kind": "refused" if error.refused else "outage" if outage else "tool"}
     except RecursionError:
         return {"error": "The statement is nested too deeply.", "kind": "refused"}
     except MemoryError:
@@ -67,6 +101,15 @@ def answer(engine: Engine, request: dict[str, Any]) -> dict[str, Any]:
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def works(database: Database, statement: str, caps: Caps) -> bool:
+    """Whether the server runs it."""
+    try:
+        database.run(statement, {}, caps)
+    except Exception:
+        return False
+    return True
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -79,15 +122,15 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
     return source, sink
 
 
-def _limit(engine: str, memory_mb: int) -> None:
-    """No core files; no more address space than now plus the cap. A JVM reserves its heap ahead: it is watched only."""
+def _limit(heap: bool, memory_mb: int) -> None:
+    """No core files; no more address space than now plus the cap. A heap that is reserved ahead is watched only."""
     try:
         import resource
     except ImportError:
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     statm = Path("/proc/self/statm")
-    if engine != "arcadedb" and statm.exists():
+    if not heap and statm.exists():
         now = int(statm.read_text().split()[0]) * resource.getpagesize()
         limit = now + memory_mb * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -1,6 +1,6 @@
-"""What the fence costs a query once its worker is warm: against the same query on a connection in this process.
+"""What the sandbox costs a query once its worker is warm: against the same query on a connection in this process.
 
-    python performance/fence_overhead.py [--queries 300] [--json]
+    python performance/sandbox_overhead.py [--queries 300] [--json]
 
 Times are medians in milliseconds, with the 95th percentile. ``start`` is a cold worker: process, driver, database.
 """
@@ -43,7 +43,7 @@ def build(folder: Path) -> dict[str, str]:
 
 
 def plain(engine: str, url: str, query: str, times: int) -> list[float]:
-    """Milliseconds of each query without a fence."""
+    """Milliseconds of each query without a sandbox."""
     import duckdb
 
     path = url.partition(":///")[2]
@@ -73,7 +73,7 @@ async def measure(engine: str, url: str, times: int) -> list[dict[str, float | s
             taken.append((time.perf_counter() - began) * 1000)
         bare = statistics.median(plain(engine, url, query, times))
         median, high = statistics.median(taken), statistics.quantiles(taken, n=20)[-1]
-        figures = {"start": start, "fenced": median, "fenced_p95": high, "plain": bare, "overhead": median - bare}
+        figures = {"start": start, "sandbox": median, "sandbox_p95": high, "plain": bare, "overhead": median - bare}
         found.append({"engine": engine, "query": name, **{key: round(value, 3) for key, value in figures.items()}})
     await worker.close()
     return found

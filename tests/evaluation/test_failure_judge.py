@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError
+from decisor.evaluation.failure_judge import Opinion, agreement, second_opinion
 from decisor.evaluation.preference_ranks import preference_ranks
-from decisor.evaluation.second_opinion import Opinion, agreement, second_opinion
 from decisor.evaluation.store.open import open_store
 from decisor.evaluation.store.protocol import Store
 from decisor.lms.scripted import ScriptedLM
@@ -65,7 +65,7 @@ async def test_what_cannot_be_read_is_no_opinion(tmp_path: Path) -> None:
 
     store = kept(tmp_path / "run.db", ["DEEP", "MIS", "MIS", "DEEP"])
     found = agreement(await second_opinion(store, ScriptedLM(said)), "judge")
-    assert (found.asked, found.read, found.agreed) == (4, 3, 2 / 3)
+    assert (found.failures, found.read, found.agreed) == (4, 3, 2 / 3)
     assert found.table == (("DEEP", "MIS", 1), ("MIS", "MIS", 2))
     store.close()
 

@@ -9,24 +9,28 @@ import contextlib
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
-from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost
+from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
+from decisor.tools.databases.sandbox.urls import options
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    import neo4j
 
 CONNECT_SECONDS = 10.0
 
 
 @dataclass(eq=False)
-class BoltEngine:
+class Bolt:
     """``database``: None is the server's own default."""
 
     url: str
-    driver: Any
+    driver: neo4j.Driver
     database: str | None
     deny: frozenset[str] = frozenset()
 
@@ -60,12 +64,12 @@ class BoltEngine:
         self.driver.close()
 
 
-def rows(result: Any) -> Iterator[list[Any]]:
+def rows(result: neo4j.Result) -> Iterator[list[object]]:
     for record in result:
         yield [plain(value) for value in record.values()]
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Nodes, relationships, paths and dates of the driver as plain values."""
     from neo4j.graph import Node, Path, Relationship
 
@@ -84,10 +88,11 @@ def plain(value: Any) -> Any:
             return value.iso_format() if hasattr(value, "iso_format") else value
 
 
-def driver_of(url: str) -> tuple[Any, str | None]:
+def driver_of(url: str) -> tuple[neo4j.Driver, str | None]:
     """A driver, and the database that the path of the URL names: ``bolt://user:password@host:7687/database``."""
     import neo4j
 
+    options(url, frozenset())
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or "127.0.0.1"
     address = f"{parts.scheme}://{host}:{parts.port or 7687}"
@@ -104,7 +109,7 @@ def driver_of(url: str) -> tuple[Any, str | None]:
     return driver, parts.path.strip("/") or None
 
 
-def connect(url: str, caps: Caps) -> BoltEngine:
+def connect(url: str, caps: Caps) -> Bolt:
     """Raises SetupError where the server does not answer or does not let us in; the password is not in it."""
     driver, database = driver_of(url)
     try:
@@ -113,4 +118,15 @@ def connect(url: str, caps: Caps) -> BoltEngine:
     except Exception as error:
         driver.close()
         raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
-    return BoltEngine(url, driver, database, frozenset(caps.deny))
+    return Bolt(url, driver, database, frozenset(caps.deny))
+
+
+ENGINE = Engine(
+    name="bolt",
+    title="Neo4j",
+    schemes=("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"),
+    form="cypher",
+    connect=connect,
+    server=True,
+    probe="RETURN 1",
+)

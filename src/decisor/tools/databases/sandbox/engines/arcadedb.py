@@ -13,7 +13,8 @@ from typing import Any
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
-from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.engine import Caps, Engine
+from decisor.tools.databases.sandbox.urls import path_of
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
 
@@ -22,7 +23,7 @@ WORDS_OF_JAVA = "com.arcadedb.exception."
 
 
 @dataclass(eq=False)
-class ArcadeEngine:
+class Arcade:
     """``database`` is arcadedb_embedded's."""
 
     database: Any
@@ -46,7 +47,7 @@ class ArcadeEngine:
         self.database.close()
 
 
-def _rows(result: Any, columns: list[str]) -> Iterator[list[Any]]:
+def _rows(result: Any, columns: list[str]) -> Iterator[list[object]]:
     """``columns`` is filled from the first row: a result without rows has none."""
     for row in result:
         if not columns:
@@ -54,7 +55,7 @@ def _rows(result: Any, columns: list[str]) -> Iterator[list[Any]]:
         yield [plain(row.get(column)) for column in columns]
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> object:
     """Vertices, edges, paths and dates of Java as plain values."""
     from arcadedb_embedded.graph import Edge, Vertex
 
@@ -78,7 +79,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _properties(element: Any) -> dict[str, Any]:
+def _properties(element: Any) -> dict[str, object]:
     from arcadedb_embedded.type_conversion import convert_java_to_python
 
     return {str(name): plain(convert_java_to_python(element.get(name))) for name in element.getPropertyNames()}
@@ -98,9 +99,9 @@ def start_jvm(heap_mb: int) -> None:
     arcadedb_embedded.jvm.start_jvm(heap_size=f"{heap_mb}m", jvm_args=JVM)
 
 
-def connect(url: str, caps: Caps) -> ArcadeEngine:
+def connect(url: str, caps: Caps) -> Arcade:
     """``arcadedb:///path``: the folder of a database that no other process has open for writing."""
-    path = Path(url.removeprefix("arcadedb:///")).resolve()
+    path = Path(path_of(url)).resolve()
     if not path.is_dir():
         raise SetupError(f"There is no graph at {path}. Check the path of --graph (arcadedb:///PATH).")
     import arcadedb_embedded
@@ -112,4 +113,15 @@ def connect(url: str, caps: Caps) -> ArcadeEngine:
         database = factory.open(jpype.JClass("com.arcadedb.engine.ComponentFile$MODE").READ_ONLY)
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as an ArcadeDB database: {error}") from error
-    return ArcadeEngine(arcadedb_embedded.Database(database), frozenset(caps.deny))
+    return Arcade(arcadedb_embedded.Database(database), frozenset(caps.deny))
+
+
+ENGINE = Engine(
+    name="arcadedb",
+    title="ArcadeDB",
+    schemes=("arcadedb",),
+    form="cypher",
+    connect=connect,
+    file=True,
+    heap=True,
+)

@@ -7,9 +7,8 @@ lacks before it asks for anything (documents, a database, a decision model) hold
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from decisor.benchmarks.protocol import Bench, Case
 from decisor.errors import SetupError
@@ -25,38 +24,38 @@ class DoesNotApply(SetupError):
 
 
 @dataclass(frozen=True)
-class Silent:
-    """An LM that is asked, and never answers."""
+class SilentLM:
+    """An LM that never answers; ``request`` is set when it is asked."""
 
-    asked: asyncio.Event
+    request: asyncio.Event
     name: str = "none"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        self.asked.set()
+        self.request.set()
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
 
 @dataclass(frozen=True)
-class Still:
+class StillEnvironment:
     """An environment that tells what tools it has; an action is noted, and never done."""
 
-    held: Environment
-    asked: asyncio.Event
+    environment: Environment
+    request: asyncio.Event
 
     def tools(self) -> tuple[str, ...]:
-        return self.held.tools()
+        return self.environment.tools()
 
     def describe(self) -> str:
-        return self.held.describe()
+        return self.environment.describe()
 
     async def step(self, action: Action) -> Observation:
-        self.asked.set()
+        self.request.set()
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
-    def fork(self) -> Still:
-        return Still(self.held.fork(), self.asked)
+    def fork(self) -> StillEnvironment:
+        return StillEnvironment(self.environment.fork(), self.request)
 
 
 async def misfits(bench: Bench, case: Case, techniques: Mapping[str, Technique]) -> dict[str, str]:
@@ -65,25 +64,25 @@ async def misfits(bench: Bench, case: Case, techniques: Mapping[str, Technique])
     Raises:
         SetupError: the benchmark itself lacks something.
     """
-    found: dict[str, str] = {}
+    complaints: dict[str, str] = {}
     for exact in (False, True):  # two environments at most: nothing is done in them
         some = {label: one for label, one in techniques.items() if is_exact(label) is exact}
         try:
             if some:
                 async with fitting(bench, next(iter(some))).environment(case) as env:
-                    found |= {label: await complaint(one, case.question, env) for label, one in some.items()}
+                    complaints |= {label: await complaint(one, case.question, env) for label, one in some.items()}
         except SetupError:
             raise
         except Exception:  # what fails here fails in the run, where it is kept with its reason
             continue
-    return {label: why for label, why in found.items() if why}
+    return {label: why for label, why in complaints.items() if why}
 
 
 async def complaint(technique: Technique, question: Question, env: Environment) -> str:
     """What the technique says it lacks before its first call or action; empty where it lacks nothing."""
-    asked = asyncio.Event()
-    began = asyncio.ensure_future(technique(question, Run(Silent(asked), Still(env, asked))))
-    asking = asyncio.create_task(asked.wait())
+    request = asyncio.Event()
+    began = asyncio.ensure_future(technique(question, Run(SilentLM(request), StillEnvironment(env, request))))
+    asking = asyncio.create_task(request.wait())
     try:
         await asyncio.wait({began, asking}, timeout=BEGIN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -96,8 +95,8 @@ async def complaint(technique: Technique, question: Question, env: Environment) 
 
 def fitting(bench: Bench, technique: str) -> Bench:
     """The benchmark with the tools that ``exact`` needs, for ``exact``; it is the same benchmark to everything else."""
-    made: Any = getattr(bench, "for_exact", None)
-    return made() if made is not None and is_exact(technique) else bench
+    with_tools: Callable[[], Bench] | None = getattr(bench, "for_exact", None)
+    return with_tools() if with_tools is not None and is_exact(technique) else bench
 
 
 def is_exact(technique: str) -> bool:

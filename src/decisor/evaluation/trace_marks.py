@@ -19,8 +19,8 @@ NO_TOOL = ("There is no tool", "There is no function")
 
 def marks(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Each mark once, in the order above."""
-    found = set(_met(entries))
-    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in found)
+    names = set(_met(entries))
+    return tuple(name for name in ("unread_reply", "unknown_tool", "failed_action", "cut_off") if name in names)
 
 
 def _met(entries: Sequence[Entry]) -> Iterator[str]:

@@ -104,7 +104,7 @@ async def test_a_benchmark_that_lacks_something_ends_the_command_before_any_call
 
 async def test_of_all_techniques_those_that_read_passages_and_exact_do_not_fit_a_database(store: Store) -> None:
     """And none of them makes a call to find that out: the LM has no reply to give."""
-    from decisor.evaluation.applying import misfits
+    from decisor.evaluation.applicability import misfits
 
     bench = SmallBench()
     found = await misfits(bench, bench.cases()[0], {name: technique(name) for name in TECHNIQUES})

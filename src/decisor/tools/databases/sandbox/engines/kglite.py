@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
 from decisor.tools.databases.sandbox.cypher_tokens import clean, tokens
-from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.engine import Caps, Engine
+from decisor.tools.databases.sandbox.urls import path_of
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
 
@@ -31,11 +32,21 @@ SPELT = {
 """Functions that kglite has under another name."""
 
 
+class Graph(Protocol):
+    """kglite's, as far as it is used."""
+
+    def cypher(self, query: str, **options: object) -> Any: ...
+
+    def schema(self) -> dict[str, Any]: ...
+
+    def read_only(self, enabled: bool | None = None) -> bool: ...
+
+
 @dataclass(eq=False)
-class KgliteEngine:
+class Kglite:
     """``own``: the properties of those three names that the data themselves have, by label."""
 
-    graph: Any
+    graph: Graph
     own: Mapping[str, frozenset[str]]
     deny: frozenset[str] = frozenset()
 
@@ -60,7 +71,7 @@ class KgliteEngine:
         except kglite.KgError as error:
             raise ToolError(str(error)) from error
 
-    def plain(self, value: Any) -> Any:
+    def plain(self, value: object) -> object:
         match value:
             case {"id": number, "labels": list(labels), "properties": dict(properties), **rest} if not rest:
                 return graph_values.node(labels, self.without_added(number, labels, properties))
@@ -75,12 +86,12 @@ class KgliteEngine:
             case _:
                 return value
 
-    def without_added(self, number: int, labels: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+    def without_added(self, number: int, labels: list[str], properties: Mapping[str, object]) -> dict[str, object]:
         own = self.own.get(labels[0], frozenset()) if labels else frozenset()
         return {key: value for key, value in properties.items() if key not in ADDED or key in own}
 
     def close(self) -> None:
-        self.graph = None
+        """The graph goes with the process."""
 
 
 def respelled(statement: str) -> str:
@@ -88,15 +99,15 @@ def respelled(statement: str) -> str:
     >>> respelled("MATCH (n) RETURN percentileCont(n.upper, 0.5)")
     'MATCH (n) RETURN percentile_cont(n.upper, 0.5)'
     """
-    found = tokens(statement)
+    words = tokens(statement)
     names = [
         SPELT.get(token.key, token.text) if token.kind == "word" and after.text == "(" else token.text
-        for token, after in zip(found, [*found[1:], *found[-1:]], strict=True)
+        for token, after in zip(words, [*words[1:], *words[-1:]], strict=True)
     ]
-    return clean(tuple(replace(token, text=name) for token, name in zip(found, names, strict=True)))
+    return clean(tuple(replace(token, text=name) for token, name in zip(words, names, strict=True)))
 
 
-def connect(url: str, caps: Caps) -> KgliteEngine:
+def connect(url: str, caps: Caps) -> Kglite:
     """``kglite:///path``: a file or folder that kglite has saved.
 
     Raises:
@@ -104,25 +115,36 @@ def connect(url: str, caps: Caps) -> KgliteEngine:
     """
     import kglite
 
-    path = Path(url.removeprefix("kglite:///"))
+    path = Path(path_of(url))
     if not path.exists():
         raise SetupError(f"There is no graph at {path}. Check the path of --graph (kglite:///PATH).")
     try:
-        graph = kglite.load(str(path))
+        graph = cast(Graph, kglite.load(str(path)))
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
     graph.read_only(True)
-    own = {label: _own(graph, label, kept) for label, kept in _kept(graph).items()}
-    return KgliteEngine(graph, own, frozenset(caps.deny))
+    own = {label: _own(graph, label, names) for label, names in _properties(graph).items()}
+    return Kglite(graph, own, frozenset(caps.deny))
 
 
-def _kept(graph: Any) -> dict[str, set[str]]:
+def _properties(graph: Graph) -> dict[str, set[str]]:
     return {label: set(kind["properties"]) for label, kind in graph.schema()["node_types"].items()}
 
 
-def _own(graph: Any, label: str, kept: set[str]) -> frozenset[str]:
+def _own(graph: Graph, label: str, names: set[str]) -> frozenset[str]:
     """An ``id`` is the data's own where it is not the number of the node."""
     quoted = label.replace("`", "``")
     nodes = [row["n"] for row in graph.cypher(f"MATCH (n:`{quoted}`) RETURN n LIMIT {LOOKED_AT}")]
-    differs = any(found["properties"].get("id") != found["id"] for found in nodes)
-    return frozenset((kept & set(ADDED)) | ({"id"} if differs else set()))
+    differs = any(node["properties"].get("id") != node["id"] for node in nodes)
+    return frozenset((names & set(ADDED)) | ({"id"} if differs else set()))
+
+
+ENGINE = Engine(
+    name="kglite",
+    title="kglite",
+    schemes=("kglite",),
+    form="cypher",
+    connect=connect,
+    file=True,
+    endings=(".kgl",),
+)

@@ -54,8 +54,8 @@ def parse_word(reply: str, words: Sequence[str]) -> str:
     """
     text = clean(reply)
     labels = list(VERDICT.finditer(text))
-    said = text[labels[-1].end() :] if labels else text
-    line = said.strip().splitlines()[0] if said.strip() else ""
+    words_after = text[labels[-1].end() :] if labels else text
+    line = words_after.strip().splitlines()[0] if words_after.strip() else ""
     plain = re.sub(r"[^\w\s-]", " ", line).strip().casefold()
     if plain in words:
         return plain

@@ -1,6 +1,6 @@
 """The critical path of made traces."""
 
-from decisor.evaluation.timing import critical
+from decisor.evaluation.critical_path import critical
 from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace
 from decisor.types import Observation, Usage
 

@@ -22,12 +22,13 @@ import apsw
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.guard import refuse
-from decisor.tools.databases.sandbox.names import FUNCTIONS, words
-from decisor.tools.databases.sandbox.sqlite_engine import LIMITS, STEPS_BETWEEN_CHECKS, message
+from decisor.tools.databases.sandbox.engines.sqlite import FUNCTIONS, STEPS_BETWEEN_CHECKS, limits, message
+from decisor.tools.databases.sandbox.names import words
+from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 
+Cell = int | float | str | bytes | None
 BATCH_SECONDS = 1.0
 """A job ends after the candidate that passes this, so that its parent's clock stays short; it is asked for the rest."""
 GRACE_SECONDS = 1.0
@@ -43,7 +44,7 @@ ALLOWED = {
 }  # fmt: skip
 """What a model's statement may do. CREATE INDEX asks for REINDEX too."""
 READABLE_MODULES = {"json_each", "json_tree", "generate_series"}
-CALLABLE = FUNCTIONS["sqlite"] | words(
+CALLABLE = FUNCTIONS | words(
     """-> ->> acos asin atan atan2 avg ceil ceiling coalesce cos cosh count current_date current_time
     current_timestamp exp floor if lag lead length ln log lower pow replace round sin sinh sqrt sum tan tanh trim
     upper"""
@@ -51,17 +52,17 @@ CALLABLE = FUNCTIONS["sqlite"] | words(
 
 
 @dataclass(eq=False)
-class ScratchEngine:
+class ScratchCopy:
     """``own``: the statement being prepared is ours. ``closed``: virtual tables that may not be read."""
 
-    db: Any
+    db: apsw.Connection
     model: Mapping[str, Any]
     closed: frozenset[str]
     own: bool = False
     deadline: float = float("inf")
     luck: random.Random = field(default_factory=random.Random)
     percent: float = 0.0
-    known: dict[str, Any] | None = None
+    values: dict[str, Cell] | None = None
     inputs: list[tuple[str, str]] | None = None
 
     def check(self, statement: str) -> str:
@@ -91,9 +92,9 @@ class ScratchEngine:
                 allowed = False
         return apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self) -> dict[str, Cell]:
         """Each candidate's name and value, read once, before anything changes or varies."""
-        if self.known is None:
+        if self.values is None:
             with self._undone():
                 rows = self._run("candidates", self.model["candidates"], {}, MAX_CANDIDATES)
             values = {str(plain(row[0], SHOWN)): row[0] for row in rows}
@@ -103,24 +104,24 @@ class ScratchEngine:
                 raise ToolError(f"the query of candidates gives more than {MAX_CANDIDATES:,} rows.")
             if len(values) < len(rows):
                 raise ToolError("the query of candidates gives a candidate twice; add DISTINCT.")
-            self.known = values
-        return self.known
+            self.values = values
+        return self.values
 
     def _outcomes(self, names: list[str], percent: float | None = None, seed: int = 0) -> list[Value]:
         """Of the first names, at least one; None where the outcome is NULL."""
-        values, found, until = self._values(), [], time.monotonic() + BATCH_SECONDS
+        values, outcomes, until = self._values(), [], time.monotonic() + BATCH_SECONDS
         with self._undone():
             if percent is not None:
                 self._vary(percent, seed)
             for name in names:
                 if name not in values:
                     raise ToolError(f"{name!r} is no candidate.")
-                found.append(self._outcome(name, values[name]))
+                outcomes.append(self._outcome(name, values[name]))
                 if time.monotonic() > until:
                     break
-        return found
+        return outcomes
 
-    def _outcome(self, name: str, candidate: Any) -> Value:
+    def _outcome(self, name: str, candidate: Cell) -> Value:
         with self._undone():
             for statement in self.model["change"]:
                 self._run("change", statement, {"candidate": candidate})
@@ -141,25 +142,25 @@ class ScratchEngine:
             text = f"UPDATE {table} SET {column} = {column} * varied_by() WHERE {column} IS NOT NULL"
             self._run("vary", text, {}, own=True)
 
-    def factor(self, *_: Any) -> float:
+    def factor(self, *_: object) -> float:
         return 1 + self.luck.uniform(-self.percent, self.percent) / 100
 
     def _inputs(self) -> list[tuple[str, str]]:
         """Quoted (table, column) pairs: those named in ``vary``, else every column that holds decimal numbers."""
         if self.model["vary"]:
-            pairs = [name.partition(".") for name in self.model["vary"]]
-            return [(quoted(table), quoted(column)) for table, _, column in pairs]
-        columns = ((quoted(name), quoted(column)) for name, made in self.model["tables"].items() for column in made)
+            names = [name.partition(".") for name in self.model["vary"]]
+            return [(quoted(table), quoted(column)) for table, _, column in names]
+        pairs = ((quoted(name), quoted(column)) for name, columns in self.model["tables"].items() for column in columns)
         real = "SELECT 1 FROM {0} WHERE typeof({1}) = 'real' LIMIT 1"
-        return [pair for pair in columns if self._run("vary", real.format(*pair), {}, own=True)]
+        return [pair for pair in pairs if self._run("vary", real.format(*pair), {}, own=True)]
 
     def _run(
         self, part: str, statement: str, parameters: Mapping[str, Any], rows: int = 1000, own: bool = False
-    ) -> list[tuple[Any, ...]]:
+    ) -> list[tuple[Cell, ...]]:
         """The first rows, and one more where there are more."""
         seconds, cursor, begun = self.model["seconds"], self.db.cursor(), 0
 
-        def one_alone(*_: Any) -> bool:
+        def one_alone(*_: object) -> bool:
             nonlocal begun
             begun += 1
             if begun > 1:
@@ -173,9 +174,9 @@ class ScratchEngine:
         try:
             return list(islice(cursor.execute(statement, dict(parameters), can_cache=not own), rows + 1))
         except apsw.InterruptError as error:
-            raise ToolError(f"{part} fails: it takes over {seconds:g} s. {shown(statement)}") from error
+            raise ToolError(f"{part} fails: it takes over {seconds:g} s. {clipped(statement)}") from error
         except (apsw.Error, ToolError, KeyError, ValueError, OverflowError, TypeError) as error:
-            raise ToolError(f"{part} fails: {message(error)}. {shown(statement)}") from error
+            raise ToolError(f"{part} fails: {message(error)}. {clipped(statement)}") from error
         finally:
             cursor.close(True)
             self.own, self.deadline = False, float("inf")
@@ -192,12 +193,12 @@ class ScratchEngine:
                 self._run("change", "RELEASE choice", {}, own=True)
 
 
-def connect(url: str, caps: Caps) -> ScratchEngine:
+def connect(url: str, caps: Caps) -> ScratchCopy:
     """Raises SetupError where the tables do not fit into SQLite."""
-    given = json.loads(url)
+    content = json.loads(url)
     db = apsw.Connection(":memory:")
     db.execute("PRAGMA temp_store=MEMORY")
-    tables = given.pop("tables")
+    tables = content.pop("tables")
     for name, table in tables.items():
         try:
             columns = ", ".join(map(quoted, table["columns"]))
@@ -208,12 +209,12 @@ def connect(url: str, caps: Caps) -> ScratchEngine:
                 db.executemany(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows)
         except (apsw.Error, OverflowError, ValueError) as error:
             raise SetupError(f"{name} cannot be copied: {message(error)}.") from error
-    model = {**given, "tables": {name: table["columns"] for name, table in tables.items()}}
+    model = {**content, "tables": {name: table["columns"] for name, table in tables.items()}}
     modules = {name.lower() for (name,) in db.execute("PRAGMA module_list")}
-    engine = ScratchEngine(db, model, frozenset(modules - READABLE_MODULES))
+    engine = ScratchCopy(db, model, frozenset(modules - READABLE_MODULES))
     db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    for limit, value in {**LIMITS, apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES}.items():
+    for limit, value in {**limits(), apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES}.items():
         db.limit(limit, value)
     db.create_scalar_function("varied_by", engine.factor, 0)
     db.authorizer = engine.authorize
@@ -234,9 +235,9 @@ def cell(value: Any) -> int | float | str | None:
     """Lists and maps as JSON text, which SQLite's json functions read; integers beyond its own as decimals."""
     if isinstance(value, list | dict):
         return json.dumps(value)
-    kept: int | float | str | None = value
-    return float(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else kept
+    plain_value: int | float | str | None = value
+    return float(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else plain_value
 
 
-def shown(statement: str) -> str:
+def clipped(statement: str) -> str:
     return f"Statement: {' '.join(statement.split())[:SHOWN]}"

@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from decisor.outcome import Outcome
-from decisor.report import words
+from decisor.report import formatting
 from decisor.report.document import Report
-from decisor.report.words import SPACE, agreed, money, percent, points, probability, short, spoken
+from decisor.report.formatting import SPACE, agreed, money, percent, points, probability, short, spoken
 from decisor.statistics.compare import Comparison, Side
 from decisor.statistics.summary import STATES, Row
 from decisor.types import Usage
@@ -38,9 +38,9 @@ def markdown(report: Report) -> str:
             lines = [(figure.technique, figure.group, spoken(figure.metric), f"{figure.value:g}", figure.source)
                      for figure in one.published]  # fmt: skip
             parts += ["### Published by others", grid(("technique", "part", "metric", "value", "source"), lines)]
-    for found in report.ranks:
-        best = sorted(found.ranks.items(), key=lambda item: item[1])
-        parts += [f"## Preference ranks on {plain(found.benchmark)}, {found.cases} cases, by {plain(found.judge)}",
+    for ranks in report.ranks:
+        best = sorted(ranks.ranks.items(), key=lambda item: item[1])
+        parts += [f"## Preference ranks on {plain(ranks.benchmark)}, {ranks.cases} cases, by {plain(ranks.judge)}",
                   grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best])]  # fmt: skip
     if report.opinion:
         parts += ["## A second opinion on failures", plain(agreed(report.opinion))]
@@ -73,16 +73,16 @@ def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
 
 def asides(rows: Sequence[Row], report: Report) -> list[str]:
     """What LMs cost that the benchmark asked itself, a line for each technique."""
-    told = [(report.label(Side(row.technique, row.model)), "; ".join(words.beside(row))) for row in rows]
-    return [f"Beside {name}, an outcome: {spent}." for name, spent in told if spent]
+    costs = [(report.label(Side(row.technique, row.model)), "; ".join(formatting.beside(row))) for row in rows]
+    return [f"Beside {name}, an outcome: {cost}." for name, cost in costs if cost]
 
 
-def comparisons(found: Sequence[Comparison], report: Report) -> str:
+def comparisons(pairs: Sequence[Comparison], report: Report) -> str:
     lines = [
         (report.label(one.one), report.label(one.other), points(one.difference),
          f"{points(one.interval.low)} to {points(one.interval.high)}", str(one.only_one), str(one.only_other),
          str(one.pairs), str(one.left_out), probability(one.p), probability(one.p_holm))
-        for one in found
+        for one in pairs
     ]  # fmt: skip
     head = ("this", "against", "points", "95 %", "only this", "only that", "pairs", "left out", "p", "p (Holm)")
     return grid(head, lines) if lines else ""
@@ -96,9 +96,9 @@ def grid(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     |---|---|
     | x\\|y | \\<b\\> |
     """
-    made = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    made += [f"| {' | '.join(plain(cell) for cell in line)} |" for line in lines]
-    return "\n".join(made)
+    table_lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    table_lines += [f"| {' | '.join(plain(cell) for cell in line)} |" for line in lines]
+    return "\n".join(table_lines)
 
 
 def plain(text: str) -> str:
@@ -125,11 +125,11 @@ def as_csv(report: Report) -> str:
     metrics = sorted({name for one in report.outcomes for name in one.metrics})
     counts = sorted({name for one in report.outcomes for name in one.counts})
     beside = sorted({name for one in report.outcomes for name in one.beside})
-    spent = [f"{name}_{what}" for name in beside for what in ("calls", "tokens", "dollars")]
+    cost_columns = [f"{name}_{what}" for name in beside for what in ("calls", "tokens", "dollars")]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([*COLUMNS, *(cell(f"metric {name}") for name in metrics), *(cell(f"count {n}") for n in counts),
-                     *map(cell, spent)])  # fmt: skip
+                     *map(cell, cost_columns)])  # fmt: skip
     for one in report.outcomes:
         writer.writerow(cell(value) for value in (*fields(one), *(one.metrics.get(name, "") for name in metrics),
                                                   *(one.counts.get(name, "") for name in counts),
@@ -138,8 +138,8 @@ def as_csv(report: Report) -> str:
 
 
 def aside_fields(one: Outcome, names: Sequence[str]) -> list[float | None]:
-    held = [one.beside.get(name, Usage()) for name in names]
-    return [value for usage in held for value in (usage.calls, usage.tokens, usage.dollars)]
+    usages = [one.beside.get(name, Usage()) for name in names]
+    return [value for usage in usages for value in (usage.calls, usage.tokens, usage.dollars)]
 
 
 def fields(one: Outcome) -> tuple[str | float | None, ...]:

@@ -1,7 +1,7 @@
 """Marks of a trace that was made through a Run, and of the same trace as a store keeps it."""
 
 from decisor.errors import ParseError
-from decisor.evaluation.marks import marks
+from decisor.evaluation.trace_marks import marks
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.tools.calculator import CalculatorTool

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from decisor.plurals import plural
 
 if TYPE_CHECKING:
-    from decisor.evaluation.second_opinion import Agreement
+    from decisor.evaluation.failure_judge import Agreement
     from decisor.statistics.summary import Row
 
 SPACE = "\u202f"
@@ -80,18 +80,19 @@ def counted(many: int, what: str) -> str:
 
 def beside(row: Row) -> list[str]:
     """What judge and simulator cost an outcome, in the mean; nothing where there was none."""
-    told = []
+    parts = []
     for name, usage in row.beside.items():
         many, dollars = row.outcomes, None if usage.dollars is None else usage.dollars / row.outcomes
         calls = f"{short(usage.calls / many)} {'call' if usage.calls == many else 'calls'}"
-        told.append(f"{name} {calls}, {short(usage.tokens / many)} tokens, {money(dollars)}")
-    return told
+        parts.append(f"{name} {calls}, {short(usage.tokens / many)} tokens, {money(dollars)}")
+    return parts
 
 
-def agreed(found: Agreement) -> str:
+def agreed(agreement: Agreement) -> str:
     """How far rules and judge agree, in a sentence."""
-    if found.agreed is None:
-        return f"{found.judge} was asked about {found.asked} failures; none of its replies could be read."
-    kappa = "" if found.kappa is None else f" (Cohen’s kappa {found.kappa:.2f})"
-    return (f"{found.judge} was asked about {found.asked} failures, {found.read} of its replies could be read, and "
-            f"{percent(found.agreed)} of these name the class that the rules gave{kappa}.")  # fmt: skip
+    if agreement.agreed is None:
+        return f"{agreement.judge} was asked about {agreement.failures} failures; none of its replies could be read."
+    kappa = "" if agreement.kappa is None else f" (Cohen’s kappa {agreement.kappa:.2f})"
+    return (f"{agreement.judge} was asked about {agreement.failures} failures, {agreement.read} of its replies could "
+            f"be read, and {percent(agreement.agreed)} of these name the class that the rules gave{kappa}."
+    )  # fmt: skip

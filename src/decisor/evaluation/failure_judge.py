@@ -14,7 +14,7 @@ from string import Template
 from decisor.aio import each
 from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import Store
-from decisor.judging.question import judging, parse_word, quoted, verdict
+from decisor.judging.lm_judge import judging, parse_word, quoted, verdict
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome
 from decisor.statistics.estimates import kappa
@@ -72,7 +72,7 @@ class Agreement:
     alone would agree on all. ``table``: (rule, judge) -> how often."""
 
     judge: str
-    asked: int
+    failures: int
     read: int
     agreed: float | None
     kappa: float | None
@@ -80,7 +80,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoreBook:
     """A store as the journal's book, so that an opinion is bought once."""
 
     store: Store
@@ -105,16 +105,16 @@ async def second_opinion(store: Store, lm: LM, most: int = 100, at_once: int = 8
     failed = spread([one for one in failed if len(classes[one.benchmark]) > 1], most)
     if not failed:
         raise SetupError("A second opinion needs failures with two or more classes to choose from: this run has none.")
-    journal = Journal(Kept(store))
+    journal = Journal(StoreBook(store))
 
     async def one_opinion(one: Outcome) -> Opinion:
-        said = await judge(one, store.trace(one.key), classes[one.benchmark], journal.lm(lm))
-        return Opinion(one.key, one.failure, said)
+        class_ = await judge(one, store.trace(one.key), classes[one.benchmark], journal.lm(lm))
+        return Opinion(one.key, one.failure, class_)
 
     return await each(one_opinion, failed, at_once)
 
 
-def classes_of(found: set[str]) -> list[str]:
+def classes_of(failures: set[str]) -> list[str]:
     """All classes of the family that ``found`` are of, and what of them is in none.
 
     >>> classes_of({"misread"}), classes_of({"odd", "DEEP"})
@@ -122,9 +122,9 @@ def classes_of(found: set[str]) -> list[str]:
     >>> classes_of({"no_answer"})  # two families have it
     ['no_answer']
     """
-    sizes = [len(found.intersection(family)) for family in FAMILIES]
+    sizes = [len(failures.intersection(family)) for family in FAMILIES]
     family = FAMILIES[sizes.index(max(sizes))] if max(sizes) and sizes.count(max(sizes)) == 1 else ()
-    return [*family, *sorted(found.difference(family))]
+    return [*family, *sorted(failures.difference(family))]
 
 
 async def judge(one: Outcome, entries: Sequence[Entry], classes: Sequence[str], lm: LM) -> str | None:
@@ -137,8 +137,8 @@ async def judge(one: Outcome, entries: Sequence[Entry], classes: Sequence[str], 
         answer=quoted(one.text or one.answer or "(none)"), steps=quoted(steps_of(entries), 24_000),
     )  # fmt: skip
     prompt = [Message("system", SYSTEM.substitute(classes=meanings)), Message("user", user)]
-    said = await verdict(judging(lm), prompt, lambda reply: parse_word(reply, list(spelled)), Sampling(max_tokens=500))
-    return None if said is None else spelled[said]
+    word = await verdict(judging(lm), prompt, lambda reply: parse_word(reply, list(spelled)), Sampling(max_tokens=500))
+    return None if word is None else spelled[word]
 
 
 def question_of(question: Question) -> str:
@@ -170,24 +170,28 @@ def observation_text(observation: Observation) -> str:
     return "\n   ".join([*note, *rows, *more]) or "nothing"
 
 
-def spread(found: Sequence[Outcome], most: int) -> list[Outcome]:
+def spread(outcomes: Sequence[Outcome], most: int) -> list[Outcome]:
     """
     >>> [one.case for one in spread([Outcome("b", str(n), "t", "", 0, "wrong") for n in range(10)], 4)]
     ['0', '2', '5', '7']
     """
-    return [found[at * len(found) // most] for at in range(most)] if len(found) > most else list(found)
+    return [outcomes[at * len(outcomes) // most] for at in range(most)] if len(outcomes) > most else list(outcomes)
 
 
 def agreement(opinions: Sequence[Opinion], judge_name: str) -> Agreement:
     """How far rules and judge agree, over the opinions that could be read."""
     pairs = [(one.rule, one.judge) for one in opinions if one.judge is not None]
-    counted = Counter(pairs)
-    table = tuple((rule, said, counted[rule, said]) for rule, said in sorted(counted))
-    same = sum(rule == said for rule, said in pairs)
+    counts = Counter(pairs)
+    table = tuple((rule, word, counts[rule, word]) for rule, word in sorted(counts))
+    same = sum(rule == word for rule, word in pairs)
     return Agreement(
-        judge_name, len(opinions), len(pairs), same / len(pairs) if pairs else None,
-        kappa([rule for rule, _ in pairs], [said for _, said in pairs]), table,
-    )  # fmt: skip
+        judge=judge_name,
+        failures=len(opinions),
+        read=len(pairs),
+        agreed=same / len(pairs) if pairs else None,
+        kappa=kappa([rule for rule, _ in pairs], [word for _, word in pairs]),
+        table=table,
+    )
 
 
 SYSTEM = Template("""\

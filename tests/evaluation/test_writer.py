@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.evaluation.store.bloom_filter import Seen
+from decisor.evaluation.store.bloom_filter import BloomFilter
 from decisor.evaluation.store.open import open_store
 from decisor.evaluation.store.protocol import Task
 from decisor.evaluation.store.writer import Writer
@@ -27,7 +27,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_key_that_was_added_is_always_in_and_few_others_are() -> None:
-    seen = Seen()
+    seen = BloomFilter()
     for number in range(100_000):
         seen.add(f"{number:032x}")
     assert all(f"{number:032x}" in seen for number in range(100_000))

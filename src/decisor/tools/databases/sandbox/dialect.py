@@ -1,0 +1,94 @@
+"""A dialect of SQL as the guard, the catalog and the prompt need it. Each engine's file has its own value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from decisor.tools.databases.sandbox.names import words
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+NAME = r"""(?P<name>[^\W\d][\w$]*|"[^"]+"|`[^`]+`|'[^']+'|\[[^\]]+\])"""
+INFORMATION_SCHEMA = {
+    "information_schema": words(
+        """tables columns views schemata key_column_usage table_constraints referential_constraints
+        constraint_column_usage check_constraints statistics"""
+    )
+}
+"""Its tables that hold no secrets."""
+
+
+@dataclass(frozen=True)
+class Queries:
+    """What reads the catalog, of the default schema but for ``definitions``.
+
+    ``columns``: table, is a view, column, type, nullable. ``keys``: table, column of the primary key, '', '', or table,
+    column, table and column that it references. ``definitions``, of all schemas: relation or macro, what it reads as
+    text ('' for a table, None where it is not known), and its kind ('table', 'view' or 'macro'). ``unbound``, where the
+    columns of some relations are told only by binding them one by one: their names; ``bound``: one's ``columns``, by
+    the parameter ``name``. ``functions``: those made by users, and whether one argument of theirs is a row.
+    """
+
+    columns: str
+    keys: str
+    definitions: str
+    unbound: str = ""
+    bound: str = ""
+    functions: str = ""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Statements beside queries, as patterns that are matched whole. ``explain`` stands before a query. ``about``: one
+    table is looked at, ``whole``: the database is; each maps to what is run, with ``{name}`` quoted and ``{verb}``.
+    ``linked``: the beginning of what is run to look at a table and names those that it references too."""
+
+    explain: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+    whole: Mapping[str, str] = field(default_factory=dict)
+    linked: str = ""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """``name`` as sqlglot has it. What is not on an allow list of it is refused.
+
+    ``functions``: those that sqlglot has no class for. ``refused_functions``: those it has a class for and that fail or
+    do harm here. ``catalogs``: schemas of catalogs with the tables that may be read; ``closed``: schemas that may not.
+    ``reserved``: beginnings of names of catalog tables, of which only those in ``readable`` may be read.
+    ``catalog_functions`` tell of tables: refused where some are denied. ``odd_name``: a table's name that the engine
+    may take for a file. ``odd_text``: a pattern of statements to refuse, with the reason.
+    ``checks_views``: nothing but the guard bounds what a view does, so only a view that it lets through may be read.
+    ``folds``: names without quotes are in lower case. ``bare``: a name that needs no quotes. ``names_by_text``: a
+    column without an alias is named by the text of its expression. ``rewrite``: changes a tree that sqlglot would write
+    in words that this engine does not have, or that mean something else here.
+    ``misspelt``: what stands before a name in a complaint about it, by the kind of name.
+    """
+
+    name: str
+    queries: Queries
+    functions: frozenset[str]
+    refused_functions: frozenset[str] = frozenset()
+    forms: Forms = Forms()
+    catalogs: Mapping[str, frozenset[str]] = field(default_factory=lambda: INFORMATION_SCHEMA)
+    closed: frozenset[str] = frozenset()
+    reserved: tuple[str, ...] = ()
+    readable: frozenset[str] = frozenset()
+    catalog_functions: frozenset[str] = frozenset()
+    function_schemas: frozenset[str] = frozenset()
+    odd_name: re.Pattern[str] | None = None
+    odd_text: tuple[str, str] | None = None
+    checks_views: bool = False
+    quote: str = '"'
+    folds: bool = False
+    bare: str = r"[A-Za-z_][A-Za-z0-9_]*"
+    names_by_text: bool = False
+    rewrite: Callable[[exp.Expr], exp.Expr] | None = None
+    misspelt: tuple[tuple[str, str], ...] = ()
+
+    def quoted(self, name: str) -> str:
+        return self.quote + name.replace(self.quote, self.quote * 2) + self.quote

@@ -1,0 +1,41 @@
+"""The engines by name. To add one: a file here with its ``ENGINE``, and its name in ``NAMES``."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from decisor.errors import SetupError
+from decisor.tools.databases.sandbox.engine import Caps, Database, Engine
+
+NAMES = (
+    "sqlite",
+    "duckdb",
+    "postgres",
+    "mysql",
+    "kglite",
+    "arcadedb",
+    "bolt",
+    "scratch",
+)
+
+
+@cache
+def engine(name: str) -> Engine:
+    """Raises SetupError where there is none of that name."""
+    if name not in NAMES:
+        raise SetupError(f"There is no engine {name!r}; there is {', '.join(NAMES)}.")
+    value: Engine = import_module(f"{__name__}.{name}").ENGINE
+    return value
+
+
+def connect(name: str, url: str, caps: Caps) -> Database:
+    """A database, open. Only the driver that is needed is imported.
+
+    Raises:
+        SetupError: no such engine, its package is missing, or the database cannot be opened.
+    """
+    try:
+        return engine(name).connect(url, caps)
+    except ModuleNotFoundError as error:
+        raise SetupError(f"The engine {name} needs the package {error.name}: install it.") from error

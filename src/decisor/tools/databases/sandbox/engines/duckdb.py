@@ -1,0 +1,204 @@
+"""DuckDB: read_only, no external access, no extensions, configuration locked. Time is the parent's to watch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, NAME, Dialect, Forms, Queries
+from decisor.tools.databases.sandbox.engine import Caps, Engine
+from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.names import COMMON, words
+from decisor.tools.databases.sandbox.statement_size import refuse
+from decisor.tools.databases.sandbox.urls import path_of
+from decisor.tools.databases.sandbox.values import bind, table
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    import duckdb
+    from sqlglot import Expr
+
+ROWS_AT_ONCE = 64
+QUERIES = Queries(
+    columns="""SELECT c.table_name, t.name IS NULL, c.column_name, c.data_type, c.is_nullable
+            FROM system.main.duckdb_columns() AS c LEFT JOIN
+            (SELECT table_name AS name, schema_oid, database_oid FROM system.main.duckdb_tables()) AS t
+            ON t.name = c.table_name AND t.schema_oid = c.schema_oid AND t.database_oid = c.database_oid
+            WHERE NOT c.internal AND c.schema_name = system.main.current_schema()
+            AND c.database_name = system.main.current_database()
+            ORDER BY t.name IS NULL, c.table_name, c.column_index""",
+    keys="""SELECT table_name, unnest(constraint_column_names), coalesce(referenced_table, ''),
+            coalesce(unnest(referenced_column_names), '') FROM system.main.duckdb_constraints()
+            WHERE constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
+            AND schema_name = system.main.current_schema() AND database_name = system.main.current_database()""",
+    definitions="""SELECT view_name, sql, 'view' FROM system.main.duckdb_views() WHERE NOT internal
+        UNION ALL SELECT table_name, '', 'table' FROM system.main.duckdb_tables()
+        UNION ALL SELECT function_name, CASE function_type WHEN 'macro' THEN 'SELECT ' || macro_definition
+        ELSE macro_definition END, function_type FROM system.main.duckdb_functions()
+        WHERE function_type IN ('macro', 'table_macro') AND NOT internal""",
+)
+TELLING = words("duckdb_tables duckdb_columns duckdb_views duckdb_constraints")
+FUNCTIONS = (
+    COMMON
+    | TELLING
+    | words(
+        """age any_value arg_max arg_min array_agg array_length array_contains array_slice bar bit_count bool_and
+    bool_or century concat_ws contains corr count_star covar_pop covar_samp current_date date_add date_diff
+    date_part date_sub date_trunc datediff datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear
+    decade editdist3 element_at ends_with entropy epoch epoch_ms even fdiv favg first flatten floor fmod fsum
+    gcd geomean geometric_mean greatest_common_divisor hamming histogram hour ilike_escape isfinite isinf isnan
+    isodow isoyear jaccard jaro_similarity jaro_winkler_similarity json_extract json_extract_path
+    json_extract_string json_keys json_structure kurtosis kurtosis_pop last last_day lcm least_common_multiple
+    len like_escape list list_aggregate list_append list_avg list_concat list_contains list_count list_distinct
+    list_extract list_filter list_has list_has_any list_max list_median list_min list_position list_reverse
+    list_slice list_sort list_sum list_transform list_unique list_value list_zip mad make_date make_time
+    make_timestamp map map_entries map_keys map_values max_by mean median min_by minute mode month monthname
+    multiply nanosecond not_ilike_escape not_like_escape now ordinality parse_path percentile_cont
+    percentile_disc position prefix product quantile quantile_cont quantile_disc quarter range regexp_extract
+    regexp_extract_all regexp_full_match regexp_matches regexp_replace regexp_split_to_array regr_count
+    regr_intercept regr_r2 regr_slope round_even roundbankers row second sem signbit skewness starts_with
+    stddev_pop stddev_samp str_split str_split_regex strftime string_agg string_split string_split_regex
+    string_to_array strip_accents strlen strpos strptime struct_extract struct_pack suffix sumkahan time_bucket
+    timezone to_days to_hours to_minutes to_months to_seconds to_weeks to_years today transaction_timestamp
+    translate trim try_strptime typeof unnest var_pop var_samp week weekday weekofyear xor year yearweek
+    generate_series generate_subscripts approx_count_distinct approx_quantile bitstring_agg json_array_elements
+    json_each json_transform json_group_array json_group_object count_if grouping grouping_id union_value
+    array_value"""
+    )
+)
+
+
+def with_full_match(tree: Expr) -> Expr:
+    """``a ~ b`` matches the whole of a in DuckDB, and sqlglot would write it as a match of a part."""
+    from sqlglot import exp
+
+    for node in list(tree.find_all(exp.RegexpLike)):
+        if "start" not in node.meta:  # those written as a function know where
+            node.replace(exp.Anonymous(this="regexp_full_match", expressions=[node.this, node.expression]))
+    return tree
+
+
+DIALECT = Dialect(
+    name="duckdb",
+    queries=QUERIES,
+    functions=FUNCTIONS,
+    forms=Forms(
+        explain=r"(EXPLAIN|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
+        about={
+            rf"(DESCRIBE|DESC)\s+(TABLE\s+)?{NAME}": "DESCRIBE {name}",
+            rf"SUMMARIZE\s+{NAME}": "SUMMARIZE {name}",
+            rf"SHOW\s+(?!TABLES\s*;?\s*$){NAME}": "DESCRIBE {name}",
+        },
+        whole={r"SHOW\s+TABLES": "SHOW TABLES"},
+    ),
+    catalogs=INFORMATION_SCHEMA,
+    closed=frozenset({"system", "temp", "pg_catalog"}),
+    reserved=("duckdb_", "pragma_", "sqlite_", "pg_"),
+    readable=TELLING
+    | words(
+        """sqlite_master sqlite_schema pg_attribute pg_class pg_constraint pg_index pg_indexes pg_namespace pg_tables
+    pg_type pg_views"""
+    ),
+    catalog_functions=TELLING,
+    function_schemas=frozenset({""}),
+    odd_name=re.compile(
+        r"[/\\:*?]|^\.|\.(csv|tsv|json|jsonl|ndjson|parquet|db|duckdb|sqlite|txt|gz|zst|xlsx|arrow)$", re.I
+    ),
+    rewrite=with_full_match,
+    misspelt=(("table", "Table with name"), ("column", "Referenced column")),
+)
+
+
+@dataclass(eq=False)
+class Duck:
+    """One connection."""
+
+    db: duckdb.DuckDBPyConnection
+    guard: Guard
+
+    def check(self, statement: str) -> str:
+        checked = self.guard.check(statement)
+        if self.guard.access.narrow and checked.startswith(("SELECT", "WITH", "FROM", "VALUES", "(")):
+            self._tables(checked)
+        return checked
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        import duckdb
+
+        cursor = self.db.cursor()
+        try:
+            cursor.execute(bind(statement, parameters, "${}"), dict(parameters) or None)
+            columns = [column[0] for column in cursor.description or ()]
+            return table(columns, rows_of(cursor), caps)
+        except duckdb.Error as error:
+            raise ToolError(str(error)) from error
+        finally:
+            cursor.close()
+
+    def close(self) -> None:
+        self.db.close()
+
+    def _tables(self, statement: str) -> None:
+        """Refuse denied tables behind views too. DuckDB resolves the views; what it cannot resolve is refused."""
+        import duckdb
+
+        try:
+            names = self.db.get_table_names(statement)
+        except duckdb.CatalogException:
+            return  # a misspelt name: running it gives the better message
+        except duckdb.Error as error:
+            raise refuse(f"the tables it reads cannot be told: {error}") from error
+        read = {name.lower().split(".")[-1].strip('"') for name in names}
+        if denied := self.guard.access.hidden & read:
+            raise refuse(f"the table {', '.join(sorted(denied))} may not be read.")
+
+
+def rows_of(cursor: duckdb.DuckDBPyConnection) -> Iterator[Sequence[object]]:
+    while rows := cursor.fetchmany(ROWS_AT_ONCE):
+        yield from rows
+
+
+def settings(memory_mb: int) -> dict[str, str]:
+    return {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "memory_limit": f"{max(64, memory_mb // 2)}MB",
+        "temp_directory": "",
+    }
+
+
+def connect(url: str, caps: Caps) -> Duck:
+    """Raises SetupError where there is no such file, or it is not a database. Never makes a file."""
+    path = Path(path_of(url))
+    if not path.is_file():
+        raise SetupError(f"There is no database file {path}. Check the path of --db (duckdb:///PATH).")
+    import duckdb
+    import sqlglot.dialects.duckdb  # noqa: F401  warm: the first query should not pay for it
+
+    try:
+        db = duckdb.connect(str(path), read_only=True, config=dict(settings(caps.memory_mb)))
+        db.execute("SET python_enable_replacements = false")  # no option of connect
+        db.execute("SET lock_configuration = true")
+        access = read_access(DIALECT, caps, lambda query: db.execute(query).fetchall(), allowed(Guard(DIALECT).query))
+    except duckdb.Error as error:
+        raise SetupError(f"{path} cannot be read as a DuckDB database: {' '.join(str(error).split())}") from error
+    return Duck(db, Guard(DIALECT, access))
+
+
+ENGINE = Engine(
+    name="duckdb",
+    title="DuckDB",
+    schemes=("duckdb",),
+    form="sql",
+    connect=connect,
+    endings=(".duckdb", ".ddb"),
+    file=True,
+    dialect=DIALECT,
+)

@@ -1,0 +1,265 @@
+"""MySQL and MariaDB through PyMySQL: a READ ONLY transaction that is rolled back, a time limit of the server's own."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.dialect import NAME, Dialect, Forms, Queries
+from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
+from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.names import COMMON, words
+from decisor.tools.databases.sandbox.urls import options
+from decisor.tools.databases.sandbox.values import bind, table
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    import pymysql
+    from pymysql.cursors import SSCursor
+    from sqlglot import Expr
+
+SQL_MODE = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"
+CONNECT_SECONDS = 10
+CANCEL_SECONDS = 1
+UNKNOWN_VARIABLE = 1193
+OPTIONS = words("unix_socket ssl_ca ssl_cert ssl_key ssl_verify_cert ssl_verify_identity charset")
+"""What may stand after ``?`` in a URL, as PyMySQL has it. ``charset`` is always utf8mb4."""
+GARBLED = (UnicodeError, ValueError, IndexError, TypeError, AssertionError, struct.error)
+"""What PyMySQL raises besides its own errors where bytes on the way were changed."""
+OURS = "table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')"
+QUERIES = Queries(
+    columns="""SELECT c.table_name, t.table_type LIKE '%VIEW', c.column_name,
+            concat(upper(c.data_type), substring(c.column_type, length(c.data_type) + 1)), c.is_nullable = 'YES'
+            FROM information_schema.columns AS c JOIN information_schema.tables AS t
+            ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+            WHERE c.table_schema = database() AND t.table_schema = database()
+            ORDER BY t.table_type LIKE '%VIEW', c.table_name, c.ordinal_position""",
+    keys="""SELECT table_name, column_name, coalesce(referenced_table_name, ''),
+            coalesce(referenced_column_name, '') FROM information_schema.key_column_usage
+            WHERE table_schema = database() AND (constraint_name = 'PRIMARY' OR referenced_table_name IS NOT NULL)""",
+    # The text of a view is empty where the account may not see it.
+    definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view' FROM information_schema.views WHERE {OURS}
+        UNION ALL SELECT table_name, '', 'table' FROM information_schema.tables
+        WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",
+)
+
+
+def in_own_words(tree: Expr) -> Expr:
+    """REGEXP as both servers know it (sqlglot writes REGEXP_LIKE, which MariaDB has not), and no table DUAL."""
+    from sqlglot import exp
+
+    for node in list(tree.find_all(exp.RegexpLike)):
+        if not node.args.get("flag"):
+            place = exp.Anonymous(this="REGEXP_INSTR", expressions=[node.this, node.expression])
+            node.replace(exp.paren(exp.GT(this=place, expression=exp.Literal.number(0)), copy=False))
+    for table_node in list(tree.find_all(exp.Table)):
+        if table_node.name.lower() == "dual" and not table_node.db and isinstance(table_node.parent, exp.From):
+            table_node.parent.pop()
+    return tree
+
+
+DIALECT = Dialect(
+    name="mysql",
+    queries=QUERIES,
+    functions=COMMON
+    | words(
+        """adddate addtime any_value bin bit_and bit_count bit_or bit_xor ceiling coercibility concat_ws conv
+    convert_tz crc32 curdate curtime date_add date_format date_sub datediff day dayname dayofmonth dayofweek
+    dayofyear elt export_set field find_in_set format_bytes format from_base64 from_days from_unixtime
+    get_format group_concat grouping hour inet_aton inet_ntoa interval isnull json_arrayagg json_contains
+    json_contains_path json_depth json_exists json_extract json_keys json_length json_merge_patch
+    json_merge_preserve json_objectagg json_overlaps json_pretty json_query json_search json_unquote json_value
+    json_detailed json_compact last_day left lcase localtime locate lpad make_set makedate maketime md5 median
+    microsecond mid minute month monthname nvl nvl2 oct period_add period_diff position quarter regexp_instr
+    regexp_replace regexp_substr right rpad sec_to_time second sha1 sha2 soundex space std stddev_pop
+    stddev_samp str_to_date strcmp subdate substring_index subtime sysdate time time_format time_to_sec timediff
+    timestampadd timestampdiff to_base64 to_days to_seconds ucase unix_timestamp utc_date utc_time utc_timestamp
+    var_pop var_samp variance week weekday weekofyear weight_string year yearweek natural_sort_key
+    percentile_cont percentile_disc"""
+    ),
+    forms=Forms(
+        explain=r"(EXPLAIN|DESCRIBE|DESC)(\s+FORMAT\s*=\s*(JSON|TRADITIONAL|TREE))?(?=\s)",
+        about={
+            rf"(DESCRIBE|DESC|EXPLAIN)\s+{NAME}": "DESCRIBE {name}",
+            rf"SHOW\s+(FULL\s+)?(COLUMNS|FIELDS)\s+(FROM|IN)\s+{NAME}": "SHOW COLUMNS FROM {name}",
+            rf"SHOW\s+(INDEX|INDEXES|KEYS)\s+(FROM|IN)\s+{NAME}": "SHOW INDEX FROM {name}",
+            rf"SHOW\s+CREATE\s+TABLE\s+{NAME}": "SHOW CREATE TABLE {name}",
+        },
+        whole={r"SHOW\s+(FULL\s+)?TABLES": "SHOW TABLES"},
+        linked="SHOW CREATE TABLE ",
+    ),
+    closed=frozenset({"mysql", "performance_schema", "sys"}),
+    odd_text=(r"/\*\s*M?!", "comments that MySQL executes (/*! ... */) are not allowed."),
+    checks_views=True,
+    quote="`",
+    names_by_text=True,
+    rewrite=in_own_words,
+    misspelt=(("table", "Table"), ("column", "Unknown column")),
+)
+
+
+@dataclass(eq=False)
+class Mysql:
+    """One connection, opened anew after it broke off."""
+
+    url: str
+    guard: Guard
+    db: pymysql.Connection
+
+    def check(self, statement: str) -> str:
+        return self.guard.check(statement)
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        import pymysql
+        from pymysql.cursors import SSCursor
+
+        if not self.db.open:
+            try:
+                self.db = open_connection(self.url)
+            except pymysql.Error as error:
+                raise ToolError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}", outage=True) from error
+        clean = False
+        cursor = SSCursor(self.db)
+        try:
+            self._begin(caps)
+            cursor.execute(bind(statement, parameters, "%({})s"), dict(parameters) or None)
+            result = table([column[0] for column in cursor.description or ()], cursor, caps)
+            clean = not result.truncated or len(result.rows) == caps.rows
+            return result
+        except (pymysql.Error, *GARBLED) as error:
+            code = error.args[0] if error.args else 0
+            clean = isinstance(error, pymysql.Error) and said_by_server(code)
+            if clean:
+                raise ToolError(str(error.args[-1])) from error
+            why = str(error.args[-1]) if error.args else ""
+            raise ConnectionLost(f"The connection broke off: {why or type(error).__name__}") from error
+        finally:
+            self._end(cursor, clean)
+
+    def close(self) -> None:
+        import pymysql
+
+        with contextlib.suppress(pymysql.Error):
+            self.db.close()
+
+    def cancel(self) -> None:
+        other = open_connection(self.url, CANCEL_SECONDS)
+        with other, other.cursor() as cursor:
+            cursor.execute(f"KILL QUERY {int(self.db.thread_id())}")
+
+    def _begin(self, caps: Caps) -> None:
+        """Limits first: the server stops one row after the cap, so what is left over is soon drained."""
+        import pymysql
+
+        with self.db.cursor() as cursor:
+            try:
+                cursor.execute(f"SET SESSION max_statement_time = {max(0.01, caps.seconds)}")
+            except pymysql.Error as error:  # MySQL's own name and unit
+                if error.args[0] != UNKNOWN_VARIABLE:
+                    raise
+                cursor.execute(f"SET SESSION max_execution_time = {max(1, int(caps.seconds * 1000))}")
+            lock = max(1, int(caps.seconds * 0.8))
+            cursor.execute(f"SET SESSION sql_select_limit = {caps.rows + 1}, lock_wait_timeout = {lock}, "
+                           f"innodb_lock_wait_timeout = {lock}")  # fmt: skip
+            cursor.execute("START TRANSACTION READ ONLY")
+
+    def _end(self, cursor: SSCursor, clean: bool) -> None:
+        """Roll back; a connection with many bytes under way is dropped, not drained."""
+        import pymysql
+
+        if not clean:
+            self.db._force_close()
+            cursor.connection = cursor._result = None
+            return
+        with contextlib.suppress(pymysql.Error):
+            cursor.close()
+            self.db.rollback()
+
+
+def said_by_server(code: object) -> bool:
+    """Whether a complaint is the server's own: the connection is whole. Those of the client are from 2000 to 2999.
+
+    >>> said_by_server(1146), said_by_server(3636), said_by_server(2013)
+    (True, True, False)
+    """
+    return isinstance(code, int) and code >= 1000 and not 2000 <= code < 3000
+
+
+def open_connection(url: str, seconds: int = CONNECT_SECONDS) -> pymysql.Connection:
+    """Raises SetupError where the URL has an option that is not known."""
+    import pymysql
+
+    parts, settings = urlsplit(url), options(url, OPTIONS)
+    settings.pop("charset", None)
+    place = {} if "unix_socket" in settings else {"host": parts.hostname or "127.0.0.1"}
+    verify = {name: truth(name, settings.pop(name)) for name in list(settings) if name.startswith("ssl_verify_")}
+    database = unquote(parts.path.lstrip("/"))
+    try:
+        db = pymysql.connect(
+            **place,
+            **settings,
+            **verify,
+            port=parts.port or 3306,
+            user=unquote(parts.username or "root"),
+            password=unquote(parts.password or ""),
+            database=database or None,
+            charset="utf8mb4",
+            connect_timeout=seconds,
+            read_timeout=seconds,
+            local_infile=False,
+            sql_mode=SQL_MODE,
+            autocommit=True,
+        )
+    except OSError as error:  # a file of certificates
+        raise SetupError(
+            f"MySQL/MariaDB cannot be reached: {error.strerror or error} {error.filename or ''}"
+        ) from error
+    db._read_timeout = None  # a query has the limit of its caps, and the parent's clock
+    return db
+
+
+def truth(name: str, text: str) -> bool:
+    """
+    >>> truth("ssl_verify_cert", "true")
+    True
+    """
+    if text.lower() not in ("true", "1", "false", "0"):
+        raise SetupError(f"The option {name} of the URL is true or false, not {text}.")
+    return text.lower() in ("true", "1")
+
+
+def connect(url: str, caps: Caps) -> Mysql:
+    """Raises SetupError where the server does not answer or refuses the account."""
+    import pymysql
+    import sqlglot.dialects.mysql  # noqa: F401  warm: the first query should not pay for it
+
+    try:
+        db = open_connection(url)
+
+        def rows(query: str) -> list[tuple[object, ...]]:
+            with db.cursor() as cursor:
+                cursor.execute(query)
+                return list(cursor.fetchall())
+
+        access = read_access(DIALECT, caps, rows, allowed(Guard(DIALECT).query))
+    except pymysql.Error as error:
+        raise SetupError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}") from error
+    return Mysql(url, Guard(DIALECT, access), db)
+
+
+ENGINE = Engine(
+    name="mysql",
+    title="MySQL/MariaDB",
+    schemes=("mysql", "mariadb"),
+    form="sql",
+    connect=connect,
+    server=True,
+    probe="SELECT 1",
+    dialect=DIALECT,
+)

@@ -1,0 +1,253 @@
+"""PostgreSQL through psycopg: a READ ONLY transaction that is always rolled back, extended protocol, a cursor.
+
+``DECLARE ... CURSOR FOR`` is a second parser: the server takes only reading queries there. Queries that only plan
+(EXPLAIN) or show run without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, Dialect, Forms, Queries
+from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
+from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.names import COMMON, words
+from decisor.tools.databases.sandbox.values import bind, table
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[object, ...]]
+    Cursor = psycopg.Cursor[tuple[object, ...]]
+
+ROWS_AT_ONCE = 20
+MOST_AT_ONCE = 5_000
+SMALL_ROW = 1_000
+CANCEL_SECONDS = 1
+BEGIN = """BEGIN READ ONLY; SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {lock};
+SET LOCAL idle_in_transaction_session_timeout = '60s'"""
+END = "ROLLBACK; SELECT pg_advisory_unlock_all()"
+OPTION = r"(FORMAT\s+(TEXT|JSON|YAML|XML)|(COSTS|VERBOSE)(\s+(ON|OFF|TRUE|FALSE))?)"
+AS_TEXT = (
+    "date time timetz timestamp timestamptz interval daterange tsrange tstzrange datemultirange tsmultirange "
+    "tstzmultirange"
+)
+"""Types that hold more than Python's: infinity, years before 1, 24:00, a month. They come as the server writes them."""
+USERS = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)'"
+QUERIES = Queries(
+    columns="""SELECT c.relname, c.relkind = 'v', a.attname,
+            pg_catalog.replace(pg_catalog.replace(
+            pg_catalog.upper(pg_catalog.format_type(a.atttypid, a.atttypmod)), 'CHARACTER VARYING', 'VARCHAR'),
+            ' WITHOUT TIME ZONE', ''), NOT a.attnotnull
+            FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid
+            WHERE c.relnamespace = pg_catalog.current_schema()::regnamespace::oid AND c.relkind IN ('r', 'p', 'v')
+            AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relkind = 'v', c.relname, a.attnum""",
+    keys="""SELECT c.relname, a.attname, coalesce(r.relname, ''), coalesce(b.attname, '')
+            FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
+            CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(k.conkey), pg_catalog.unnest(k.confkey)) AS u(here, there)
+            JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = u.here
+            LEFT JOIN pg_catalog.pg_class AS r ON r.oid = k.confrelid
+            LEFT JOIN pg_catalog.pg_attribute AS b ON b.attrelid = k.confrelid AND b.attnum = u.there
+            WHERE k.contype IN ('p', 'f') AND c.relnamespace = pg_catalog.current_schema()::regnamespace::oid""",
+    # A partition holds rows of its parent, and its parent reads them.
+    definitions=f"""SELECT c.relname,
+        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) ELSE '' END,
+        CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END
+        FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {USERS}
+        UNION ALL SELECT c.relname, p.relname, 'table' FROM pg_catalog.pg_inherits AS i
+        JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
+        WHERE c.relkind IN ('r', 'p', 'f')
+        UNION ALL SELECT p.relname, c.relname, 'table' FROM pg_catalog.pg_inherits AS i
+        JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
+        WHERE c.relkind IN ('r', 'p', 'f')""",
+    functions=f"""SELECT f.proname, f.pronargs >= 1 AND f.pronargs - f.pronargdefaults <= 1
+        AND t.typtype IN ('c', 'd', 'p') FROM pg_catalog.pg_proc AS f
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = f.pronamespace
+        LEFT JOIN pg_catalog.pg_type AS t ON t.oid = f.proargtypes[0]
+        WHERE {USERS} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
+        WHERE d.objid = f.oid AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e')""",
+)
+DIALECT = Dialect(
+    name="postgres",
+    queries=QUERIES,
+    functions=COMMON
+    | words(
+        """age array_agg array_append array_cat array_dims array_length array_lower array_ndims array_position
+    array_positions array_prepend array_remove array_replace array_to_json array_to_string array_upper ascii
+    bool_and bool_or btrim cardinality cbrt clock_timestamp concat_ws corr covar_pop covar_samp date_bin
+    date_part date_trunc div encode decode factorial floor gcd generate_series generate_subscripts isfinite
+    json_agg json_array_elements json_array_elements_text json_build_array json_build_object json_each
+    json_each_text json_extract_path json_extract_path_text json_object_agg json_object_keys
+    json_populate_record json_strip_nulls json_to_record json_to_recordset json_typeof jsonb_agg
+    jsonb_array_elements jsonb_array_elements_text jsonb_array_length jsonb_build_array jsonb_build_object
+    jsonb_each jsonb_each_text jsonb_extract_path jsonb_extract_path_text jsonb_object_agg jsonb_object_keys
+    jsonb_path_exists jsonb_path_match jsonb_path_query jsonb_path_query_array jsonb_path_query_first
+    jsonb_pretty jsonb_set jsonb_strip_nulls jsonb_typeof jsonb_to_recordset justify_days justify_hours
+    justify_interval lcm make_date make_interval make_time make_timestamp make_timestamptz md5 min_scale mode
+    now num_nonnulls num_nulls numrange daterange int4range int8range tsrange tstzrange overlay percentile_cont
+    percentile_disc position quote_ident quote_literal range_merge regexp_match regexp_matches regexp_replace
+    regexp_split_to_array regexp_split_to_table regexp_substr regexp_instr regr_avgx regr_avgy regr_count
+    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reverse row_to_json scale split_part
+    starts_with statement_timestamp stddev_pop stddev_samp string_agg string_to_array string_to_table strpos
+    timeofday timezone to_ascii to_hex to_json to_jsonb to_tsquery to_tsvector plainto_tsquery ts_rank
+    transaction_timestamp translate trim_array trim_scale unnest upper_inc lower_inc isempty upper_inf lower_inf
+    var_pop var_samp width_bucket bit_count chr grouping ceiling format_type col_description obj_description
+    pg_typeof random"""
+    ),
+    forms=Forms(
+        explain=rf"EXPLAIN(\s+\(\s*{OPTION}(\s*,\s*{OPTION})*\s*\)|(?=\s))",
+        whole={r"SHOW\s+(?P<verb>server_version|search_path|timezone)": "SHOW {verb}"},
+    ),
+    catalogs={
+        **INFORMATION_SCHEMA,
+        "pg_catalog": words(
+            """pg_class pg_namespace pg_attribute pg_type pg_constraint pg_index pg_tables pg_views pg_indexes pg_enum
+            pg_description"""
+        ),
+    },
+    closed=frozenset({"pg_toast"}),
+    reserved=("pg_",),
+    readable=words(
+        """pg_class pg_namespace pg_attribute pg_type pg_constraint pg_index pg_tables pg_views pg_indexes pg_enum
+        pg_description"""
+    ),
+    catalog_functions=words("format_type col_description obj_description"),
+    function_schemas=words("pg_catalog public"),
+    checks_views=True,
+    folds=True,
+    bare=r"[a-z_][a-z0-9_]*",
+    misspelt=(("table", "relation"), ("column", "column")),
+)
+
+
+@dataclass(eq=False)
+class Postgres:
+    """One connection, opened anew after it broke off."""
+
+    url: str
+    guard: Guard
+    db: Connection
+
+    def check(self, statement: str) -> str:
+        return self.guard.check(statement)
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        import psycopg
+
+        if self.db.closed:
+            try:
+                self.db = open_connection(self.url)
+            except psycopg.Error as error:
+                why = " ".join(str(error).split())
+                raise ToolError(f"PostgreSQL cannot be reached: {why}", outage=True) from error
+        text = bind(statement, parameters, "%({})s").rstrip().rstrip(";")
+        try:
+            with self.db.cursor() as cursor:
+                cursor.execute(BEGIN.format(ms=max(1, int(caps.seconds * 1000)), lock=max(1, int(caps.seconds * 800))))
+                if text.lstrip().upper().startswith(("EXPLAIN", "SHOW")):
+                    return self._whole(cursor, text, caps)
+                return self._part(cursor, text, parameters, caps)
+        except (psycopg.Error, UnicodeError) as error:
+            if self.db.closed or broken(error):
+                self.db.close()
+                raise ConnectionLost(f"The connection broke off: {' '.join(str(error).split())}") from error
+            raise ToolError(str(error).strip()) from error
+        finally:
+            if not self.db.closed:
+                with contextlib.suppress(psycopg.Error):
+                    self.db.execute(END)
+
+    def close(self) -> None:
+        self.db.close()
+
+    def cancel(self) -> None:
+        import psycopg
+
+        pid = self.db.info.backend_pid
+        with psycopg.connect(self.url, autocommit=True, connect_timeout=CANCEL_SECONDS) as other:
+            other.execute("SELECT pg_catalog.pg_cancel_backend(%s)", (pid,))
+
+    def _whole(self, cursor: Cursor, text: str, caps: Caps) -> Table:
+        cursor.execute(text.encode(), prepare=True)
+        return table([column.name for column in cursor.description or ()], cursor, caps)
+
+    def _part(self, cursor: Cursor, text: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        # prepare=True: the extended protocol takes one statement, whatever it holds.
+        query = f"DECLARE decisor NO SCROLL CURSOR FOR {text}"
+        cursor.execute(query.encode(), dict(parameters) or None, prepare=not parameters)
+        cursor.execute("FETCH FORWARD 0 FROM decisor")
+        columns = [column.name for column in cursor.description or ()]
+        return table(columns, rows_of(cursor, caps.rows), caps)
+
+
+def rows_of(cursor: Cursor, limit: int) -> Iterator[Sequence[object]]:
+    """Few rows at a time at first, for one may hold megabytes; more where they are small."""
+    at_once = ROWS_AT_ONCE if limit < 10_000 else MOST_AT_ONCE
+    while True:
+        rows = cursor.execute(f"FETCH FORWARD {at_once} FROM decisor".encode()).fetchall()
+        yield from rows
+        if len(rows) < at_once:
+            return
+        if sum(len(cell) for row in rows for cell in row if isinstance(cell, str | bytes)) < SMALL_ROW * len(rows):
+            at_once = min(4 * at_once, MOST_AT_ONCE)
+
+
+def broken(error: Exception) -> bool:
+    """Whether what the server sent made no sense. Its own complaints have a code, those about our input are known."""
+    import psycopg
+
+    if isinstance(error, UnicodeError):
+        return True
+    ours = isinstance(error, psycopg.ProgrammingError | psycopg.DataError | psycopg.NotSupportedError)
+    return isinstance(error, psycopg.Error) and error.sqlstate is None and not ours
+
+
+def open_connection(url: str) -> Connection:
+    """Text in UTF-8 also from a database of the encoding SQL_ASCII, which else gives bytes."""
+    import psycopg
+    from psycopg.types.string import TextLoader
+
+    db = psycopg.connect(
+        url, autocommit=True, connect_timeout=10, application_name="decisor", keepalives=1, keepalives_idle=30,
+        client_encoding="UTF8",
+    )  # fmt: skip
+    for name in AS_TEXT.split():
+        if psycopg.adapters.types.get(name) is not None:
+            db.adapters.register_loader(name, TextLoader)
+    with contextlib.suppress(psycopg.Error):  # since PostgreSQL 14: a query ends soon after its client has gone
+        db.execute(f"SET client_connection_check_interval = '{CANCEL_SECONDS}s'")
+    return db
+
+
+def connect(url: str, caps: Caps) -> Postgres:
+    """Raises SetupError where the server does not answer or refuses the account."""
+    import psycopg
+    import sqlglot.dialects.postgres  # noqa: F401  warm: the first query should not pay for it
+
+    try:
+        db = open_connection(url)
+        access = read_access(
+            DIALECT, caps, lambda query: db.execute(query.encode()).fetchall(), allowed(Guard(DIALECT).query)
+        )
+    except psycopg.Error as error:
+        raise SetupError(f"PostgreSQL cannot be reached: {' '.join(str(error).split())}") from error
+    return Postgres(url, Guard(DIALECT, access), db)
+
+
+ENGINE = Engine(
+    name="postgres",
+    title="PostgreSQL",
+    schemes=("postgresql", "postgres"),
+    form="sql",
+    connect=connect,
+    server=True,
+    probe="SELECT 1",
+    dialect=DIALECT,
+)

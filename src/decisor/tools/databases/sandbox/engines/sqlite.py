@@ -1,0 +1,253 @@
+"""SQLite through APSW (its own build: no fts3_tokenizer): mode=ro, an authorizer, limits, a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.dialect import NAME, Dialect, Forms, Queries
+from decisor.tools.databases.sandbox.engine import Caps, Engine
+from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.names import COMMON, words
+from decisor.tools.databases.sandbox.urls import path_of
+from decisor.tools.databases.sandbox.values import table
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    import apsw
+    import apsw.ext
+
+PRAGMAS = "table_info|table_xinfo|foreign_key_list|index_list|index_info|index_xinfo"
+COLUMNS = """SELECT m.name, m.type = 'view', c.name, upper(c.type), c."notnull" = 0
+    FROM sqlite_master AS m JOIN pragma_table_xinfo(m.name) AS c
+    WHERE m.type IN ('table', 'view') AND c.hidden <> 1 AND m.name NOT LIKE 'sqlite~_%' ESCAPE '~' AND """
+QUERIES = Queries(
+    columns=f"{COLUMNS} m.rootpage > 0 ORDER BY m.name, c.cid",
+    keys="""SELECT m.name, c.name, '', '' FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c
+        WHERE m.rootpage > 0 AND m.type = 'table' AND c.pk > 0
+        UNION ALL SELECT m.name, f."from", f."table", f."to"
+        FROM sqlite_master AS m JOIN pragma_foreign_key_list(m.name) AS f
+        WHERE m.type = 'table' AND m.rootpage > 0""",
+    # Beside a virtual table lie its shadows, such as words_content of words: they hold what it holds.
+    definitions="""SELECT s.name, v.name, 'table' FROM sqlite_master AS s JOIN sqlite_master AS v
+        ON v.type = 'table' AND coalesce(v.rootpage, 0) = 0 AND s.type = 'table'
+        AND lower(substr(s.name, 1, length(v.name) + 1)) = lower(v.name || '_')
+        UNION ALL SELECT name, CASE WHEN coalesce(rootpage, 0) = 0 THEN sql ELSE '' END, type
+        FROM sqlite_master WHERE type IN ('table', 'view')""",
+    unbound="SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND coalesce(rootpage, 0) = 0 "
+    "ORDER BY type, name",
+    bound=f"{COLUMNS} m.name = :name ORDER BY c.cid",
+)
+FUNCTIONS = COMMON | words(
+    """date time datetime julianday strftime unixepoch timediff typeof unicode glob like likely unlikely likelihood
+    group_concat string_agg iif json json_each json_tree json_extract json_patch json_set json_insert
+    json_replace json_remove json_group_array json_group_object json_pretty json_error_position max min median
+    percentile percentile_cont percentile_disc random abs octet_length soundex concat_ws pragma_table_info
+    pragma_table_xinfo pragma_table_list pragma_foreign_key_list pragma_index_list pragma_index_info
+    generate_series stddev variance subtype acosh asinh atanh"""
+)
+TELLING = words(
+    """pragma_table_info pragma_table_xinfo pragma_table_list pragma_foreign_key_list pragma_index_list
+    pragma_index_info"""
+)
+DIALECT = Dialect(
+    name="sqlite",
+    queries=QUERIES,
+    functions=FUNCTIONS,
+    forms=Forms(
+        explain=r"EXPLAIN(\s+QUERY\s+PLAN)?(?=\s)",
+        about={rf"PRAGMA\s+(?P<verb>{PRAGMAS})\s*\(\s*{NAME}\s*\)": "PRAGMA {verb}({name})"},
+        whole={r"PRAGMA\s+table_list": "PRAGMA table_list"},
+        linked="PRAGMA foreign_key_list(",
+    ),
+    closed=frozenset({"temp", "sqlite_temp_master"}),
+    reserved=("pragma_", "sqlite_", "dbstat", "fts3tokenize"),
+    readable=words("sqlite_master sqlite_schema sqlite_sequence") | TELLING,
+    catalog_functions=TELLING,
+    names_by_text=True,
+    misspelt=(("table", "no such table"), ("column", "no such column"), ("function", "no such function")),
+)
+FUNCTIONS_DENIED = words("load_extension fts3_tokenizer zeroblob randomblob readfile edit")
+IN_NO_VIEW = words("printf format")
+"""The guard bounds their widths; what a view asks for, nobody."""
+MAX_VALUE_BYTES = 50_000_000
+STEPS_BETWEEN_CHECKS = 1000
+BUSY_SHARE = 0.5
+"""Of the time of a query: how long it waits for somebody else's lock."""
+
+
+def limits() -> dict[int, int]:
+    import apsw
+
+    return {
+        apsw.SQLITE_LIMIT_LENGTH: MAX_VALUE_BYTES,
+        apsw.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
+        apsw.SQLITE_LIMIT_EXPR_DEPTH: 500,
+        apsw.SQLITE_LIMIT_COMPOUND_SELECT: 100,
+        apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 500,
+        apsw.SQLITE_LIMIT_ATTACHED: 0,
+        apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 5,
+        apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+    }
+
+
+@dataclass(eq=False)
+class Sqlite:
+    """One connection. ``deadline`` (time.monotonic) is read by its progress handler."""
+
+    db: apsw.Connection
+    guard: Guard = field(default_factory=lambda: Guard(DIALECT))
+    views: frozenset[str] = frozenset()
+    deadline: float = float("inf")
+
+    def check(self, statement: str) -> str:
+        return self.guard.check(statement)
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        import apsw
+
+        self.deadline = time.monotonic() + caps.seconds
+        self.db.set_busy_timeout(int(caps.seconds * 1000 * BUSY_SHARE))
+        try:
+            try:
+                return self._run(statement, parameters, caps)
+            except UnicodeDecodeError:
+                return self._run_in_bytes(statement, parameters, caps)
+        except apsw.InterruptError as error:
+            raise ToolError(f"Stopped: the query ran for more than {caps.seconds:g} s.") from error
+        except apsw.AuthError as error:
+            raise ToolError(f"Refused: {error}", refused=True) from error
+        except UnicodeDecodeError as error:
+            raise ToolError("It holds a text that is not UTF-8, and can only be read by a query.") from error
+        except (apsw.Error, KeyError) as error:
+            raise ToolError(message(error)) from error
+
+    def close(self) -> None:
+        self.db.close(True)
+
+    def _run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        columns: list[str] = []
+        cursor = self.db.cursor()
+
+        def keep_columns(*_: object) -> bool:
+            columns.extend(column[0] for column in cursor.getdescription())
+            return True
+
+        cursor.exec_trace = keep_columns  # the only place that tells the columns of a query without rows
+        try:
+            return table(columns, cursor.execute(statement, dict(parameters)), caps)
+        finally:
+            cursor.close(True)
+
+    def _run_in_bytes(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        """Once more, with texts as bytes: some are not UTF-8, and are read as Latin-1."""
+        query = statement.rstrip().rstrip(";")
+        names = self._run(f"SELECT * FROM ({query}) LIMIT 0", parameters, caps).columns
+        own = [f"c{number}" for number in range(len(names))]
+        cells = ", ".join(f"typeof({c}), CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) ELSE {c} END" for c in own)
+        rows = f"WITH decisor_rows({', '.join(own)}) AS ({query})"
+        wrapped = f"{rows} SELECT {cells} FROM decisor_rows"
+        cursor = self.db.cursor()
+        try:
+            result = table(names, decoded(cursor.execute(wrapped, dict(parameters))), caps)
+        finally:
+            cursor.close(True)
+        return replace(result, note="Texts that are not UTF-8 are read as Latin-1.")
+
+    def authorize(self, what: int, one: str | None, two: str | None, schema: str | None, inner: str | None) -> int:
+        """Deny by default. SQLite declares table-valued functions (json_each) by an UPDATE of sqlite_master."""
+        import apsw
+
+        match what:
+            case apsw.SQLITE_SELECT | apsw.SQLITE_RECURSIVE:
+                fine = True
+            case apsw.SQLITE_READ:
+                fine = (one or "").lower() not in self.guard.access.hidden
+            case apsw.SQLITE_FUNCTION:
+                name = (two or "").lower()
+                fine = name not in FUNCTIONS_DENIED and not (name in IN_NO_VIEW and (inner or "").lower() in self.views)
+            case apsw.SQLITE_PRAGMA:
+                fine = (one or "").lower() in {*PRAGMAS.split("|"), "table_list", "data_version"}
+            case apsw.SQLITE_UPDATE:
+                fine = one == "sqlite_master"
+            case _:
+                fine = False
+        return apsw.SQLITE_OK if fine else apsw.SQLITE_DENY
+
+
+def decoded(rows: Iterator[tuple[object, ...]]) -> Iterator[list[object]]:
+    """Rows whose cells are a type and a value each."""
+    for row in rows:
+        yield [
+            text_of(value) if kind == "text" and isinstance(value, bytes) else value
+            for kind, value in zip(row[::2], row[1::2], strict=True)
+        ]
+
+
+def text_of(data: bytes) -> str:
+    """
+    >>> text_of("Genève".encode()), text_of("Genève".encode("latin-1"))
+    ('Genève', 'Genève')
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def connect(url: str, caps: Caps) -> Sqlite:
+    """Raises SetupError where there is no such file, or it is not a database. Never makes a file."""
+    path = Path(path_of(url))
+    if not path.is_file():
+        raise SetupError(f"There is no database file {path}. Check the path of --db (sqlite:///PATH).")
+    import apsw
+    import apsw.ext
+    import sqlglot.dialects.sqlite  # noqa: F401  warm: the first query should not pay for it
+
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        db = apsw.Connection(f"{path.resolve().as_uri()}?mode=ro", flags=flags)
+        db.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except apsw.Error as error:
+        raise SetupError(f"{path} cannot be read as a SQLite database: {message(error)}.") from error
+    series = cast("apsw.ext.VirtualModuleCallable", apsw.ext.generate_series_sqlite)
+    apsw.ext.make_virtual_module(db, "generate_series", series)
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    db.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no text
+    db.execute("PRAGMA temp_store=MEMORY; PRAGMA query_only=ON")
+    for limit, value in limits().items():
+        db.limit(limit, value)
+    engine = Sqlite(db)
+    db.authorizer = engine.authorize
+    db.set_progress_handler(lambda: time.monotonic() > engine.deadline, STEPS_BETWEEN_CHECKS)
+    try:
+        access = read_access(DIALECT, caps, lambda query: list(db.execute(query)), allowed(engine.guard.query))
+    except apsw.Error as error:
+        raise SetupError(f"The schema of {path} cannot be read: {message(error)}.") from error
+    engine.views = frozenset(
+        str(name).lower() for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'")
+    )
+    engine.guard = Guard(DIALECT, access)
+    return engine
+
+
+def message(error: BaseException) -> str:
+    return str(error.args[0]) if error.args else type(error).__name__
+
+
+ENGINE = Engine(
+    name="sqlite",
+    title="SQLite",
+    schemes=("sqlite",),
+    form="sql",
+    connect=connect,
+    endings=(".db", ".sqlite", ".sqlite3", ".db3"),
+    file=True,
+    dialect=DIALECT,
+)

@@ -1,0 +1,214 @@
+"""The corpus' shop in each engine, with a box of files and a port beside it, and a look at all that must stay."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from data import DATA
+from databases.mutations import Seed
+from decisor.tools.databases.graph_load import load
+from decisor.tools.databases.graph_write import Edge, Node
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.process import Worker
+from servers.sql_databases import mysql_database, postgres_database
+
+CORPUS = DATA / "security"
+ENGINES = ("sqlite", "duckdb", "postgres", "mysql", "cypher")
+CAPS = Caps(seconds=1.0, memory_mb=600, deny=("api_tokens", "token", "owns_token"))
+SECRETS = {
+    "secret.txt": "CANARY-FILE-0",
+    "secret.csv": "k,v\na,CANARY-FILE-1\n",
+    "secret.json": '{"k": "CANARY-FILE-2"}',
+    "edges.csv": "src,dst,cost\nQ,Q,1\n",
+}
+ENDS_SERVER = ("my-189",)
+"""Not run on a server that others use."""
+POSTGRES_STATE = (
+    "SELECT relname, relkind, relrowsecurity, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+    "SELECT proname, prosecdef FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    "SELECT name, setting FROM pg_settings WHERE source IN ('configuration file', 'database', 'user', 'global')",
+    "SELECT rolname, rolsuper, rolconfig FROM pg_roles WHERE rolname ~ 'pwn|guard|postgres'",
+    "SELECT objoid, description FROM pg_description WHERE objoid >= 16384",
+    "SELECT datname FROM pg_database WHERE datname ~ 'pwn'",
+    "SELECT slot_name FROM pg_replication_slots",
+    "SELECT subname FROM pg_subscription",
+    "SELECT pubname FROM pg_publication",
+    "SELECT extname FROM pg_extension",
+    "SELECT lomowner, oid FROM pg_largeobject_metadata",
+    "SELECT last_value, is_called FROM seq_free",
+    "SELECT locktype FROM pg_locks l JOIN pg_database d ON d.oid = l.database "
+    "WHERE datname = current_database() AND locktype = 'advisory'",
+)
+MYSQL_STATE = (
+    "SHOW FULL TABLES", "SHOW TRIGGERS", "SELECT * FROM seq_free",
+    "SELECT user, host FROM mysql.user WHERE user LIKE '%pwn%'",
+    "SHOW DATABASES LIKE '%pwn%'", "SELECT name, type FROM mysql.proc WHERE db = database()",
+    "SELECT variable_name, variable_value FROM information_schema.global_variables WHERE variable_name NOT LIKE "
+    "'%timestamp%' AND variable_name NOT LIKE 'gtid%'",
+)  # fmt: skip
+TABLES = ("customers", "products", "orders", "order_items", "employees", "edges", "tickets", "api_tokens", "audit_log")
+SESSION = {
+    "duckdb": "SELECT name, value FROM duckdb_settings()",
+    "postgres": "SELECT name, setting FROM pg_settings WHERE name NOT LIKE '%timeout%'",
+    "mysql": "SELECT variable_name, variable_value FROM information_schema.session_variables WHERE variable_name NOT "
+    "REGEXP 'timestamp|rand_seed|last_insert|statement_time|gtid|warning_count|error_count|in_transaction|pseudo'",
+}
+
+
+@dataclass(eq=False)
+class Shop:
+    """``state``: what an effect would change. ``session``: a query for the settings of the worker's own connection."""
+
+    dialect: str
+    worker: Worker
+    state: Callable[[], object]
+    place: Callable[[str], str]
+    session: str = ""
+
+
+def rows(name: str, dialect: str) -> list[dict[str, str]]:
+    kind = "cypher" if dialect == "cypher" else "sql"
+    lines = (CORPUS / f"{name}_{kind}.jsonl").read_text("utf-8").split("\n")[:-1]
+    return [row for row in map(json.loads, lines) if row["dialect"] == dialect]
+
+
+def hostile(dialect: str) -> list[Seed]:
+    found = rows("hostile", dialect)
+    return [
+        Seed(row["id"], row["statement"], row["expected"] == "bound") for row in found if row["id"] not in ENDS_SERVER
+    ]
+
+
+def harmless(dialect: str) -> list[str]:
+    return [row["statement"] for row in rows("benign", dialect)]
+
+
+def fixture(dialect: str) -> list[str]:
+    """Without roles, and without what only a client's own commands can say."""
+    script = (CORPUS / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
+    script = re.sub(r"^DELIMITER.*\n", "", script, flags=re.M).replace("END//", "END;;")
+    texts = [text for text in re.split(r"(?<=END);;\n|(?<!;);[ \t]*\n", script) if text.strip()]
+    return [text for text in texts if not re.search(r"guard_ro|CREATE DATABASE|\bUSE\b|FROM PUBLIC", text)]
+
+
+def file_database(dialect: str, folder: Path) -> str:
+    path = folder / f"shop.{dialect}"
+    if dialect == "cypher":
+        return graph(folder)
+    script = (CORPUS / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
+    if dialect == "sqlite":
+        import apsw
+
+        with apsw.Connection(str(path)) as lite:
+            lite.execute(script)
+        lite.close()
+    else:
+        import duckdb
+
+        with duckdb.connect(str(path)) as duck:
+            duck.execute(script)
+    return f"{dialect}:///{path}"
+
+
+def graph(folder: Path) -> str:
+    nodes = [Node("Customer", {"id": n, "name": name, "region": "EU", "tier": "gold"}) for n, name in enumerate("abcd")]
+    nodes += [Node(label, {"id": 1, "name": "x", "total": 9.5}) for label in ("Order", "Orders", "Product", "Employee")]
+    nodes.append(Node("Token", {"id": 1, "value": "CANARY-TOKEN-51c0ffee"}))
+    edges = [Edge("PLACED", 0, 4), Edge("CONTAINS", 4, 6, {"qty": 14}), Edge("LIKES", 0, 6), Edge("OWNS_TOKEN", 0, 8)]
+    load(f"kglite:///{folder}/shop.kgl", nodes, edges)
+    return f"kglite:///{folder}/shop.kgl"
+
+
+def contents(*folders: Path) -> list[tuple[str, str]]:
+    files = sorted(path for folder in folders for path in folder.rglob("*"))
+    return [(str(path), hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "") for path in files]
+
+
+def postgres_state(url: str) -> list[object]:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as admin:
+        data = [f"SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) FROM {name} t" for name in TABLES]
+        return [sorted(map(repr, admin.execute(query.encode()).fetchall())) for query in (*data, *POSTGRES_STATE)]
+
+
+def mysql_state(url: str) -> list[object]:
+    import pymysql
+
+    with (
+        pymysql.connect(host="127.0.0.1", user="root", database=url.rpartition("/")[2]) as admin,
+        admin.cursor() as cursor,
+    ):
+        values: list[object] = []
+        for query in (f"CHECKSUM TABLE {', '.join(TABLES)}", *MYSQL_STATE):
+            cursor.execute(query)
+            values.append(sorted(map(repr, cursor.fetchall())))
+        return values
+
+
+@contextmanager
+def port() -> Iterator[tuple[int, list[object]]]:
+    """A port of this machine, and who has come to it."""
+    visits: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def listen() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, address = server.accept()
+                    visits.append(address)
+                    connection.close()
+
+        threading.Thread(target=listen, daemon=True).start()
+        yield server.getsockname()[1], visits
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def database(dialect: str, folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    if dialect == "postgres":
+        with postgres_database(fixture(dialect)) as url:
+            yield url, lambda: postgres_state(url)
+    elif dialect == "mysql":
+        with mysql_database(fixture(dialect)) as url:
+            yield url, lambda: mysql_state(url)
+    else:
+        yield file_database(dialect, folder), lambda: None
+
+
+@contextmanager
+def shop(dialect: str) -> Iterator[Shop]:
+    """The worker is the caller's to close. A server's own account may write into the box."""
+    folder = Path(tempfile.mkdtemp(prefix="decisor-shop-"))
+    data, box = folder / "data", folder / "box"
+    for place in (folder, data, box):
+        place.mkdir(exist_ok=True)
+        place.chmod(0o777)
+    for name, text in SECRETS.items():
+        (box / name).write_text(text)
+    try:
+        with port() as (number, visits), database(dialect, data) as (url, inside):
+
+            def placed(text: str) -> str:
+                return re.sub("18999|55432", str(number), text.replace("/tmp/guardbox", str(box)))
+
+            worker = Worker(url.partition(":")[0].replace("postgresql", "postgres"), url, CAPS)
+            yield Shop(
+                dialect,
+                worker,
+                lambda: (contents(data, box), tuple(visits), inside()),
+                placed,
+                SESSION.get(dialect, ""),
+            )
+    finally:
+        shutil.rmtree(folder)

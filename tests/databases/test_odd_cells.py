@@ -1,0 +1,153 @@
+"""Cells that Python's own types cannot hold, results that are wide in names, and queries that are given up."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.calculator import CalculatorTool
+from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.process import Worker
+from decisor.tools.databases.sql import SqlTool
+from servers.sql_databases import mysql_database, postgres_database
+
+SOON = 2.0
+"""Seconds within which a server must have ended what nobody waits for."""
+
+
+async def cells(url: str, query: str) -> list[object]:
+    tool = await SqlTool.open(url)
+    try:
+        return list((await tool.call(query)).records[0].fields.values())
+    finally:
+        await tool.close()
+
+
+async def test_text_of_sqlite_that_is_not_utf_8_is_read_as_latin_1_with_a_note(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "old.db")) as db, db:
+        db.execute("CREATE TABLE town(name TEXT, people INTEGER)")
+        db.execute("INSERT INTO town VALUES (CAST(x'47656ee87665' AS TEXT), 7), ('Zürich', 8)")
+    tool = await SqlTool.open(f"sqlite:///{tmp_path}/old.db")
+    seen = await tool.call("SELECT name, people FROM town ORDER BY people;")
+    await tool.close()
+    assert [dict(record.fields) for record in seen.records] == [
+        {"name": "Genève", "people": 7},
+        {"name": "Zürich", "people": 8},
+    ]
+    assert "Latin-1" in seen.note
+
+
+async def test_times_of_postgresql_beyond_pythons_come_as_text() -> None:
+    with postgres_database(["CREATE TABLE t(a INT)"]) as url:
+        query = """SELECT 'infinity'::date, '-infinity'::timestamp, '0044-03-15 BC'::date, '24:00'::time,
+            daterange('2024-01-01', 'infinity'), '1 month 2 days'::interval, '2024-01-03'::date,
+            'infinity'::timestamptz, '{2024-01-01,infinity}'::date[]"""
+        assert await cells(url, query) == [
+            "infinity", "-infinity", "0044-03-15 BC", "24:00:00", "[2024-01-01,infinity)", "1 mon 2 days", "2024-01-03",
+            "infinity", ["2024-01-01", "infinity"],
+        ]  # fmt: skip
+
+
+async def test_negative_times_of_mysql_have_their_sign() -> None:
+    with mysql_database(["CREATE TABLE t(a TIME)", "INSERT INTO t VALUES ('-01:30:00'), ('120:00:01')"]) as url:
+        tool = await SqlTool.open(url)
+        seen = await tool.call("SELECT a FROM t ORDER BY a")
+        await tool.close()
+    assert [record.fields["a"] for record in seen.records] == ["-01:30:00", "5 days 00:00:01"]
+
+
+async def test_names_of_columns_count_in_the_cap_on_bytes(tmp_path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "wide.duckdb")) as db:
+        db.execute("CREATE TABLE t AS SELECT repeat('x', 900) || i AS k, 1 AS v FROM range(2000) r(i)")
+    tool = await SqlTool.open(f"duckdb:///{tmp_path}/wide.duckdb")
+    with pytest.raises(ToolError, match="names alone"):
+        await tool.call("PIVOT t ON k USING sum(v)")
+    await tool.close()
+
+
+async def test_an_option_of_a_url_that_is_not_known_is_refused() -> None:
+    with mysql_database(["CREATE TABLE t(a INT)"]) as url:
+        for option in ("ssl_verfy_cert=true", "ssl_verify_cert=maybe", "useSSL=true"):
+            with pytest.raises(SetupError, match="option"):
+                await SqlTool.open(f"{url}?{option}")
+        with pytest.raises(SetupError, match="cannot be reached"):
+            await SqlTool.open(f"{url}?ssl_ca=/no/such.pem&ssl_verify_cert=true")
+
+
+async def test_an_option_of_a_graph_servers_url_is_refused() -> None:
+    with pytest.raises(SetupError, match="option encrypted"):
+        await CypherTool.open("bolt://127.0.0.1:1/graph?encrypted=true")
+
+
+async def test_a_complaint_of_mysqls_with_a_high_number_is_no_broken_connection() -> None:
+    with mysql_database(["CREATE TABLE t(a INT)"]) as url:
+        worker = Worker("mysql", url)
+        with pytest.raises(ToolError) as complaint:
+            await worker.run("SELECT JSON_TABLE('[', '$[*]' COLUMNS(a INT PATH '$')) AS t", trusted=True)
+        await worker.close()
+    assert "broke off" not in str(complaint.value)
+
+
+def running_on_postgres(url: str) -> bool:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as db:
+        query = (
+            "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%%1234567%%' AND state = 'active' AND pid <> %s"
+        )
+        row = db.execute(query, (db.info.backend_pid,)).fetchone()
+    return bool(row and row[0])
+
+
+def running_on_mysql(url: str) -> bool:
+    import pymysql
+
+    with pymysql.connect(host="127.0.0.1", user="root") as db, db.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%1234567%' "
+                       "AND info NOT LIKE '%processlist%'")  # fmt: skip
+        return bool(cursor.fetchone()[0])
+
+
+async def until(is_so: Callable[[], bool], seconds: float) -> bool:
+    async with asyncio.timeout(seconds):
+        while not await asyncio.to_thread(is_so):  # noqa: ASYNC110  the server tells nobody
+            await asyncio.sleep(0.05)
+    return True
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mysql"])
+@pytest.mark.parametrize("ending", ["cancelled", "out of time"])
+async def test_a_query_that_is_given_up_ends_at_the_server(kind: str, ending: str) -> None:
+    make = {"postgres": postgres_database, "mysql": mysql_database}[kind]
+    look = {"postgres": running_on_postgres, "mysql": running_on_mysql}[kind]
+    rows = "generate_series(1, 9)" if kind == "postgres" else "seq_1_to_9"
+    digits = ", ".join(f"{rows} AS a{n}" for n in range(12))
+    query = f"SELECT count(*) + 1234567 AS n FROM {digits}"
+    with make(["CREATE TABLE t(a INT)"]) as url:
+        worker = Worker(kind, url, Caps(seconds=60.0))
+        await worker.start()
+        task = asyncio.create_task(worker.run(query, trusted=True))
+        assert await until(lambda: look(url), 20)
+        if ending == "cancelled":
+            task.cancel()
+        else:
+            assert worker.child is not None
+            worker.child._stop(ToolError("Stopped"))
+        with pytest.raises((asyncio.CancelledError, ToolError)):
+            await task
+        assert await until(lambda: not look(url), SOON)
+        assert (await worker.run("SELECT 1")).rows == ((1,),)
+        await worker.close()
+
+
+async def test_the_calculator_reads_so_many_lines_and_no_more() -> None:
+    with pytest.raises(ToolError, match="at most 100 lines"):
+        await CalculatorTool().call("1 + 1\n" * 101)
+    assert len((await CalculatorTool().call("1 + 1\n" * 100)).records) == 100
