@@ -2,12 +2,14 @@
 
 python performance/walk.py [--list]
 
-Counted by a profiler while the command runs (a local endpoint answers), in every function of ours that has the
-question, or an object with the question in a field, among its arguments or variables:
+Counted by a profiler while the command runs a second time (a local endpoint answers), in all threads, until the
+technique is called. What counts are calls of functions of ours with the question among their arguments: itself, or in
+a field of a dataclass or a value of a dict. A coroutine that goes on is no new call.
 
-    a stay    the walk comes to another file than the one before
-    a climb   a call into a room on a higher floor than the caller's
-    a name    of an argument, variable or field, in one file, that holds the question or an object around it
+    a stay    such a call in another file than the one before, from cli/ask.py on
+    a climb   such a call into a room on a higher floor than the caller's
+    a name    of an argument, variable or field, in one file, that holds the question or an object around it; counted
+              in the callers of all functions of ours too, so those that only hand it on count
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Walk:
         self.stays: list[str] = []
         self.climbs: list[tuple[str, str]] = []
         self.names: set[tuple[str, str]] = set()
+        self.frames: set[FrameType] = set()
         self.ended = False
 
     def hear(self, frame: FrameType, event: str, value: Any) -> None:
@@ -52,6 +55,9 @@ class Walk:
                 self.names |= {(place, name) for local, one in each.f_locals.items() for name in names_of(local, one)}
         if not any(True for local, one in frame.f_locals.items() for _ in names_of(local, one)):
             return
+        if event == "call" and frame in self.frames:
+            return
+        self.frames.add(frame)
         if event == "call" and (not self.stays or self.stays[-1] != file):
             self.stays.append(file)
         if event == "call" and (caller := caller_of(frame)) and floor(file) > floor(caller):

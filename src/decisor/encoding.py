@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,20 @@ def json_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [json_value(item) for item in value]
     return value
+
+
+def finite(value: Any) -> Any:
+    """As ``json_value``, with None for the numbers that JSON cannot hold.
+
+    >>> finite({"outcomes": (1.5, float("inf"))})
+    {'outcomes': [1.5, None]}
+    """
+    value = json_value(value)
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def one_level(value: Any) -> Any:

@@ -208,3 +208,17 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--example" in capsys.readouterr().out
     assert run(["techniques"]) == 0
     assert "plan_rag" in capsys.readouterr().out
+
+
+def test_output_into_a_pipe_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ask", "--example", "trade", "--lm", "none"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines[0]) > 100 and lines[0].startswith("Question:") and lines[0].endswith("be placed?")
+    assert lines[-1].startswith("No LM planned this") and lines[-1].endswith("ANTHROPIC_API_KEY.")
+
+
+def test_the_bare_command_shows_its_help_and_a_misspelt_one_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    assert "\n  ask  " in capsys.readouterr().err
+    assert run(["aks"]) == 2
+    assert capsys.readouterr().err == "decisor: No such command 'aks'. Did you mean 'ask'? See: decisor --help\n"

@@ -223,3 +223,10 @@ def test_what_is_wrong_with_a_store_in_postgresql_is_told_without_the_password()
     for url in schema():
         with pytest.raises(SetupError, match="There is no run store"):
             open_store(url, create=False)
+
+
+def test_a_new_store_is_its_owners_alone(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "run.db")
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("run.db*")}
+    store.close()
+    assert modes["run.db"] == 0o600 and set(modes.values()) == {0o600}

@@ -70,8 +70,8 @@ def test_a_result_is_saved_as_a_trace_and_as_a_page_and_is_one_json_object(sites
     result.html("run.html")
     page = (tmp_path / "run.html").read_text()
     assert page.startswith("<!doctype html>") and "http" not in page.replace("http-equiv", "")
-    assert "Which &lt;b&gt;site&lt;/b&gt;?" in page and "<b>" not in page
-    assert QUERY in page and "it costs 400" in page and result._repr_html_() in page
+    assert "Which &lt;b&gt;site&lt;/b&gt;?" in page and "<b>site" not in page
+    assert QUERY in page and "it costs 400" in page and "<script" not in page and "<details open>" in page
     values = json.loads(json.dumps(result.as_object(), allow_nan=False))
     assert values["answer"] == "elm" and values["question"]["rules"] == "Rent counts."
     with pytest.raises(SetupError, match="Cannot write"):
@@ -194,3 +194,45 @@ def test_the_same_data_are_named_by_url_path_and_name(tmp_path: Path) -> None:
     for place in ("a=b.db", path, f"sqlite:///{path}"):
         assert decisor.ask("Which?", db=place, lm=planner()).answer == "elm", place
     assert ANSWER
+
+
+def test_a_result_is_one_short_line_at_a_prompt_and_its_sentences_keep_their_citations(sites: Path) -> None:
+    result = decisor.ask("Which site?", db=sites, lm=planner())
+    assert repr(result) == "Result(answer='elm', technique='plan_rag', evidence 2 records, 2 LM calls)"
+    assert result.decision.reasons == ("it costs 400 [o1.r1], oak 700 [o1.r2]",)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"tecnique": "exact"}, "There is no option tecnique. Did you mean technique?"),
+        ({"limits": {"calls": 3}}, "limits takes decisor.Limits"),
+        ({"rules": 5}, "rules takes a text, not 5"),
+        ({"lm": object()}, "lm takes .* name and complete"),
+        ({"settings": "max_steps=3"}, "settings takes names with values"),
+        ({"db": 5}, "5 is no place"),
+        ({"docs": [5]}, "5 is no place"),
+        ({"tools": 5}, "5 is no tool"),
+        ({"tools": "costs.py"}, "name a function in it, as costs:function"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_said_in_a_line(sites: Path, options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(SetupError, match=complaint):
+        decisor.ask("Which site?", **{"db": sites, "lm": planner(), **options})
+
+
+def test_an_empty_question_is_refused(sites: Path) -> None:
+    with pytest.raises(SetupError, match="The question is empty"):
+        decisor.ask(" ", db=sites, lm=planner())
+
+
+def test_what_is_written_of_a_run_is_its_owners_alone_and_a_file_that_is_there_keeps_its_mode(sites: Path) -> None:
+    result = decisor.ask("Which site?", db=sites, lm=planner(), trace="heard.jsonl")
+    result.save("saved.jsonl")
+    result.html("run.html")
+    shared = Path("shared.html")
+    shared.touch(mode=0o644)
+    shared.chmod(0o644)
+    result.html(shared)
+    modes = [Path(name).stat().st_mode & 0o777 for name in ("heard.jsonl", "saved.jsonl", "run.html", "shared.html")]
+    assert modes == [0o600, 0o600, 0o600, 0o644]

@@ -7,7 +7,7 @@ from typing import get_type_hints
 import pytest
 
 import decisor
-from decisor.session.data import Options
+from decisor.session.options import Options
 
 NAMES = {
     "BudgetExceeded", "Data", "Decision", "Error", "Evidence", "LMError", "Limits", "Observation", "Question",

@@ -25,6 +25,7 @@ class Passages:
 
     documents: Sequence[tuple[str, str]] = DOCUMENTS
     name: str = "passages"
+    form: str = "passages"
     broken: str = "\0"
     queries: list[str] = field(default_factory=list)
 

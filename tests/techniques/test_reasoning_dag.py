@@ -340,3 +340,16 @@ def test_an_answer_is_read_under_either_name_and_a_reply_to_another_prompt_is_no
     for reply in ("Query: select name from river", "Evidence needed: no", "Helps: [2]"):
         with pytest.raises(ParseError):
             read_answer(reply)
+
+
+async def test_documents_in_several_places_are_all_read_whatever_they_are_called() -> None:
+    films = Passages([one for one in DOCUMENTS if "film" in one[0]], name="films")
+    people = Passages([one for one in DOCUMENTS if "film" not in one[0]], name="people")
+    simple = Run(ScriptedLM(Policy('{"simple": true}')), Toolbox([films, people]))
+    decision = await ReasoningDAG()(Question("Who directed the film Arrival?"), simple)
+    assert decision.answer == "Denis Villeneuve" and films.queries and people.queries
+    places = CHAIN.replace('"needs": []', '"needs": [], "source": "films"')
+    named = Run(ScriptedLM(Policy(places.replace('["1.1"]', '["1.1"], "source": "people"'))), Toolbox([films, people]))
+    decision = await ReasoningDAG()(BORN, named)
+    assert decision.answer == "Gentilly, Quebec"
+    assert [start.tool for start in named.trace.of(ActionStart)] == ["films", "people"]

@@ -97,11 +97,12 @@ def called(words: Sequence[str]) -> int:
     try:
         code = build(words)(args=list(words), prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
-        if not error.format_message():  # a group without a command: its help
-            error.show()
+        message, help = error.format_message().rstrip("."), error.ctx.get_help() if error.ctx else ""
+        if message in ("", help.rstrip(".")):  # a group without a command
+            print(help, file=sys.stderr)
             return 2
         where = error.ctx.command_path if error.ctx else "decisor"
-        raise SetupError(f"{error.format_message().rstrip('.')}. See: {where} --help") from error
+        raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
 

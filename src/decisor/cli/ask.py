@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
+from decisor.cli.console import console
 from decisor.cli.exits import exit_of
 from decisor.errors import SetupError
 from decisor.session.front import ask
@@ -82,14 +83,12 @@ def ask_quietly(decide: Callable[[], Result]) -> Result:
 
 def ask_live(decide: Callable[..., Result], question: Question) -> Result:
     """Live on a terminal; line by line elsewhere."""
-    from rich.console import Console
-
     from decisor.story.live import LiveView
 
-    console = Console(highlight=False)
-    with LiveView(console, question) as view:
+    out = console()
+    with LiveView(out, question) as view:
         result = decide(on_event=view.hear)
-    result.show(console)
+    result.show(out)
     return result
 
 

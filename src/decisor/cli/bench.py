@@ -103,6 +103,7 @@ def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcom
     from decisor.cli.eval import Display
     from decisor.evaluation.runner import Tally, evaluate
     from decisor.evaluation.store.open import open_store
+    from decisor.private_file import open_private
     from decisor.trace.file import file_text
 
     if traces:
@@ -112,7 +113,8 @@ def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcom
 
     def finished(outcome: Outcome, events: Sequence[Entry]) -> None:
         if traces:
-            (traces / f"{outcome.case}-{form}.jsonl").write_text(file_text(events), "utf-8")
+            with open_private(traces / f"{outcome.case}-{form}.jsonl") as file:
+                file.write(file_text(events))
 
     with TemporaryDirectory(prefix="decisor-run-") as folder, Display() as display:
 

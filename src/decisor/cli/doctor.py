@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import sys
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -67,10 +65,10 @@ def show_tools(specs: list[str], as_json: bool) -> None:
 def judge(url: str, path: Path, as_json: bool) -> None:
     """A line for each statement: allowed, or why not."""
     from decisor.render.text import one_line
-    from decisor.tools.databases.sandbox.report import check_statements
+    from decisor.session.checks import judge_statements
 
     rows = read_statements(path)
-    verdicts = asyncio.run(check_statements(url, [row["statement"] for row in rows]))
+    verdicts = judge_statements(url, [row["statement"] for row in rows])
     for row, verdict in zip(rows, verdicts, strict=True):
         if as_json:
             line = {"statement": row["statement"], "allowed": verdict.allowed, "reason": verdict.reason}
@@ -104,12 +102,11 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
 
 def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
-    from decisor.lms.choose import places_of_lms
-    from decisor.session.checks import check_database, check_lm
+    from decisor.session.checks import check_database, check_lm, find_lms
     from decisor.tools.databases.sandbox.platforms import here
 
     limits = here()
-    places = places_of_lms(os.environ, lm)
+    places = find_lms(lm)
     probe = check_lm(lm) if any(place.chosen and place.model for place in places) else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
     documents = {name: find_spec(module) is not None for name, module in DOCUMENTS.items()}

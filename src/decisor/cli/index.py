@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from decisor.cli.exits import Exit
-from decisor.errors import SetupError
 from decisor.render.text import one_line
-from decisor.secrets import without_password
-from decisor.tools.databases.sandbox.urls import names_database
+from decisor.session.indexing import IndexRequest, index
 
 if TYPE_CHECKING:
-    from decisor.tools.documents.embedder import Embedder
-    from decisor.tools.documents.index_build import Changes, Document, Progress
-    from decisor.tools.documents.row_documents import RowForm
+    from decisor.tools.documents.folder import Reading
+    from decisor.tools.documents.index_build import Changes, Progress
 
 SHOWN = 20
 TABLE = "Of a database: a table to read, once for each; all unless said."
@@ -49,20 +44,13 @@ def command(
     The same command once more updates the index: what is new or changed is read, what is gone is taken out. A build
     that is stopped leaves the index as it was.
     """
-    from decisor.tools.documents.bm25 import analyzer
-    from decisor.tools.documents.index_build import update
-    from decisor.tools.documents.index_files import About
     from decisor.tools.documents.row_documents import RowForm
 
-    analyzer(language)
-    embedder = embedder_of(dense, embed)
-    if embedder is None and not fresh:
-        vectors_stay(out)
     form = RowForm(text, title, id, words)
-    about = About(language=language, words=words)
-    with OpenSource(source, form, table or []) as (documents, reading), bar(reading, as_json) as progress:
-        changes = update(documents, out, about, embedder, fresh, progress, may_be_empty=False)
-    summary: dict[str, Any] = {**figures(changes), "index": str(out), "bytes": size_of(out)}
+    request = IndexRequest(source, out, language, dense, embed, form, table or (), fresh)
+    report = index(request, partial(bar, quiet=as_json))
+    changes, reading = report.changes, report.reading
+    summary: dict[str, Any] = {**figures(changes), "index": str(out), "bytes": report.bytes}
     if reading is not None:
         summary |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
     if as_json:
@@ -73,76 +61,7 @@ def command(
         raise typer.Exit(Exit.FAILED)
 
 
-def embedder_of(dense: bool, embed: str) -> Embedder | None:
-    if embed:
-        from decisor.lms.embeddings import embedder
-
-        return embedder(embed)
-    if not dense:
-        return None
-    from decisor.tools.documents.minilm import MiniLM
-
-    return MiniLM.open()
-
-
-def vectors_stay(out: Path) -> None:
-    """Raises SetupError where an index with vectors would be replaced by one without."""
-    from decisor.tools.documents.index_files import current, is_index, read_about
-    from decisor.tools.documents.minilm import NAME
-
-    if not is_index(out):
-        return
-    name = ""
-    with suppress(SetupError):
-        name = read_about(out / str(current(out))).embedder
-    if name:
-        option = "--dense" if name == NAME else f"--embed {name}@URL"
-        raise SetupError(f"The index in {out} holds vectors by {name}: add {option}, or --fresh to build without them.")
-
-
-class OpenSource:
-    """The documents of a source, and what reads them (None for a database)."""
-
-    def __init__(self, source: str, form: RowForm, tables: Sequence[str]) -> None:
-        self.source, self.form, self.tables = source, form, tables
-        self.reading: Any = None
-
-    def __enter__(self) -> tuple[Iterable[Document], Any]:
-        from decisor.tools.documents.folder import Reading
-        from decisor.tools.documents.index_files import is_index
-
-        if self.source.lower().startswith(("http://", "https://")):
-            raise SetupError(f"Pages are not fetched: save {without_password(self.source)} to a file and name that.")
-        if is_index(Path(self.source)):
-            raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
-        if "://" in self.source or is_database(Path(self.source)):
-            return asyncio.run(rows_of(self.source, self.form, self.tables)), None
-        if self.tables:
-            raise SetupError(f"--table is for databases, and {without_password(self.source)} is none.")
-        self.reading = Reading(Path(self.source), self.form)
-        return self.reading.documents(), self.reading
-
-    def __exit__(self, *failure: object) -> None:
-        if self.reading is not None:
-            self.reading.close()
-
-
-def is_database(path: Path) -> bool:
-    return names_database(path.name) and path.is_file()
-
-
-async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:
-    from decisor.tools.databases.sql import SqlTool
-    from decisor.tools.documents.row_documents import table_documents
-
-    tool = await SqlTool.open(url)
-    try:
-        return await table_documents(tool, tables, form)
-    finally:
-        await tool.close()
-
-
-def bar(reading: Any, quiet: bool) -> AbstractContextManager[Progress]:
+def bar(reading: Reading | None, quiet: bool) -> AbstractContextManager[Progress]:
     """A bar on standard error, where that is a terminal: bytes read, documents, passages."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(lambda key, passages: None)
@@ -152,7 +71,7 @@ def bar(reading: Any, quiet: bool) -> AbstractContextManager[Progress]:
 class Bar:
     """Shows what ``update`` tells of each document."""
 
-    def __init__(self, reading: Any) -> None:
+    def __init__(self, reading: Reading | None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
@@ -183,7 +102,7 @@ def figures(changes: Changes) -> dict[str, Any]:
 def say(changes: Changes, summary: dict[str, Any]) -> None:
     """What became of the documents, and what was left out."""
     if changes.passages:
-        print(f"{summary['index']}: {changes.passages:,} passages, {summary['bytes'] / 1e6:,.1f} MB")
+        print(f"{summary['index']}: {changes.passages:,} passages, {size_in_words(summary['bytes'])}")
         counts = {name: summary[name] for name in ("added", "updated", "deleted", "kept")}
         print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
     if changes.anew:
@@ -215,5 +134,9 @@ def nothing(summary: dict[str, Any], unread: bool) -> str:
     return f"{why}Nothing could be indexed: {f'{out} stays as it was' if is_index(out) else 'no index was made'}."
 
 
-def size_of(folder: Path) -> int:
-    return sum((Path(at) / name).stat().st_size for at, _, names in os.walk(folder) for name in names)
+def size_in_words(size: int) -> str:
+    """
+    >>> size_in_words(45_300), size_in_words(12_345_678)
+    ('45.3 kB', '12.3 MB')
+    """
+    return f"{size / 1e3:,.1f} kB" if size < 1e6 else f"{size / 1e6:,.1f} MB"

@@ -8,19 +8,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
+from decisor.cli.console import console
 from decisor.cli.exits import exit_of
 from decisor.encoding import json_value
 from decisor.errors import SetupError
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
-from decisor.session.data import Options
+from decisor.session.options import Options
 from decisor.session.rerun import rerun_once
 from decisor.session.sources import Sources
+from decisor.story.decision import ended
 from decisor.trace.events import Entry
 from decisor.types import Decision, Usage
 
 if TYPE_CHECKING:
     from decisor.techniques.replay.edits import Rerun
+
+PIPE_COLUMNS = 120
+"""Two runs side by side are wrapped in a file too."""
 
 
 def go_on(
@@ -50,11 +55,10 @@ def go_on(
 
 
 def show(report: Rerun, usage: Usage) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    out = console(PIPE_COLUMNS)
     table = Table(box=None, padding=(0, 2, 1, 0), header_style="bold")
     for name, ratio in (("", None), ("before", 1), ("after", 1)):
         table.add_column(name, ratio=ratio, overflow="fold")
@@ -64,11 +68,13 @@ def show(report: Rerun, usage: Usage) -> None:
         after = "(as before)" if before == after else after or "(not done)"
         table.add_row(f"{change.at}\n{change.how}", Text(before), Text(after), style=styles.get(change.how, ""))
     table.add_row("decision", Text(answer_of(report.before)), Text(answer_of(report.after)))
-    console.print(table)
+    out.print(table)
+    if why := ended(report.after):
+        out.print(Text(why, style="yellow"))
     for reason in report.after.reasons[:1]:
-        console.print(Text(clean(reason)))
+        out.print(Text(clean(reason)))
     calls, actions = usage.calls, usage.actions
-    console.print(Text(f"{counted(calls, 'LM call')}, {counted(actions, 'action')}", style="dim"))
+    out.print(Text(f"{counted(calls, 'LM call')}, {counted(actions, 'action')}", style="dim"))
 
 
 def answer_of(decision: Decision) -> str:

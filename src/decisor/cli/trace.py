@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from decisor.cli.console import console
 from decisor.errors import SetupError
-from decisor.session.data import Options
+from decisor.session.options import Options
 from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
 from decisor.trace.file import array_text, read_trace
-
-if TYPE_CHECKING:
-    pass
 
 SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
 
@@ -70,8 +68,6 @@ def command(
     if as_json:
         print(array_text(entries))
         return
-    from rich.console import Console
-
     from decisor.story.telling import tell_story
 
-    tell_story(entries, Console(highlight=False), full)
+    tell_story(entries, console(), full)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from functools import cache
 from html import escape
+from importlib.resources import files
 
 VOID = frozenset({"meta", "link", "input", "br"})
 
@@ -41,3 +45,14 @@ def table(head: Html, body: Html, cls: str | None = None) -> Html:
     """A table in a panel of its own that scrolls sideways where it must."""
     inner = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), cls=cls)
     return tag("div", inner, cls="panel scroll", tabindex=0)
+
+
+def hashed(text: str) -> str:
+    """A script or a style as a content security policy names it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def colours() -> str:
+    """The colours of every page, light and dark, as variables of ``:root``."""
+    return files("decisor.render").joinpath("colours.css").read_text("utf-8")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from decisor.benchmarks.paper_figures import PublishedFigure, figures_for
-from decisor.encoding import json_value
+from decisor.encoding import finite
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.outcome import Outcome
@@ -136,15 +135,7 @@ def _name(one: Outcome) -> str:
 
 def as_json(report: Report) -> dict[str, Any]:
     """Plain values for ``--json``; numbers that JSON cannot hold are null."""
-    values: dict[str, Any] = finite(json_value(report))
+    values: dict[str, Any] = finite(report)
     if report.opinion:  # the name that readers of this JSON know
         values["opinion"]["asked"] = values["opinion"].pop("failures")
     return values
-
-
-def finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

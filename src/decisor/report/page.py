@@ -6,8 +6,6 @@ lies in JSON blocks, which no browser runs, and is shown as text. A case's story
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
@@ -16,7 +14,7 @@ from typing import TextIO
 from decisor.encoding import json_value
 from decisor.evaluation.store.protocol import Key
 from decisor.outcome import Outcome
-from decisor.render.markup import Html, join, tag
+from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.report.document import Report
 from decisor.report.formatting import counted, money, percent, short, spoken
 from decisor.report.palette import palette
@@ -40,6 +38,7 @@ def write_page(report: Report, trace: Callable[[Outcome], Sequence[Entry]], out:
     """Write the page. ``trace``: the events of an outcome, asked for one at a time, so memory stays flat. ``before``:
     the states of an earlier run by key."""
     style, script = (files("decisor.report").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    style = colours() + style
     out.write("<!doctype html>\n")
     out.write('<html lang="en">')
     out.write(head(report, style, script))
@@ -62,10 +61,6 @@ def head(report: Report, style: str, script: str) -> Html:
         tag("meta", name="referrer", content="no-referrer"), tag("link", rel="icon", href="data:,"),
         tag("title", f"{report.title}: Decisor report"), tag("style", Html(style)),
     )  # fmt: skip
-
-
-def hashed(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def body(report: Report, compared: bool) -> Html:

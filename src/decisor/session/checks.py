@@ -1,10 +1,15 @@
-"""What ``decisor doctor`` tries: whether the LM answers, and whether a database opens."""
+"""What ``decisor doctor`` tries: which LM there is and whether it answers, whether a database opens, what its sandbox
+lets run, and how tools are shown."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from decisor.errors import Error
+from decisor.lms.choose import places_of_lms
 from decisor.lms.probe import Probe, probe
 from decisor.secrets import redact
 from decisor.session.lms import LMs
@@ -12,6 +17,10 @@ from decisor.session.opening import open_source
 from decisor.session.sources import sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import left_out, open_tools, servers, tool_specs
+
+if TYPE_CHECKING:
+    from decisor.lms.choose import Place
+    from decisor.tools.databases.sandbox.report import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,11 @@ class ToolCheck:
 
     name: str
     description: str
+
+
+def find_lms(spec: str | None) -> tuple[Place, ...]:
+    """Every place that an LM is looked for at, in order, with what is there; one is ``chosen`` at most."""
+    return places_of_lms(os.environ, spec)
 
 
 def check_lm(spec: str | None) -> Probe | None:
@@ -61,6 +75,13 @@ def check_database(url: str) -> DatabaseCheck:
         return in_thread(check())
     except Error as error:
         return DatabaseCheck(redact(url.rpartition("@")[2]), False, redact(str(error)))
+
+
+def judge_statements(url: str, statements: Sequence[str]) -> list[Verdict]:
+    """Whether each may run, in order; nothing runs. Raises SetupError where the database cannot be opened."""
+    from decisor.tools.databases.sandbox.report import check_statements
+
+    return in_thread(check_statements(url, statements))
 
 
 def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Unpack
 
 from decisor.budget import Budget, Limits
 from decisor.errors import Error, SetupError
 from decisor.log import logger
+from decisor.private_file import open_private
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, cost_line, decide
 from decisor.session.lms import LMs
-from decisor.session.result import Result
-from decisor.session.sources import Sources
+from decisor.session.options import Options, check_options
+from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.trace.events import ActionResult, Entry, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
-from decisor.types import LM, Decision, Question, Record, Technique, Tool
+from decisor.types import LM, Decision, Question, Record, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -36,34 +36,18 @@ NOTHING_TO_COMPUTE = (
 )
 
 
-class Options(TypedDict, total=False):
-    """How a question is asked. Every one may be left out.
-
-    ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
-    ``"none"``, or any object with ``complete``. ``technique``: a name (``"plan_rag"``), an import path
-    (``"module:Class"``), or the object; ``settings``: its fields, and the LMs of its parts (``{"critic_lm": ...}``).
-    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to.
-    """
-
-    rules: str
-    goal: str
-    lm: LM | str | None
-    technique: Technique | str
-    settings: Mapping[str, Any]
-    limits: Limits
-    on_event: Callable[[Entry], None]
-    trace: str | PathLike[str] | None
-
-
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Data:
     """Opened databases, documents and tools; made by ``decisor.open``. Any number of questions may be asked at once:
     queries to one database wait in line, and what a run has seen and cited is its own."""
 
-    sources: Sources
     tools: Sequence[Tool]
     databases: Sequence[Tool]
     lms: LMs
+    ask_anew: AskAnew
+
+    def __repr__(self) -> str:
+        return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"
 
     async def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
         """Decide one question. Cancelling it ends its queries and calls.
@@ -74,6 +58,7 @@ class Data:
         """
         if not self.tools:
             raise SetupError(WHICH_DATA)
+        check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         tools = await self.tools_for(question, choice)
@@ -86,7 +71,7 @@ class Data:
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
-            sources=self.sources, options=options,
+            options=options, ask_anew=self.ask_anew,
         )  # fmt: skip
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
@@ -128,9 +113,15 @@ def tell_cost(error: BaseException, run: Run) -> None:
 
 
 def question_of(question: str | Question, options: Options) -> Question:
-    """With the rules and the goal that were named beside it."""
+    """With the rules and the goal that were named beside it.
+
+    Raises:
+        SetupError: there is no text in it.
+    """
     if isinstance(question, str):
         question = Question(question)
+    if not question.text.strip():
+        raise SetupError("What is to be decided? The question is empty.")
     return Question(question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal)
 
 
@@ -150,7 +141,7 @@ def trace_to(path: Path | None, listener: Callable[[Entry], None] | None) -> Ite
         SetupError: the file cannot be written.
     """
     try:
-        file = path.open("w", encoding="utf-8") if path else None
+        file = open_private(path) if path else None
     except OSError as error:
         raise SetupError(f"Cannot write the trace to {path}: {error.strerror}.") from error
     try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from os import PathLike
-from typing import Any, Unpack
+from typing import Unpack
 
-from decisor.session.data import Data, Options
-from decisor.session.opening import opened
+from decisor.session.data import Data
+from decisor.session.opening import ask_once, opened
+from decisor.session.options import Options
 from decisor.session.result import Result
-from decisor.session.sources import Places, Sources, sources_of
+from decisor.session.sources import Places, sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import Tools
 from decisor.types import Question
@@ -53,18 +54,3 @@ async def open(
     """
     async with opened(sources_of(db, graph, docs, tools, model)) as data:
         yield data
-
-
-async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:
-    """Open, ask, close. Connections of LMs that were given as objects are closed too: this loop may end here."""
-    from decisor.lms.closing import close_lm
-
-    settings: Mapping[str, Any] = options.get("settings", {})
-    lms = [options.get("lm"), *(value for key, value in settings.items() if key.endswith("_lm"))]
-    try:
-        async with opened(sources) as data:
-            return await data.ask(question, **options)
-    finally:
-        for lm in lms:
-            if lm is not None and not isinstance(lm, str):
-                await close_lm(lm)

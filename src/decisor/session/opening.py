@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any
 
 from decisor.aio import each
 from decisor.log import logger
 from decisor.session.data import Data
 from decisor.session.lms import LMs
+from decisor.session.options import Options, check_options
+from decisor.session.result import Result
 from decisor.session.sources import Source, Sources, check_names
 from decisor.session.tools import open_tools
-from decisor.types import Tool
+from decisor.types import Question, Tool
 
 
 @asynccontextmanager
@@ -44,7 +48,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        yield Data(sources, tools, databases, lms)
+        yield Data(tools, databases, lms, ask_anew=partial(ask_once, sources))
 
 
 async def open_source(source: Source) -> Tool:
@@ -60,3 +64,19 @@ async def open_source(source: Source) -> Tool:
     from decisor.tools.databases.sql import SqlTool
 
     return await SqlTool.open(source.place, source.name)
+
+
+async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:
+    """Open, ask, close. Connections of LMs that were given as objects are closed too: this loop may end here."""
+    from decisor.lms.closing import close_lm
+
+    check_options(options)
+    settings: Mapping[str, Any] = options.get("settings", {})
+    lms = [options.get("lm"), *(value for key, value in settings.items() if key.endswith("_lm"))]
+    try:
+        async with opened(sources) as data:
+            return await data.ask(question, **options)
+    finally:
+        for lm in lms:
+            if lm is not None and not isinstance(lm, str):
+                await close_lm(lm)

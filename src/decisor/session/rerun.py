@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
 from decisor.encoding import json_value
-from decisor.session.data import Data, Options
+from decisor.session.data import Data
 from decisor.session.decide import decide
 from decisor.session.opening import opened
+from decisor.session.options import Options
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.technique import technique_of

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from decisor.encoding import finite
 from decisor.errors import SetupError
+from decisor.plurals import counted
+from decisor.private_file import open_private
 from decisor.session.decide import NAME_ONE
-from decisor.session.sources import Sources
+from decisor.session.options import Options
 from decisor.session.sync import in_thread
 from decisor.trace.events import Entry, TechniqueChoice, events_of
 from decisor.trace.file import file_text
 from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     from rich.console import Console
 
-    from decisor.session.data import Options
-
+AskAnew = Callable[[str | Question, Options], Awaitable["Result"]]
+"""Opens the same data and asks them."""
 WIDTH = 100
 NO_LM = f"No LM planned this: the decision model computed every candidate. To have an LM plan it, {NAME_ONE}."
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The result of one question.
 
@@ -44,9 +45,15 @@ class Result:
     usage: Usage
     records: tuple[Record, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    trace: tuple[Entry, ...] = field(default=(), repr=False)
-    sources: Sources = field(default=Sources(), repr=False)
-    options: Options = field(default_factory=dict, repr=False)  # type: ignore[assignment]
+    trace: tuple[Entry, ...] = ()
+    options: Options = field(default_factory=Options)
+    ask_anew: AskAnew | None = None
+
+    def __repr__(self) -> str:
+        rows, calls = len(self.records), self.usage.calls
+        what = f"{self.answer!r}" if self.answer else f"'', stopped={self.decision.stopped!r}"
+        return (f"Result(answer={what}, technique={self.technique!r}, evidence {counted(rows, 'record')}, "
+                f"{counted(calls, 'LM call')})")  # fmt: skip
 
     @property
     def answer(self) -> str:
@@ -77,10 +84,10 @@ class Result:
 
     async def ask_async(self, question: str | Question, **options: Unpack[Options]) -> Result:
         """As ``ask``, in an event loop that runs."""
-        from decisor.session.front import ask_once
-
+        if self.ask_anew is None:
+            raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
         before: Any = {key: value for key, value in self.options.items() if key not in ("trace", "on_event", "goal")}
-        return await ask_once(self.sources, question, {**before, **options})
+        return await self.ask_anew(question, {**before, **options})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the trace, one event a line: ``decisor trace FILE`` tells it.
@@ -96,14 +103,15 @@ class Result:
         Raises:
             SetupError: the file cannot be written.
         """
-        from decisor.story.run_page import document
+        from decisor.story.run_page import document, run_html
 
-        write(path, document(self.question.text, self._repr_html_()))
+        body = run_html(self.trace, self.decision, self.records, self.usage, is_page=True)
+        write(path, document(self.question.text, body))
 
     def _repr_html_(self) -> str:
         from decisor.story.run_page import run_html
 
-        return str(run_html(self.trace, self.decision, self.records, self.summary()))
+        return str(run_html(self.trace, self.decision, self.records, self.usage))
 
     def __str__(self) -> str:
         """What ``decisor ask`` prints."""
@@ -140,14 +148,38 @@ class Result:
         return usage_line(self.usage, self.auto_technique or self.technique, self.lm)
 
     def as_object(self) -> dict[str, Any]:
-        """What ``decisor ask --json`` prints. Numbers that JSON cannot hold are None."""
-        from decisor.session.json_object import json_object
-
-        return json_object(self)
+        """What ``decisor ask --json`` prints; docs/command.md describes each key. Numbers that JSON cannot hold are
+        None."""
+        decision, path = self.decision, self.options.get("trace")
+        values: dict[str, Any] = finite(
+            {
+                "question": self.question,
+                "technique": self.technique,
+                "chosen": self.auto_technique or None,
+                "settings": dict(self.settings),
+                "lm": self.lm or None,
+                "answer": decision.answer,
+                "stopped": decision.stopped,
+                "reasons": decision.reasons,
+                "plan": decision.plan,
+                "replans": decision.replans,
+                "ranking": decision.ranking,
+                "evidence": {
+                    "ids": decision.evidence.ids,
+                    "figures": decision.evidence.figures,
+                    "unsupported": decision.evidence.unsupported,
+                    "records": self.records,
+                },
+                "usage": self.usage,
+                "trace": str(path) if path else None,
+            }
+        )
+        return values
 
 
 def write(path: str | PathLike[str], text: str) -> None:
     try:
-        Path(path).write_text(text, "utf-8")
+        with open_private(Path(path)) as file:
+            file.write(text)
     except OSError as error:
         raise SetupError(f"Cannot write {path}: {error.strerror}.") from error

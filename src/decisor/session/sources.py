@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal, TypeAlias
@@ -86,7 +86,11 @@ def sources_of(
 def each_of(places: Places) -> Iterator[str]:
     if isinstance(places, str | os.PathLike):
         places = (places,)
+    if not isinstance(places, Iterable):
+        raise SetupError(f"{places!r} is no place: give a URL, a path, or several.")
     for place in places:
+        if not isinstance(place, str | os.PathLike):
+            raise SetupError(f"{place!r} is no place: give a URL, a path, or several.")
         if text := os.fspath(place).strip():
             yield text
 

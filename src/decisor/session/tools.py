@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, TypeAlias, TypeGuard
 
 from decisor.errors import SetupError
 from decisor.secrets import Secret, without_password
@@ -49,7 +49,9 @@ def tool_specs(tools: Tools) -> ToolSpecs:
         return tools
     if isinstance(tools, str | os.PathLike) or callable(tools) or is_tool(tools):
         return ToolSpecs((tools,))
-    return ToolSpecs(tuple(cast("Iterable[ToolSpec]", tools)))
+    if not isinstance(tools, Iterable):
+        raise SetupError(f"{tools!r} is no tool: give a function, module:function, or an OpenAPI document.")
+    return ToolSpecs(tuple(tools))
 
 
 def is_tool(value: object) -> TypeGuard[Tool]:
@@ -80,6 +82,8 @@ def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
         return [FunctionTool(load_function(text))]
     if file.startswith(("http://", "https://")):
         raise SetupError(f"{without_password(text)} is an address; download the document, and give the file.")
+    if file.endswith(".py"):
+        raise SetupError(f"{text} is a module: name a function in it, as {Path(file).stem}:function.")
     if not Path(file).is_file():
         raise SetupError(f"{without_password(text)} is neither a function nor a file. {FORM}.")
     from decisor.tools.functions.openapi import read_document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from rich.padding import Padding
 from rich.table import Table
@@ -20,21 +20,17 @@ if TYPE_CHECKING:
 
 BARS = 10
 WIDTH = 32
-ENDED = {
-    "answered": "",
-    "budget": "A limit ended the run; this is the best supported answer until then.",
-    "steps": "The technique's step limit ended the run; this is the best supported answer until then.",
-    "no_answer": "The data do not decide it.",
-    "failed": "The run failed.",
-}
+MOST_CHARACTERS = 400
+"""Of an evidence line where no terminal is narrower."""
+BEST = "; this is the best supported answer until then"
 
 
 def show_decision(decision: Decision, records: Sequence[Record], console: Console) -> None:
     console.print()
     answer = one_line(decision.answer, 300) or "none"
     console.print(Text.assemble(("Decision: ", "bold"), (answer, "bold green" if decision.answer else "bold red")))
-    if ENDED[decision.stopped]:
-        console.print(Text(f"  {ENDED[decision.stopped]}", style="yellow"))
+    if why := ended(decision):
+        console.print(Text(f"  {why}", style="yellow"))
     for reason in decision.reasons:
         if reason.startswith("No LM planned this"):
             continue  # said at the end, with how to name one
@@ -42,6 +38,24 @@ def show_decision(decision: Decision, records: Sequence[Record], console: Consol
     if decision.ranking and decision.ranking.options:
         show_ranking(decision.ranking, console)
     show_evidence(decision, records, console)
+
+
+def ended(decision: Decision) -> str:
+    """How the run ended, in words; '' where it just answered."""
+    best = BEST if decision.answer else ""
+    match decision.stopped:
+        case "answered":
+            return ""
+        case "budget":
+            return f"A limit ended the run{best}."
+        case "steps":
+            return f"The technique's step limit ended the run{best}."
+        case "no_answer":
+            return "The data do not decide it."
+        case "failed":
+            return "The run failed."
+        case _:
+            assert_never(decision.stopped)
 
 
 def show_ranking(ranking: Ranking, console: Console) -> None:
@@ -83,10 +97,9 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
         return
     console.print()
     console.print(Text("Evidence", style="bold"))
+    width = min(console.width - 16, MOST_CHARACTERS)
     for record in records:
-        console.print(
-            Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, console.width - 16))
-        )
+        console.print(Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, width)))
     if unsupported := decision.evidence.unsupported:
         names = ", ".join(one_line(text, 40) for text in unsupported)
         console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))

@@ -101,7 +101,8 @@ class Teller:
             case Span(name=name):
                 return self.span(name, {}, entry)
             case NodeSpan(node=node, question=question, source=source):
-                return self.span("node", {"node": node, "ask": question, "source": source}, entry)
+                item = self.span("node", {"node": node, "ask": question, "source": source}, entry)
+                return {**item, "node": node, "ask": self.cut(question), "source": source}
             case Plan(steps=steps) | GraphPlan(steps=steps):
                 return {"kind": "plan", "plan": self.lines(steps)}
             case PlanChange(after_step=after, why=why, steps=steps):
@@ -131,7 +132,8 @@ class Teller:
                 return self.note({"match": f"{nodes[0]} against {nodes[1]}", "score": score})
             case NodeResult(answer=answer):
                 words = answer.answer if answer.status == "answered" else f"{answer.status}: {answer.why}"
-                return self.note({"node": answer.node, "attribution": answer.attribution}, words)
+                note = self.note({"node": answer.node, "attribution": answer.attribution}, words)
+                return {**note, "attribution": answer.attribution}
             case Note(text=text):
                 return self.note({}, text)
             case RunStart() | ActionResult() | RunUsage() | SearchNode() | SearchTree() | AnswerSnapshot():

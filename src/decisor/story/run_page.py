@@ -1,110 +1,167 @@
-"""One run as HTML: a piece for a notebook, and a page that needs nothing else."""
+"""One run as HTML: a piece for a notebook, and a page that needs nothing else, no script either."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from decisor.render.markup import Html, join, table, tag
+from decisor.render.markup import Html, colours, hashed, join, tag
+from decisor.render.svg import box, strip
 from decisor.render.text import number, one_line
+from decisor.replies.figures import CITATION
+from decisor.story.decision import ended
 from decisor.story.html import story
-from decisor.trace.events import Entry
-from decisor.types import Decision, Ranking, Record
+from decisor.story.run_steps import counts, steps_html
+from decisor.trace.events import Entry, RunStart, TechniqueChoice, events_of
+from decisor.types import Decision, Question, Ranking, Record, Usage
 
 MOST_BARS = 10
-STYLE = """
-.decisor{font:15px/1.5 system-ui,sans-serif;max-width:60rem;color:#1d2733;background:#fff}
-.decisor h2{font-size:1.3rem;margin:.2em 0}
-.decisor h3{font-size:1rem;margin:1.2em 0 .3em}
-.decisor table{border-collapse:collapse;font-size:.9em}
-.decisor td,.decisor th{padding:.15em .6em;text-align:left;border-bottom:1px solid #e2e7ec;vertical-align:top}
-.decisor pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0}
-.decisor pre{font-size:.85em;background:#f4f6f8;padding:.4em .6em;border-radius:4px}
-.decisor .dim{color:#5d6b7a}
-.decisor .scroll{overflow-x:auto}
-.decisor .bar{background:#2c7fb8;height:.8em;border-radius:2px;min-width:1px}
-.decisor .best .bar{background:#2e8b57}
-.decisor .track{width:16rem}
-.decisor .failed{color:#b3261e}
-.decisor details{margin:.3em 0}
-.decisor summary{cursor:pointer}
+MOST_CHARACTERS = 2_000_000
+"""Of the steps; beyond it long texts and long tables are cut."""
+LONG = 400
+AROUND = """html { color-scheme: light dark; } body { margin: 0; background: #fbfaf7; }
+@media (prefers-color-scheme: dark) { body { background: #111317; } }
 """
 
 
-def document(title: str, body: str) -> str:
+@cache
+def style() -> str:
+    """The colours of reports, within this piece of a page alone."""
+    return colours().replace(":root", ".decisor") + files("decisor.story").joinpath("run_page.css").read_text("utf-8")
+
+
+def document(title: str, body: Html) -> str:
     """A whole page around what ``run_html`` gives."""
-    head = join(tag("meta", charset="utf-8"), tag("meta", name="viewport", content="width=device-width"),
-                tag("title", one_line(title, 100)))  # fmt: skip
-    return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', Html(body)), lang='en')}\n"
+    policy = (
+        f"default-src 'none'; style-src '{hashed(AROUND)}' '{hashed(style())}'; base-uri 'none'; form-action 'none'"
+    )
+    head = join(
+        tag("meta", charset="utf-8"), tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", one_line(title, 100)), tag("style", Html(AROUND)),
+    )  # fmt: skip
+    return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"
 
 
-def run_html(entries: Sequence[Entry], decision: Decision, records: Sequence[Record], summary: str) -> Html:
-    """Question, decision, ranking and evidence; below them, folded, every step."""
-    data: Mapping[str, Any] = json.loads(story(entries))
-    steps = [item for item in data["items"] if item["kind"] != "decides"]
+def run_html(
+    entries: Sequence[Entry], decision: Decision, records: Sequence[Record], usage: Usage, is_page: bool = False
+) -> Html:
+    """Question, decision, ranking and evidence, then every step (folded unless it ``is_page``), and the cost."""
+    start = next(events_of(entries, RunStart), RunStart(Question("")))
+    items: Sequence[Mapping[str, Any]] = json.loads(story(entries, MOST_CHARACTERS))["items"]
+    if decision.plan and not any(item["kind"] == "plan" for item in items):
+        items = [{"kind": "plan", "plan": decision.plan}, *items]
+    steps = steps_html(items, entries, {record.id for record in records})
     return tag(
-        "div",
-        tag("style", Html(STYLE)),
-        tag("p", data["question"], cls="dim"),
-        tag("h2", decision.answer or "No decision"),
-        *(tag("p", reason) for reason in decision.reasons),
+        "article",
+        tag("style", Html(style())),
+        tag("p", " · ".join(names(start, entries)), cls="head"),
+        *question_html(start.question),
+        decision_html(decision),
         ranking_html(decision.ranking) if decision.ranking else None,
         evidence_html(records) if records else None,
-        tag("details", tag("summary", f"{len(steps)} steps"), *map(step_html, steps)) if steps else None,
-        tag("p", summary, cls="dim"),
+        tag("h2", "What happened") if is_page else None,
+        tag("details", tag("summary", counts(items)), steps, open=is_page),
+        tag("h2", "Cost"),
+        cost_html(usage, start),
         cls="decisor",
     )
 
 
-def ranking_html(ranking: Ranking) -> Html:
+def names(start: RunStart, entries: Sequence[Entry]) -> Iterator[str]:
+    yield "Decisor"
+    choice = next(events_of(entries, TechniqueChoice), None)
+    yield f"{start.technique} ({choice.technique})" if choice else start.technique
+    yield start.lm or "no LM"
+
+
+def question_html(question: Question) -> Iterator[Html]:
+    yield tag("h1", question.text)
+    if question.goal and question.goal not in question.text:
+        yield tag("p", question.goal)
+    if question.rules:
+        yield tag("details", tag("summary", "Rules"), tag("p", question.rules), open=len(question.rules) < LONG)
+
+
+def decision_html(decision: Decision) -> Html:
+    why = ended(decision)
+    unsupported = ", ".join(decision.evidence.unsupported)
+    return tag(
+        "div",
+        tag("div", "Decision", cls="head"),
+        tag("p", decision.answer or "None", cls="answer" if decision.answer else "answer none"),
+        tag("p", why, cls="cut") if why else None,
+        *(tag("p", with_citations(reason)) for reason in decision.reasons),
+        tag("p", f"Figures that no record supports: {unsupported}", cls="failed") if unsupported else None,
+        cls="box",
+    )
+
+
+def with_citations(text: str) -> Html:
+    """Each [o1.r1] of a text stands out."""
+    parts, end = [], 0
+    for match in CITATION.finditer(text):
+        parts += [join(text[end : match.start()]), tag("span", match[1], cls="cite")]
+        end = match.end()
+    return join(*parts, text[end:])
+
+
+def ranking_html(ranking: Ranking) -> Html | None:
     """Bars from the last candidate (nothing) to the first (full width)."""
     options = [option for option in ranking.options if math.isfinite(option.outcome)]
     if not options:
-        return join()
+        return None
+    word = "largest" if ranking.goal == "max" else "smallest"
+    rows = ranking_rows(ranking)
+    more = len(rows) - MOST_BARS
+    rest = tag("details", tag("summary", f"{more} more"), ranking_table(rows[MOST_BARS:])) if more > 0 else None
+    note = "A bar's length: how far from the last candidate (none) to the first (full)."
+    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {len(options)} candidates")
+    return join(title, ranking_table(rows[:MOST_BARS]), rest, tag("p", note, cls="soft"))
+
+
+def ranking_rows(ranking: Ranking) -> list[Html]:
+    options = [option for option in ranking.options if math.isfinite(option.outcome)]
     best, worst = options[0].outcome, options[-1].outcome
     rows = []
-    for place, option in enumerate(options[:MOST_BARS], 1):
+    for place, option in enumerate(options, 1):
         share = 1.0 if best == worst else (option.outcome - worst) / (best - worst)
-        bar = tag("div", tag("div", cls="bar", style=f"width:{100 * share:.1f}%"), cls="track")
+        bar = strip("bar", f"{share:.0%} of the way from the last to the first", box("", 0, 100 * share, 0, 10))
         first = place == 1 or option.name in ranking.ties
-        rows.append(tag("tr", tag("td", place), tag("td", option.name), tag("td", bar),
-                        tag("td", number(option.outcome)), cls="best" if first else None))  # fmt: skip
-    word = "largest" if ranking.goal == "max" else "smallest"
-    return join(tag("h3", f"Ranking: {ranking.measure}, {word} first, {len(options)} candidates"),
-                tag("table", *rows))  # fmt: skip
+        cells = (tag("td", place, cls="place"), tag("td", option.name), tag("td", bar, cls="track"),
+                 tag("td", number(option.outcome), cls="n"))  # fmt: skip
+        rows.append(tag("tr", *cells, cls="best" if first else None))
+    return rows
+
+
+def ranking_table(rows: Sequence[Html]) -> Html:
+    return tag("div", tag("table", tag("tbody", *rows)), cls="scroll rank")
 
 
 def evidence_html(records: Sequence[Record]) -> Html:
     rows = []
     for record in records:
-        cells = ", ".join(f"{name} {value}" for name, value in record.fields.items())
-        rows.append(tag("tr", tag("td", f"[{record.id}]"), tag("td", record.text or cells)))
-    return join(tag("h3", "Evidence"), tag("table", *rows))
+        cells = ", ".join(f"{name} {number(v) if isinstance(v, float) else v}" for name, v in record.fields.items())
+        title = f"{record.fields['title']}: " if record.text and "title" in record.fields else ""
+        text = f"{title}{record.text}" if record.text else cells
+        rows.append(tag("tr", tag("td", record.id, cls="id"), tag("td", text), tag("td", record.source, cls="soft")))
+    return join(tag("h2", "Evidence"), tag("div", tag("table", tag("tbody", *rows)), cls="scroll"))
 
 
-def step_html(item: Mapping[str, Any]) -> Html:
-    """A plan, a query with what it brought, a note, or a span with its own steps."""
-    match item["kind"]:
-        case "plan" | "replan":
-            why = f"Replan: {item.get('why') or 'no reason given'}" if item["kind"] == "replan" else "Plan"
-            return join(tag("h3", why), tag("ol", *(tag("li", line) for line in item["plan"])))
-        case "says":
-            return tag("details", tag("summary", "The LM", cls="dim"), *(tag("pre", text) for text in item["texts"]))
-        case "acts":
-            tables = [rows_html(one) for one in item.get("tables", ())]
-            note = tag("p", item["note"], cls="failed" if item["error"] else "dim") if item["note"] else None
-            return join(tag("p", item["tool"]), tag("pre", item["input"]), note, *tables)
-        case "span":
-            return tag("details", tag("summary", f"{item['name']} {item['about']}"), *map(step_html, item["items"]))
-        case "cut":
-            return tag("p", f"{item['items']} more", cls="dim")
-        case "notes":
-            return tag("p", f"{item['about']} {item['text']}", cls="dim")
-    return join()
-
-
-def rows_html(rows: Mapping[str, Any]) -> Html:
-    head = join(tag("th", ""), *(tag("th", name) for name in rows["columns"]))
-    return table(head, join(*(tag("tr", *(tag("td", cell) for cell in row)) for row in rows["rows"])))
+def cost_html(usage: Usage, start: RunStart) -> Html:
+    facts = {
+        "LM calls": f"{usage.calls:,}",
+        "Tokens": f"{usage.tokens:,}",
+        "Price": "unknown" if usage.dollars is None else f"${usage.dollars:.4f}",
+        "Waiting for the LM": f"{usage.seconds:.2f} s",
+        "Actions": f"{usage.actions:,}",
+    }
+    if not start.lm:
+        facts = {"LM calls": "none", "Actions": facts["Actions"]}
+    facts |= {re.sub("_", " ", name): text for name, text in start.settings.items()}
+    return tag("dl", *(tag("div", tag("dt", name), tag("dd", text)) for name, text in facts.items()), cls="facts box")

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from decisor.errors import SetupError
 from decisor.run import Run
+from decisor.techniques.shared.forms import forms_of
 from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Value
 
@@ -29,20 +30,20 @@ NOT_MINE = (
 
 @dataclass(frozen=True)
 class Heuristic:
-    """Asks the database of the environment (``sql`` or ``cypher``) for the two or three columns it looks at."""
+    """Asks the first database of the environment for the two or three columns it looks at."""
 
     asks_lm: ClassVar[bool] = False
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         """Raises SetupError where the question is of neither kind, or there is no database."""
-        tool = next((name for name in ("sql", "cypher") if name in run.env.tools()), "")
+        tool, form = next(((name, form) for name, form in forms_of(run.env).items() if form in LOCATING), ("", ""))
         if not tool:
             raise SetupError("heuristic needs a database: give one with --db URL.")
         if home := HOME.search(question.text):
-            query, worth = LOCATING[tool], neighbour_worth
+            query, worth = LOCATING[form], neighbour_worth
             name = home[1]
         elif goods := GOODS.search(question.text):
-            query, worth = BUILDING[tool], supplier_worth
+            query, worth = BUILDING[form], supplier_worth
             name = goods[1]
         else:
             raise SetupError(NOT_MINE)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal
 
 from decisor.aio import in_order
@@ -34,10 +35,12 @@ from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.planner import NONE
 from decisor.techniques.plan_dag.node_answer import Chunk, node_answer, note, show_graph
-from decisor.techniques.plan_dag.node_input import PASSAGES, context_of, in_place, once, source_of
+from decisor.techniques.plan_dag.node_input import context_of, in_place, once, sources_of
 from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of
 from decisor.techniques.plan_dag.roles import OURS, Experts
 from decisor.techniques.shared.decision import tell
+from decisor.techniques.shared.documents import PASSAGES
+from decisor.techniques.shared.forms import forms_of
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeSpan
 from decisor.types import Action, Decision, Question, Record, Stopped
 
@@ -131,42 +134,47 @@ class ReasoningDAG:
         self, part: Part, parents: Sequence[NodeAnswer], question: str, context: str, run: Run
     ) -> NodeAnswer:
         """Algorithm 2, by what serves the node."""
-        source = source_of(part, run.env.tools())
+        forms = forms_of(run.env)
+        sources = sources_of(part, forms)
         documents: tuple[Record, ...] = ()
         retrievals = 0
-        if source == NONE:
+        if sources == (NONE,):
             chunk = await self.experts.generate(run, question, context, (), None)
-        elif source != PASSAGES:
-            documents, query, retrievals = await self.query(question, context, source, run)
+        elif forms.get(sources[0]) != PASSAGES:
+            documents, query, retrievals = await self.query(question, context, sources[0], run)
             with_query = f"{context}\n# The documents are what this query brought\n{query}\n"
             chunk = await self.experts.generate(run, question, with_query, documents, None)
         elif self.literal:
-            chunk, documents, retrievals = await self.write_on(question, context, run)
+            chunk, documents, retrievals = await self.write_on(question, context, sources, run)
         else:
-            chunk, documents, retrievals = await self.write(question, context, run)
+            chunk, documents, retrievals = await self.write(question, context, sources, run)
         sure = all(parent.sure and parent.status != "unknown" for parent in parents)
         return node_answer(part, question, chunk, documents, retrievals, sure)
 
-    async def write(self, question: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
+    async def write(
+        self, question: str, context: str, sources: Sequence[str], run: Run
+    ) -> tuple[Chunk, tuple[Record, ...], int]:
         """Write, criticise, and where evidence is needed look for it and write again."""
         documents: tuple[Record, ...] = ()
         count = 0
         if not self.critic:
-            documents, count = await self.search(question, question, "", (), run)
+            documents, count = await self.search(sources, question, question, "", (), run)
             return await self.experts.generate(run, question, context, documents, None), documents, count
         for last in (*[False] * (self.rounds - 1), True):
             chunk = await self.experts.generate(run, question, context, documents, None)
             if last or (chunk.text and not await self.experts.criticise(run, question, context, chunk.text, documents)):
                 break
             search = f"{question} {chunk.text}".strip() if count else question
-            new, searches = await self.search(search, question, chunk.text, documents, run)
+            new, searches = await self.search(sources, search, question, chunk.text, documents, run)
             count += searches
             if not new:
                 break
             documents = new
         return chunk, documents, count
 
-    async def write_on(self, question: str, context: str, run: Run) -> tuple[Chunk, tuple[Record, ...], int]:
+    async def write_on(
+        self, question: str, context: str, sources: Sequence[str], run: Run
+    ) -> tuple[Chunk, tuple[Record, ...], int]:
         """Algorithm 2 to the letter: evidence that a chunk was found to need only helps the next one."""
         text, count = "", 0
         documents: tuple[Record, ...] = ()
@@ -175,21 +183,24 @@ class ReasoningDAG:
             if not chunk.text:
                 break
             if not self.critic or await self.experts.criticise(run, question, context, chunk.text, documents):
-                new, searches = await self.search(f"{question} {chunk.text}", question, chunk.text, (), run)
+                search = f"{question} {chunk.text}"
+                new, searches = await self.search(sources, search, question, chunk.text, (), run)
                 documents, count = new or documents, count + searches
             text = f"{text} {chunk.text}".strip()
         return Chunk(text), documents, count
 
     async def search(
-        self, search: str, question: str, chunk: str, earlier: Sequence[Record], run: Run
+        self, sources: Sequence[str], search: str, question: str, chunk: str, earlier: Sequence[Record], run: Run
     ) -> tuple[tuple[Record, ...], int]:
-        """Retrieve and keep what is relevant; nothing relevant: rewrite and retry. Also how often was retrieved."""
+        """Retrieve, from each place in turn, and keep what is relevant; nothing relevant: rewrite and retry. Also how
+        often was retrieved."""
         old = {record.text for record in earlier}
         searches: list[str] = []
         rejected: list[Record] = []
         while True:
-            observation = await run.act(Action(PASSAGES, search))
-            records = [record for record in once(observation.records) if record.text not in old][: self.documents]
+            by_place = [(await run.act(Action(source, search))).records for source in sources]
+            mixed = [record for rank in zip_longest(*by_place) for record in rank if record is not None]
+            records = [record for record in once(mixed) if record.text not in old][: self.documents]
             old |= {record.text for record in records}
             relevant = tuple(records)
             if records and self.relevance != "none":

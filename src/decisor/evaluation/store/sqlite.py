@@ -16,6 +16,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.store.process_locks import Owner, living, sweep
 from decisor.evaluation.store.protocol import StoreError
 from decisor.evaluation.store.sql import KEY, Cell, SqlStore, StoredRow
+from decisor.private_file import create_private
 
 if TYPE_CHECKING:
     import apsw
@@ -138,6 +139,7 @@ def begin_file(path: Path) -> None:
     new_file = path.with_name(f"{path.name}-new-{os.getpid()}")
     new_file.unlink(missing_ok=True)
     try:
+        create_private(new_file)
         db = apsw.Connection(str(new_file))
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         db.execute(f"BEGIN; {SCHEMA} COMMIT")

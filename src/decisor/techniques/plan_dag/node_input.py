@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from decisor.replies.plan_graph import Part
 from decisor.techniques.plan_dag.experts.planner import NONE
 from decisor.techniques.plan_dag.node_answer import answer_line
+from decisor.techniques.shared.documents import PASSAGES
 from decisor.trace.graph_events import NodeAnswer
 from decisor.types import Question, Record
 
-PASSAGES = "passages"
 
+def sources_of(part: Part, forms: Mapping[str, str]) -> tuple[str, ...]:
+    """The tools that serve a node: what the plan says, else all documents, else the only one there is, else none.
 
-def source_of(part: Part, tools: Sequence[str]) -> str:
-    """The tool that serves a node, or none: what the plan says, else the documents, else the only one there is."""
-    return part.source or (PASSAGES if PASSAGES in tools else tools[0] if len(tools) == 1 else NONE)
+    >>> sources_of(Part("Q", "Who?"), {"sql": "sql", "reports": "passages", "letters": "passages"})
+    ('reports', 'letters')
+    """
+    if part.source:
+        return (part.source,)
+    documents = tuple(name for name, form in forms.items() if form == PASSAGES)
+    return documents or (tuple(forms) if len(forms) == 1 else (NONE,))
 
 
 def once(records: Sequence[Record]) -> list[Record]:

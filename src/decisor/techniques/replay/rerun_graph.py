@@ -11,13 +11,14 @@ from decisor.replies.attribution import normal
 from decisor.replies.plan_graph import Part, PlanGraph, sort_by_depth
 from decisor.run import Run
 from decisor.techniques.plan_dag.node_answer import note, show_graph
-from decisor.techniques.plan_dag.node_input import source_of
+from decisor.techniques.plan_dag.node_input import sources_of
 from decisor.techniques.plan_dag.result import reason_of
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.edits import Change, Edit, Rerun
 from decisor.techniques.replay.playback import ReplayingEnvironment
 from decisor.techniques.replay.recorded_run import RecordedRun
 from decisor.techniques.shared.decision import tell
+from decisor.techniques.shared.forms import forms_of
 from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeSpan
 
 
@@ -43,7 +44,8 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
         if state_of[id] == "reused":
             return keep(part, old[id], later)
         if not any(done[parent].missing for parent in part.parents):
-            env.need(source_of(part, env.tools()))
+            for source in sources_of(part, forms_of(env)):
+                env.need(source)
         return await technique.node(part, done, question, later, edit.context if edit else "")
 
     needs = {part.id: part.parents for part in plan.parts}

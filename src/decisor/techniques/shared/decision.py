@@ -65,7 +65,7 @@ class Trajectory:
             sources.append((f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]))
         question_numbers = list(numbers_in(str(self.question)))
         figures = check_figures(f"{name}\n{because}", [*sources, ("question", question_numbers)])
-        reasons = (without_citations(because),) if because else ()
+        reasons = (because.strip(),) if because else ()
         return Decision(
             name,
             Evidence(ids, figures),

@@ -9,6 +9,8 @@ from decisor.errors import ParseError
 from decisor.replies.plan_graph import PlanGraph
 from decisor.replies.plan_reply import parse_plan_graph
 from decisor.run import Run
+from decisor.techniques.shared.documents import PASSAGES
+from decisor.techniques.shared.forms import forms_of
 from decisor.types import Question
 
 NONE = "none"
@@ -16,8 +18,9 @@ NONE = "none"
 
 
 async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
-    sources = tuple(tool for tool in run.env.tools())
-    mixed = MIXED.substitute(tools=run.env.describe()) if set(sources) - {"passages"} else ""
+    sources = run.env.tools()
+    one_index = [form == PASSAGES for form in forms_of(run.env).values()] == [True]
+    mixed = MIXED.substitute(tools=run.env.describe()) if sources and not one_index else ""
     prompt = PLAN.substitute(question=question, most=max_nodes, mixed=mixed)
     first = True
 

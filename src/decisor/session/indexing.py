@@ -1,0 +1,144 @@
+"""From what is named to an index of documents: what ``decisor index`` does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decisor.errors import SetupError
+from decisor.secrets import without_password
+from decisor.session.opening import open_source
+from decisor.session.sources import sources_of
+from decisor.tools.databases.sandbox.urls import names_database
+
+if TYPE_CHECKING:
+    from decisor.tools.documents.embedder import Embedder
+    from decisor.tools.documents.folder import Reading
+    from decisor.tools.documents.index_build import Changes, Document, Progress
+    from decisor.tools.documents.row_documents import RowForm
+
+
+@dataclass(frozen=True)
+class IndexRequest:
+    """``source``: a folder, a file, or the URL of a database, of which ``tables`` are read (all where none is named).
+    ``out``: the index, which is updated where it is there, and built anew where ``fresh``. ``dense``: vectors by the
+    model on this machine; ``embed``: by an endpoint, MODEL@URL."""
+
+    source: str
+    out: Path
+    language: str
+    dense: bool
+    embed: str
+    form: RowForm
+    tables: Sequence[str] = ()
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class IndexReport:
+    """``reading``: what read the files; None for a database. ``bytes``: of the index."""
+
+    changes: Changes
+    reading: Reading | None
+    bytes: int
+
+
+def index(request: IndexRequest, bar: Callable[[Reading | None], AbstractContextManager[Progress]]) -> IndexReport:
+    """Build or update. ``bar`` shows how far it is.
+
+    Raises:
+        SetupError: something named cannot be read or used.
+    """
+    from decisor.tools.documents.bm25 import analyzer
+    from decisor.tools.documents.index_build import update
+    from decisor.tools.documents.index_files import About
+
+    analyzer(request.language)
+    embedder = embedder_of(request.dense, request.embed)
+    if embedder is None and not request.fresh:
+        vectors_stay(request.out)
+    about = About(language=request.language, words=request.form.words)
+    source = OpenSource(request.source, request.form, request.tables)
+    with source as (documents, reading), bar(reading) as progress:
+        changes = update(documents, request.out, about, embedder, request.fresh, progress, may_be_empty=False)
+    return IndexReport(changes, reading, size_of(request.out))
+
+
+def embedder_of(dense: bool, embed: str) -> Embedder | None:
+    if embed:
+        from decisor.lms.embeddings import embedder
+
+        return embedder(embed)
+    if not dense:
+        return None
+    from decisor.tools.documents.minilm import MiniLM
+
+    return MiniLM.open()
+
+
+def vectors_stay(out: Path) -> None:
+    """Raises SetupError where an index with vectors would be replaced by one without."""
+    from decisor.tools.documents.index_files import current, is_index, read_about
+    from decisor.tools.documents.minilm import NAME
+
+    if not is_index(out):
+        return
+    name = ""
+    with suppress(SetupError):
+        name = read_about(out / str(current(out))).embedder
+    if name:
+        option = "--dense" if name == NAME else f"--embed {name}@URL"
+        raise SetupError(f"The index in {out} holds vectors by {name}: add {option}, or --fresh to build without them.")
+
+
+class OpenSource:
+    """The documents of a source, and what reads them (None for a database)."""
+
+    def __init__(self, source: str, form: RowForm, tables: Sequence[str]) -> None:
+        self.source, self.form, self.tables = source, form, tables
+        self.reading: Reading | None = None
+
+    def __enter__(self) -> tuple[Iterable[Document], Reading | None]:
+        from decisor.tools.documents.folder import Reading
+        from decisor.tools.documents.index_files import is_index
+
+        if self.source.lower().startswith(("http://", "https://")):
+            raise SetupError(f"Pages are not fetched: save {without_password(self.source)} to a file and name that.")
+        if is_index(Path(self.source)):
+            raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
+        if "://" in self.source or is_database(Path(self.source)):
+            return asyncio.run(rows_of(self.source, self.form, self.tables)), None
+        if self.tables:
+            raise SetupError(f"--table is for databases, and {without_password(self.source)} is none.")
+        self.reading = Reading(Path(self.source), self.form)
+        return self.reading.documents(), self.reading
+
+    def __exit__(self, *failure: object) -> None:
+        if self.reading is not None:
+            self.reading.close()
+
+
+def is_database(path: Path) -> bool:
+    return names_database(path.name) and path.is_file()
+
+
+async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:
+    from decisor.tools.databases.sql import SqlTool
+    from decisor.tools.documents.row_documents import table_documents
+
+    tool = await open_source(sources_of(db=url).places[0])
+    try:
+        if not isinstance(tool, SqlTool):
+            raise SetupError(f"{without_password(url)} is a graph; rows are indexed of relational databases.")
+        return await table_documents(tool, tables, form)
+    finally:
+        await tool.close()
+
+
+def size_of(folder: Path) -> int:
+    return sum((Path(at) / name).stat().st_size for at, _, names in os.walk(folder) for name in names)

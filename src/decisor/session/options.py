@@ -1,0 +1,68 @@
+"""The options of ``ask``, and whether they can be used."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, TypedDict
+
+from decisor.budget import Limits
+from decisor.errors import SetupError
+from decisor.trace.events import Entry
+from decisor.types import LM, Technique
+
+
+class Options(TypedDict, total=False):
+    """How a question is asked. Every one may be left out.
+
+    ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
+    ``"none"``, or any object with ``name`` and ``complete``. ``technique``: a name (``"plan_rag"``), an import path
+    (``"module:Class"``), or the object; ``settings``: its fields, and the LMs of its parts (``{"critic_lm": ...}``).
+    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to.
+    """
+
+    rules: str
+    goal: str
+    lm: LM | str | None
+    technique: Technique | str
+    settings: Mapping[str, Any]
+    limits: Limits
+    on_event: Callable[[Entry], None]
+    trace: str | PathLike[str] | None
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raises SetupError where there is no such option, or a value is none that it takes."""
+    for name, value in options.items():
+        if name not in Options.__annotations__:
+            near = difflib.get_close_matches(name, Options.__annotations__, 1)
+            hint = f" Did you mean {near[0]}?" if near else f" There is {', '.join(Options.__annotations__)}."
+            raise SetupError(f"There is no option {name}.{hint}")
+        fits, form = FORMS[name]
+        if not fits(value):
+            raise SetupError(f"{name} takes {form}, not {value!r:.100}.")
+
+
+def is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def is_place(value: object) -> bool:
+    return value is None or isinstance(value, str | PathLike)
+
+
+def is_lm(value: object) -> bool:
+    return value is None or isinstance(value, str) or (hasattr(value, "name") and hasattr(value, "complete"))
+
+
+FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "rules": (is_text, "a text"),
+    "goal": (is_text, "a text"),
+    "lm": (is_lm, '"MODEL[@URL]", "none", or an object with name and complete'),
+    "technique": (lambda value: isinstance(value, str) or callable(value), 'a name, "module:Class", or the object'),
+    "settings": (lambda value: isinstance(value, Mapping), 'names with values, such as {"max_steps": 20}'),
+    "limits": (lambda value: isinstance(value, Limits), "decisor.Limits(calls=..., tokens=..., seconds=...)"),
+    "on_event": (callable, "a function"),
+    "trace": (is_place, "a path"),
+}

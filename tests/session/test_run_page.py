@@ -1,0 +1,67 @@
+"""A run as a page: everything that was decided and done, and nothing that runs or is fetched."""
+
+import html
+import re
+from pathlib import Path
+
+import decisor
+from decisor import ScriptedLM
+from decisor.benchmarks.examples import example
+from session.conftest import PLAN, QUERY, planner
+from techniques.documents import Passages, Policy, nodes
+
+WRONG = "SELECT nam FROM site"
+REPLAN = (
+    f"Plan: [Step 1: read names]\nReplan: yes, the column is name\nThought: A slip.\nAction: sql\nAction input: {QUERY}"
+)
+
+
+def page_of(result: decisor.Result, path: Path) -> str:
+    result.html(path)
+    return path.read_text("utf-8")
+
+
+def test_a_page_shows_plan_replan_each_query_its_rows_and_what_no_record_supports(sites: Path, tmp_path: Path) -> None:
+    last = "Final answer: elm\nBecause: it costs 400 [o2.r1], and 99 less [o2.r2]"
+    lm = ScriptedLM([PLAN.format(tool="sql", query=WRONG), REPLAN, last])
+    result = decisor.ask("Which site?", db=sites, lm=lm, rules="Only rent counts.", goal="The lowest rent.")
+    page = page_of(result, tmp_path / "run.html")
+    for part in (
+        "Only rent counts.", "The lowest rent.", "compare the rents", "Replan", "the column is name", "read names",
+        WRONG, "no such column", QUERY, "<td>700.0</td>", "Figures that no record supports: 99",
+        '<span class="cite">o2.r1</span>', '<tr class="cited"><td class="id">o2.r1</td>', "Tokens",
+    ):  # fmt: skip
+        assert part in page, part
+
+
+def test_a_page_runs_nothing_fetches_nothing_and_escapes_what_comes_from_outside(sites: Path, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    lm = planner(answer=f"Final answer: elm {evil}\nBecause: {evil} [o1.r1]")
+    page = page_of(decisor.ask(f"Which {evil}?", db=sites, lm=lm, rules=evil), tmp_path / "run.html")
+    assert "default-src 'none'; style-src 'sha256-" in html.unescape(page) and "unsafe-inline" not in page
+    tags = re.findall(r"<[^>]+>", page)
+    assert not [tag for tag in tags if re.search(r"^<(script|img|link|iframe)|\son\w+=|\sstyle=|https?://", tag)]
+    assert page.count(html.escape(evil)) > 4
+    for scheme in ("prefers-color-scheme: dark", "max-width: 600px"):
+        assert scheme in page
+
+
+def test_a_ranking_is_drawn_with_the_candidates_beyond_the_tenth_folded(tmp_path: Path) -> None:
+    world = example("trade")
+    result = decisor.ask(world.question, db=world.database_url, lm="none")
+    assert result.ranking is not None
+    page = page_of(result, tmp_path / "run.html")
+    assert page.count('<svg class="bar"') == len(result.ranking.options) > 10
+    assert f"{len(result.ranking.options) - 10} more</summary>" in page and "no LM" in page
+    assert all(step in page for step in result.decision.plan)
+
+
+def test_the_nodes_of_a_reasoning_dag_stand_with_their_questions_and_answers() -> None:
+    chain = nodes(("1.1", "Who directed the film Arrival?"), ("2.1", "Where was <A1.1> born?"))
+    result = decisor.ask(
+        "Where was the director of Arrival born?", tools=[Passages()], technique="reasoning_dag",
+        lm=ScriptedLM(Policy(chain)),
+    )  # fmt: skip
+    piece = result._repr_html_()
+    assert "<b>Q1.1</b>" in piece and "<p>Where was &lt;A1.1&gt; born?</p>" in piece
+    assert "<b>Answer</b><span>attributed</span>" in piece and "<details><summary>2 actions" in piece
