@@ -136,6 +136,7 @@ async def check_harmless(target: Shop, random: Random, seconds: float, comments:
     report = Report()
     meant = {text: await plain(target, text) for text in harmless(target.dialect)}
     texts = [text for text, rows in meant.items() if rows is not None and await plain(target, text, False) == rows]
+    texts = [text for text in texts if "random" not in text.lower()]
     report.start = time.monotonic()
     while time.monotonic() - report.start < seconds:
         text = random.choice(texts)

@@ -31,9 +31,10 @@ async def test_no_variation_of_a_hostile_statement_has_an_effect(engine: str) ->
 @pytest.mark.slow
 @with_corpus
 @pytest.mark.parametrize("engine", ENGINES)
-async def test_harmless_statements_in_other_letters_and_white_space_run(engine: str) -> None:
+@pytest.mark.parametrize("comments", [False, True], ids=["without comments", "with comments"])
+async def test_harmless_statements_in_other_letters_and_white_space_run(engine: str, comments: bool) -> None:
     with shop(engine) as target:
-        report = await check_harmless(target, Random(SEED), HARMLESS_SECONDS, comments=False)
+        report = await check_harmless(target, Random(SEED), HARMLESS_SECONDS, comments)
         await target.worker.close()
     assert report.effects == []
     assert report.counts["same"] == report.counts["legal"] > 5

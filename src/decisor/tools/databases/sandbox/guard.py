@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from decisor.tools.databases.sandbox.access import Access
+from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.forms import Form, special
 from decisor.tools.databases.sandbox.names import FORMATTING, FUNCTION_CLASSES_REFUSED, NODES
@@ -38,6 +39,7 @@ class Guard:
         within_size(statement)
         if self.dialect.odd_text and re.search(self.dialect.odd_text[0], statement, re.I):
             raise refuse(self.dialect.odd_text[1])
+        statement = without_comments(statement, self.dialect.name)
         if form := special(self.dialect, statement):
             return self._form(form)
         return self.query(statement)
