@@ -137,6 +137,8 @@ async def check_harmless(target: Shop, random: Random, seconds: float, comments:
     meant = {text: await plain(target, text) for text in harmless(target.dialect)}
     texts = [text for text, rows in meant.items() if rows is not None and await plain(target, text, False) == rows]
     texts = [text for text in texts if "random" not in text.lower()]
+    if not texts:
+        raise RuntimeError(f"{target.dialect} runs none of the harmless statements")
     report.start = time.monotonic()
     while time.monotonic() - report.start < seconds:
         text = random.choice(texts)
