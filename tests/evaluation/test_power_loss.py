@@ -52,7 +52,7 @@ def test_nothing_that_was_acknowledged_is_lost_in_any_round(tmp_path: Path) -> N
 
 
 def test_the_test_can_fail_with_less_syncing_things_are_lost(tmp_path: Path) -> None:
-    lost, _ = rounds(tmp_path, 10, "NORMAL")
+    lost, _ = rounds(tmp_path, 20, "NORMAL")
     assert lost > 3
 
 

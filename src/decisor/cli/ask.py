@@ -18,7 +18,7 @@ from decisor.cli.exits import exit_of
 from decisor.errors import SetupError
 from decisor.session.front import ask
 from decisor.session.result import Result
-from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def command(
     rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
     goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
     model: Annotated[Path | None, typer.Option("--model", help="A decision model, in TOML.")] = None,
+    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
+    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
@@ -65,6 +67,7 @@ def command(
     whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
     decide = partial(
         ask, whole, db=db or (), graph=graph or (), docs=docs or (), model=model, lm=lm, trace=trace,
+        tables=split_all(tables), deny_tables=split_all(deny_tables),
         tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         technique=technique, settings=read_settings(settings or []),
         limits=Limits(calls, tokens, dollars, seconds, actions),

@@ -10,7 +10,7 @@ import typer
 from decisor.cli.console import console
 from decisor.errors import SetupError
 from decisor.session.options import Options
-from decisor.session.tools import AUTH, METHODS, ToolSpecs, split
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
 from decisor.trace.file import array_text, read_trace
 
 SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
@@ -36,6 +36,8 @@ def command(
     graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=AGAIN)] = None,
     docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=AGAIN)] = None,
     model: Annotated[Path | None, typer.Option("--model", help="With --edit: the decision model again.")] = None,
+    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
+    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="With --edit: your tools.")] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
@@ -54,12 +56,13 @@ def command(
         from decisor.session.sources import sources_of
 
         specs = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ())
-        sources = sources_of(db or (), graph or (), docs or (), specs, model)
+        sources = sources_of(db or (), graph or (), docs or (), specs, model, split_all(tables), split_all(deny_tables))
         options: Options = {
             "lm": lm, "technique": technique, "settings": read_settings(settings or []), "trace": out,
         }  # fmt: skip
         raise typer.Exit(go_on(entries, edit, changes, sources, options, as_json))
-    others = {"--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
+    others = {"--tables": tables, "--deny-tables": deny_tables, "--lm": lm,
+              "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
                "--out": out, "-t": technique, "-o": settings}  # fmt: skip
     if others_with_edit := [name for name, value in others.items() if value]:
         raise SetupError(

@@ -11,7 +11,7 @@ from decisor.session.data import Data
 from decisor.session.opening import ask_once, opened
 from decisor.session.options import Options
 from decisor.session.result import Result
-from decisor.session.sources import Places, sources_of
+from decisor.session.sources import Names, Places, sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import Tools
 from decisor.types import Question
@@ -21,7 +21,7 @@ Model = str | PathLike[str] | None
 
 def ask(
     question: str | Question, *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
-    model: Model = None, **options: Unpack[Options],
+    model: Model = None, tables: Names = (), deny_tables: Names = (), **options: Unpack[Options],
 ) -> Result:  # fmt: skip
     """Decide a question from data, and say what the answer rests on. Also in a notebook.
 
@@ -31,19 +31,22 @@ def ask(
 
     ``db``, ``graph``: URLs of databases; ``docs``: folders, files, or indexes of documents; ``tools``: functions,
     ``"module:function"``, or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a
-    TOML file with a decision model. Other options: rules, goal, lm, technique, settings, limits, on_event, trace.
+    TOML file with a decision model. ``tables``: of databases and graphs, only these may be read; ``deny_tables``: these
+    may be neither read nor seen; ``"name.table"`` is of one source alone. Other options: rules, goal, lm, technique,
+    settings, limits, on_event, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
         LMError: the endpoint failed for good.
     """
-    return in_thread(ask_once(sources_of(db, graph, docs, tools, model), question, options))
+    return in_thread(ask_once(sources_of(db, graph, docs, tools, model, tables, deny_tables), question, options))
 
 
 @asynccontextmanager
 async def open(
-    *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (), model: Model = None
-) -> AsyncIterator[Data]:
+    *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (), model: Model = None,
+    tables: Names = (), deny_tables: Names = (),
+) -> AsyncIterator[Data]:  # fmt: skip
     """Open data once and ask many times, many at once.
 
         async with decisor.open(db="sqlite:///sites.db", docs="reports/") as data:
@@ -52,5 +55,5 @@ async def open(
     Raises:
         SetupError: something named cannot be opened.
     """
-    async with opened(sources_of(db, graph, docs, tools, model)) as data:
+    async with opened(sources_of(db, graph, docs, tools, model, tables, deny_tables)) as data:
         yield data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from decisor.session.data import Data
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
-from decisor.session.sources import Source, Sources, check_names
+from decisor.session.sources import Source, Sources, check_names, tables_of
 from decisor.session.tools import open_tools
 from decisor.types import Question, Tool
 
@@ -28,7 +28,9 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
     async with AsyncExitStack() as stack:
 
         async def tool_of(source: Source) -> Tool:
-            tool = await open_source(source)
+            tool = await open_source(
+                source, tables_of(sources.tables, source, sources), tables_of(sources.deny_tables, source, sources)
+            )
             stack.push_async_callback(tool.close)
             logger.info("opened %s as %s", source.label, source.name)
             return tool
@@ -51,8 +53,8 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         yield Data(tools, databases, lms, ask_anew=partial(ask_once, sources))
 
 
-async def open_source(source: Source) -> Tool:
-    """Raises SetupError where it cannot be opened."""
+async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
+    """Raises SetupError where it cannot be opened, or has not what ``tables`` names."""
     if source.form == "passages":
         from decisor.session.documents import open_documents
 
@@ -60,10 +62,10 @@ async def open_source(source: Source) -> Tool:
     if source.form == "cypher":
         from decisor.tools.databases.cypher import CypherTool
 
-        return await CypherTool.open(source.place, source.name)
+        return await CypherTool.open(source.place, source.name, deny=deny_tables, only=tables)
     from decisor.tools.databases.sql import SqlTool
 
-    return await SqlTool.open(source.place, source.name)
+    return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables)
 
 
 async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:

@@ -18,6 +18,7 @@ from decisor.tools.databases.sandbox.urls import query_language
 
 Form = Literal["sql", "cypher", "passages"]
 Places: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
 RESERVED = ("whatif", "think")
 """Names of tools that are not a person's to give."""
@@ -39,11 +40,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that a question is asked of. ``model``: a file with a decision model."""
+    """Everything that a question is asked of. ``model``: a file with a decision model. Where ``tables`` (labels,
+    relationship types) names some, no others may be read; ``deny_tables`` may be neither read nor seen."""
 
     places: tuple[Source, ...] = ()
     tools: ToolSpecs = NO_TOOLS
     model: Path | None = None
+    tables: tuple[str, ...] = ()
+    deny_tables: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.places or self.tools.specs)
@@ -59,7 +63,7 @@ class Sources:
 
 def sources_of(
     db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
-    model: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str] | None = None, tables: Names = (), deny_tables: Names = (),
 ) -> Sources:  # fmt: skip
     """From what a person named. Each may be one or several; ``NAME=PLACE`` gives one a name.
 
@@ -80,7 +84,21 @@ def sources_of(
     check_names([source.name for source in sources])
     if reserved := [source.name for source in sources if source.name in RESERVED]:
         raise SetupError(f"{reserved[0]} is a name of decisor's own: give the data another, as NAME=URL.")
-    return Sources(sources, tool_specs(tools), Path(model) if model else None)
+    model_file = Path(model) if model else None
+    return Sources(sources, tool_specs(tools), model_file, tuple(each_of(tables)), tuple(each_of(deny_tables)))
+
+
+def tables_of(names: Sequence[str], source: Source, sources: Sources) -> list[str]:
+    """Those of a source: ``NAME.TABLE`` is of the source with that name alone, any other name is of all.
+
+    >>> sources = sources_of(db=["sites.db", "rents=prices.db"])
+    >>> tables_of(["rents.price", "site", "public.town"], sources.places[0], sources)
+    ['site', 'public.town']
+    """
+    heads = {other.name for other in sources.databases}
+    parts = [(name.partition("."), name) for name in names]
+    return [rest if head == source.name and dot else name for (head, dot, rest), name in parts
+            if not dot or head == source.name or head not in heads]  # fmt: skip
 
 
 def each_of(places: Places) -> Iterator[str]:

@@ -15,6 +15,8 @@ from decisor.types import Tool
 ToolSpec: TypeAlias = "str | os.PathLike[str] | Callable[..., Any] | Tool"
 Tools: TypeAlias = "ToolSpecs | ToolSpec | Iterable[ToolSpec]"
 FORM = "--tools takes module:function, or a file with an OpenAPI document (FILE, or FILE#NAME for some operations)"
+TABLES = "Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."
+DENY = "These tables (labels, types) may be neither read nor seen."
 METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
 AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
 
@@ -100,6 +102,14 @@ def split(text: str) -> list[str]:
     ['post', 'put']
     """
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def split_all(texts: Sequence[str] | None) -> list[str]:
+    """
+    >>> split_all(["a, b", "c"]), split_all(None)
+    (['a', 'b', 'c'], [])
+    """
+    return [part for text in texts or () for part in split(text)]
 
 
 def servers(tools: Sequence[Tool]) -> list[str]:

@@ -85,9 +85,9 @@ def says_html(item: Item, name: str = "The LM") -> Html:
 
 
 def acts_html(item: Item, cited: Collection[str]) -> Html:
-    shown, total = item.get("shown", 0), item.get("total", 0)
+    visible, total = item.get("shown", 0), item.get("total", 0)
     records = counted(total, "record") if total else ""
-    rows = f"{shown:,} of {records} shown" if total > shown else records
+    rows = f"{visible:,} of {records} shown" if total > visible else records
     note = tag("p", item["note"], cls="failed" if item["error"] else "soft") if item["note"] else None
     tables = [rows_html(one, item["tool"], cited) for one in item.get("tables", ())]
     query = tag("pre", item["input"]) if item["input"] else None
