@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
-from types import NoneType, UnionType
+from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from decisor.errors import SetupError
@@ -116,6 +116,24 @@ def without_none(kind: object) -> Any:
     return others[0] if get_origin(kind) in (Union, UnionType) and len(others) == 1 else kind
 
 
+def import_named(path: str) -> ModuleType:
+    """The module of ``module:name``; modules of the working directory come first. Only for what a person typed.
+
+    Raises:
+        SetupError: there is no such module, or it cannot be imported.
+    """
+    name = path.partition(":")[0]
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise SetupError(f"{path}: there is no module {error.name} here or among what is installed.") from error
+    except Exception as error:
+        raise SetupError(f"{path}: {name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
 def import_class(path: str) -> type:
     """The class that ``module:Class`` names; modules of the working directory come first. Only for what a person typed.
 
@@ -128,15 +146,7 @@ def import_class(path: str) -> type:
     if not IMPORT_PATH.fullmatch(path):
         raise SetupError(f"{path!r} is no import path: write module:Class.")
     module_name, _, class_name = path.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise SetupError(f"{path}: there is no module {error.name} here or among what is installed.") from error
-    except Exception as error:
-        raise SetupError(f"{path}: {module_name} cannot be imported: {type(error).__name__}: {error}") from error
+    module = import_named(path)
     kind = getattr(module, class_name, None)
     if not isinstance(kind, type):
         own = [name for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"

@@ -34,6 +34,22 @@ def continuation_request(
     return {"model": model, "prompt": "".join(message.content for message in messages), **settings}
 
 
+def choices_of(reply: Mapping[str, object], where: str) -> list[object]:
+    """What a completion of either API offers, one at least.
+
+    Raises:
+        Again: there is none, or a passing error in its place.
+        LMError: there is an error that will not pass.
+    """
+    choices = reply.get("choices")
+    if isinstance(choices, list) and choices:
+        return choices
+    error = reply.get("error")
+    if error:
+        raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
+    raise Again(f"{where} sent a completion without choices.")
+
+
 def parse_continuation(reply: object, messages: Sequence[Message], where: str) -> Completion:
     """A completion object as a Completion.
 
@@ -43,12 +59,7 @@ def parse_continuation(reply: object, messages: Sequence[Message], where: str) -
     """
     if not isinstance(reply, Mapping):
         raise Again(f"{where} sent JSON that is no completion.")
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices:
-        error = reply.get("error")
-        if error:
-            raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
-        raise Again(f"{where} sent a completion without choices.")
+    choices = choices_of(reply, where)
     rows = [choice for choice in choices if isinstance(choice, Mapping) and isinstance(choice.get("text"), str)]
     if len(rows) < len(choices):
         raise Again(f"{where} sent a completion without text.")

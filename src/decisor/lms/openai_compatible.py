@@ -9,9 +9,8 @@ from dataclasses import replace
 from urllib.parse import urlunsplit
 
 from decisor.errors import LMError
-from decisor.lms.completions_api import continuation_request, logprobs_of, parse_continuation
+from decisor.lms.completions_api import choices_of, continuation_request, logprobs_of, parse_continuation
 from decisor.lms.endpoint import Endpoint, parse_address, within
-from decisor.lms.faults import fault_in_reply
 from decisor.lms.postprocess import postprocess, tidy, tokens_of
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
@@ -186,12 +185,7 @@ def parse_completion(reply: object, messages: Sequence[Message], where: str) -> 
     """
     if not isinstance(reply, dict):
         raise Again(f"{where} sent JSON that is no chat completion.")
-    choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices:
-        error = reply.get("error")
-        if error:
-            raise fault_in_reply(error if isinstance(error, Mapping) else {"message": str(error)}, where)
-        raise Again(f"{where} sent a completion without choices.")
+    choices = choices_of(reply, where)
     usage = reply.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])

@@ -10,19 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import importlib
 import inspect
 import re
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
 from decisor.outside import quoted
+from decisor.settings import import_named
 from decisor.tools.functions.arguments import Arguments
 from decisor.tools.functions.results import Cut, observe
 from decisor.types import Observation
@@ -133,15 +131,7 @@ def load_function(spec: str) -> Callable[..., object]:
         SetupError: there is no such module or function, or the module fails.
     """
     module_name, _, path = spec.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        target: object = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise SetupError(f"{spec}: there is no module {error.name} here or among what is installed.") from error
-    except Exception as error:
-        raise SetupError(f"{spec}: {module_name} cannot be imported: {type(error).__name__}: {error}") from error
+    target: object = import_named(spec)
     for name in path.split("."):
         if not hasattr(target, name):
             functions = [one for one, value in vars(target).items() if inspect.isfunction(value) and one[0] != "_"]
