@@ -21,6 +21,8 @@ CHUNK_SECONDS = 1.0
 """A request takes about so long, so that progress is seen and a limit ends the run with what is known."""
 CELLS = 5_000_000
 """Rows x candidates that a request may hold."""
+CELLS_AT_ONCE = 1_000_000
+MOST_AT_ONCE = 20_000
 LONGEST = 3
 """A request may take so many times the seconds of a statement, and those of all its statements at least."""
 Progress: TypeAlias = Callable[[int, int], None]
@@ -69,6 +71,11 @@ class OpenModel:
         self.rules = (*broken, *(one.name for one in self.model.rules if one.measure))
 
     @cached_property
+    def rows(self) -> int:
+        """Of the largest table."""
+        return max((copy.rows for copy in self.copies.values()), default=1)
+
+    @cached_property
     def candidates(self) -> Candidates:
         """Raises ToolError where the query of choice fails, or gives no row."""
         table = self.job("choice", {}, 2 * self.model.seconds)
@@ -89,12 +96,13 @@ class OpenModel:
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
         gathered = Gathered(chosen, self.names, self.rules)
-        wish = {"scenario": scenario, "changes": changes, "seed": seed, "shown": shown, "single": alone}
+        wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "shown": shown,
+                "single": alone}  # fmt: skip
         began, at, stopped = time.monotonic(), 0, ""
         while at < len(chosen) and not stopped:
             part = chosen[at : at + (1 if alone else self.size)]
             left = seconds - (time.monotonic() - began)
-            stopped = self._part(gathered, wish, part, at, None, left)
+            stopped = self._part(gathered, wish, part, at, range(0), left)
             at += len(part)
             if progress is not None and not stopped:
                 progress(at, len(chosen))
@@ -111,18 +119,25 @@ class OpenModel:
         """
         chosen = [int(one) for one in candidates]
         gathered = Gathered(chosen, self.names, self.rules, count)
-        began, stopped = time.monotonic(), ""
-        for trial in range(count):
-            wish = {"scenario": scenario, "changes": changes, "seed": first_seed + trial, "shown": 0, "single": False}
-            step = max(self.size, FIRST)
-            for at in range(0, len(chosen), step):
-                left = seconds - (time.monotonic() - began)
-                stopped = stopped or self._part(gathered, wish, chosen[at : at + step], at, trial, left)
-            if stopped:
-                break
-            if progress is not None:
-                progress(trial + 1, count)
+        began, at, size, stopped = time.monotonic(), 0, 1, ""
+        while at < count and chosen and not stopped:
+            some, since = range(at, min(at + size, count)), time.monotonic()
+            wish = {"scenario": scenario, "changes": changes, "seeds": [first_seed + one for one in some], "shown": 0,
+                    "single": False}  # fmt: skip
+            stopped = self._part(gathered, wish, chosen, 0, some, seconds - (since - began))
+            at += len(some)
+            size = self._trials_at_once(len(chosen), len(some), time.monotonic() - since, gathered.how)
+            if progress is not None and not stopped:
+                progress(at, count)
         return gathered.outcomes(stopped, time.monotonic() - began)
+
+    def _trials_at_once(self, candidates: int, trials: int, took: float, how: str) -> int:
+        """Small tables are varied many times in one request; large ones are quicker one after the other."""
+        cells = self.rows * candidates
+        if cells >= CELLS_AT_ONCE or how != "together":
+            return 1
+        most = CELLS_AT_ONCE // max(1, cells if self.model.recompute else self.rows)
+        return max(1, min(most, 8 * trials, int(trials * CHUNK_SECONDS / max(took, 1e-3)), MOST_AT_ONCE // candidates))
 
     def present(self, scenario: str = "", changes: str = "") -> dict[str, float | None]:
         """Each measure with nothing chosen; None where it is made of the choice."""
@@ -139,7 +154,7 @@ class OpenModel:
             raise ToolError(placed(self.model, str(error)), error.refused, error.outage) from error
 
     def _part(
-        self, gathered: Gathered, wish: Mapping[str, Any], part: list[int], at: int, trial: int | None, left: float
+        self, gathered: Gathered, wish: Mapping[str, Any], part: list[int], at: int, trials: range, left: float
     ) -> str:
         """One request; why the run ends here, '' where it goes on. The next one is sized by how long it took."""
         if left <= 0:
@@ -152,14 +167,13 @@ class OpenModel:
             if left < longest and time.monotonic() - began >= left:
                 return "the limit of seconds is reached"
             raise
-        gathered.add(reply, at, len(part), trial)
-        if trial is None and not wish["single"]:
+        gathered.add(reply, at, len(part), trials)
+        if not trials and not wish["single"]:
             self._resize(len(part), time.monotonic() - began, gathered.how)
         return ""
 
     def _resize(self, count: int, took: float, how: str) -> None:
-        rows = max((copy.rows for copy in self.copies.values()), default=1)
-        most = max(1, CELLS // max(rows, 1)) if self.model.recompute else 20_000
+        most = max(1, CELLS // max(self.rows, 1)) if self.model.recompute else MOST_AT_ONCE
         wanted = int(count * CHUNK_SECONDS / max(took, 1e-3)) + 1
         growth = 4 * count if how == "together" else 2 * count
         self.size = max(1, min(wanted, growth, most))

@@ -90,23 +90,26 @@ class Gathered:
         self.reasons: dict[tuple[int, str], Reason] = {}
         self.how = "together"
 
-    def add(self, reply: Table, start: int, count: int, trial: int | None = None) -> None:
-        """A reply for ``count`` candidates from place ``start``."""
-        end: tuple[Any, ...] = () if trial is None else (trial,)
+    def add(self, reply: Table, start: int, count: int, trials: range = range(0)) -> None:
+        """A reply for ``count`` candidates from place ``start``, in these trials (in none: no input varied)."""
+        here: tuple[Any, ...] = (slice(start, start + count),)
+        end: tuple[Any, ...] = (slice(trials.start, trials.stop),) if trials else ()
+        shape = (len(trials), count) if trials else (count,)
         for kind, name, value, rows_in_all, rows in reply.rows:
             match kind:
                 case "how":
                     self.how = str(name)
                 case "measure":
                     numbers = np.array([np.nan if one is None else one for one in value], dtype=np.float64)  # type: ignore[union-attr]
-                    self.values[(slice(start, start + count), self.measures.index(str(name)), *end)] = numbers
+                    self.values[(*here, self.measures.index(str(name)), *end)] = numbers.reshape(shape).T
                 case "rule":
-                    place = start + int(value)  # type: ignore[arg-type]
-                    self.broken[(place, self.rules.index(str(name)), *end)] = True
-                    if trial is None:
-                        key = (self.candidates[place], str(name))
-                        self.reasons[key] = Reason(int(rows_in_all), tuple(rows))  # type: ignore[arg-type]
-        self.known[(slice(start, start + count), *end)] = True
+                    trial, at = divmod(int(value), count)  # type: ignore[arg-type]
+                    place, rule = start + at, self.rules.index(str(name))
+                    self.broken[(place, rule, *((trials.start + trial,) if trials else ()))] = True
+                    if not trials:
+                        why = Reason(int(rows_in_all), tuple(rows))  # type: ignore[arg-type]
+                        self.reasons[self.candidates[place], str(name)] = why
+        self.known[(*here, *end)] = True
 
     def outcomes(self, stopped: str, seconds: float) -> Outcomes:
         return Outcomes(np.array(self.candidates, dtype=np.int64), self.measures, self.rules, self.values, self.broken,

@@ -12,7 +12,7 @@ from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.results import Results
-from decisor.tools.databases.sandbox.models.spread import varied
+from decisor.tools.databases.sandbox.models.spread import literals, varied
 from decisor.tools.databases.sandbox.models.statements import Statement, fill
 from decisor.tools.databases.sandbox.models.tables import quoted
 from decisor.tools.databases.sandbox.models.together import MAX_ROUNDS, beyond, settled
@@ -67,7 +67,8 @@ def changed(
     """A transaction in which the inputs are varied and ``before`` holds; rolled back."""
     db.execute("BEGIN")
     try:
-        for name, columns in varied(program.spreads, seed) if seed is not None else ():
+        words = [] if seed is None else literals(program.spreads, seed)
+        for name, columns in varied(program.spreads, words) if words else ():
             sets = ", ".join(f"{place} = {value}" for place, value in columns)
             db.execute(f"UPDATE {quoted(name)} SET {sets}")
         for statement in before:

@@ -16,8 +16,7 @@ from decisor.tools.databases.sandbox.engines.duckdb import settings
 from decisor.tools.databases.sandbox.models import alone, together
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program, read
-from decisor.tools.databases.sandbox.models.results import Results
-from decisor.tools.databases.sandbox.models.spread import varied
+from decisor.tools.databases.sandbox.models.results import Results, joined
 from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes
 from decisor.tools.databases.sandbox.models.tables import load, quoted
 from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
@@ -89,10 +88,11 @@ class Machine:
                 self.db.execute(f"ALTER TABLE __rows ALTER {quoted(name)} TYPE DOUBLE")
 
     def outcomes(
-        self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "", seed: int | None = None,
-        shown: int = 3, single: bool = False,
+        self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "",
+        seeds: Sequence[int] = (), shown: int = 3, single: bool = False,
     ) -> Results:  # fmt: skip
-        """Of candidates, by the rows they consist of. ``seed``: of a trial. ``single``: one by one."""
+        """Of candidates, by the rows they consist of; in each of the trials that ``seeds`` names, first those of the
+        first. ``single``: one by one."""
         import duckdb
 
         if not self.columns:
@@ -100,13 +100,13 @@ class Machine:
         before = self.before(scenario, changes)
         if not single and not self.unfit:
             try:
-                return self._together(before, seed, candidates, shown)
+                return self._together(before, seeds, candidates, shown)
             except (Unfit, duckdb.Error) as error:
                 why = alone.complaint(error)
-            results = self._alone(before, seed, candidates, shown)
+            results = self._alone(before, seeds, candidates, shown)
             self.unfit = why
         else:
-            results = self._alone(before, seed, candidates, shown)
+            results = self._alone(before, seeds, candidates, shown)
         results.how = f"one by one: {self.unfit}" if self.unfit else "one by one"
         return results
 
@@ -139,23 +139,25 @@ class Machine:
                 self.db.execute(f"ALTER TABLE {quoted(statement.target)} ALTER {quoted(column)} TYPE DOUBLE")
 
     def _together(
-        self, before: Sequence[Statement], seed: int | None, places: Sequence[Sequence[int]], shown: int
+        self, before: Sequence[Statement], seeds: Sequence[int], places: Sequence[Sequence[int]], shown: int
     ) -> Results:
-        versions = Versions(self.db, dict(self.tables), self.columns if self.program.single else ())
+        db, program, parts = self.db, self.program, self.parts
+        versions = Versions(db, dict(self.tables), self.columns if program.single else ())
         try:
-            for name, columns in varied(self.program.spreads, seed) if seed is not None else ():
-                replaced = ", ".join(f"{value} AS {place}" for place, value in columns)
-                versions.put(name, f"SELECT * REPLACE ({replaced}) FROM {quoted(name)}", each=False, keep=True)
-            for statement in before:
-                versions.run(statement, keep=True)
-            return together.evaluate(self.db, self.program, self.parts, versions, places, self.columns, shown)
+            together.prepare(db, program, versions, before, seeds)
+            trials = max(1, len(seeds))
+            return together.evaluate(db, program, parts, versions, places, self.columns, shown, trials)
         finally:
             versions.drop()
 
     def _alone(
-        self, before: Sequence[Statement], seed: int | None, places: Sequence[Sequence[int]], shown: int
+        self, before: Sequence[Statement], seeds: Sequence[int], places: Sequence[Sequence[int]], shown: int
     ) -> Results:
-        return alone.evaluate(self.db, self.program, self.parts, before, seed, places, self.columns, shown)
+        every = [
+            alone.evaluate(self.db, self.program, self.parts, before, seed, places, self.columns, shown)
+            for seed in (seeds or [None])
+        ]
+        return joined(every, len(places))
 
 
 def connect(url: str, caps: Caps) -> Machine:

@@ -50,3 +50,15 @@ class Results:
             for candidate, count in broken.counts.items():
                 rows.append(("rule", name, candidate, count, list(broken.rows.get(candidate, ()))))
         return Table(("kind", "name", "value", "count", "rows"), tuple(rows))
+
+
+def joined(every: Sequence[Results], count: int) -> Results:
+    """Of several trials with ``count`` candidates each."""
+    first = every[0]
+    values = {name: np.concatenate([one.values[name] for one in every]) for name in first.values}
+    broken = {name: Broken() for name in first.broken}
+    for trial, one in enumerate(every):
+        for name, each in one.broken.items():
+            broken[name].counts |= {at + trial * count: number for at, number in each.counts.items()}
+            broken[name].rows |= {at + trial * count: rows for at, rows in each.rows.items()}
+    return Results(values, broken, first.how)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
 from decisor.tools.databases.sandbox.models.results import Broken, Results
+from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
 from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.tables import quoted
-from decisor.tools.databases.sandbox.models.versions import CANDIDATES, Version, Versions
+from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,22 +25,53 @@ SETTLED = 1e-9
 MAX_ROUNDS = 1000
 
 
+def prepare(
+    db: duckdb.DuckDBPyConnection, program: Program, versions: Versions, before: Sequence[Statement],
+    seeds: Sequence[int],
+) -> None:  # fmt: skip
+    """The inputs varied, in one trial or several, and the changes that hold for all candidates. Raises Unfit."""
+    spreads = program.spreads if seeds else ()
+    words = literals(spreads, seeds[0]) if len(seeds) == 1 else [f"{K}.f{at}" for at in range(len(spreads))]
+    if len(seeds) > 1:
+        versions.key = "__t"
+        trials(db, versions, program, seeds)
+    for name, columns in varied(spreads, words):
+        replaced = ", ".join(f"{value} AS {place}" for place, value in columns)
+        star = f"{quoted(name)}.* REPLACE ({replaced})"
+        source = f"{quoted(name)} CROSS JOIN {TRIALS} AS {K}" if len(seeds) > 1 else quoted(name)
+        more = f", {K}.__t" if len(seeds) > 1 else ""
+        versions.put(name, f"SELECT {star}{more} FROM {source}", "__t" if more else "", keep=True)
+    for statement in before:
+        versions.run(statement, keep=True)
+    versions.key = "__c"
+
+
+def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, seeds: Sequence[int]) -> None:
+    """The table of trials, with a column for each draw."""
+    each = list(zip(*(draws(program.spreads, seed) for seed in seeds), strict=True))
+    cells = {f"f{at}": np.array(column) for at, column in enumerate(each)}
+    db.register("__draws", {"__t": np.arange(len(seeds)), **cells})
+    db.execute(f"CREATE TEMP TABLE {TRIALS} AS SELECT * FROM __draws")
+    db.unregister("__draws")
+    versions.relations.append(("TABLE", TRIALS))
+
+
 def evaluate(
     db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, versions: Versions, places: Sequence[Sequence[int]],
-    columns: Sequence[str], shown: int,
+    columns: Sequence[str], shown: int, trials: int = 1,
 ) -> Results:  # fmt: skip
-    """``places``: for each candidate the rows of ``__rows`` that it consists of. ``versions``: with what holds for all
-    candidates done. ``shown``: rows that break a rule, for each candidate.
+    """``places``: for each candidate the rows of ``__rows`` that it consists of. ``versions``: as ``prepare`` left
+    them. ``shown``: rows that break a rule, for each candidate. Of several trials, those of the first come first.
 
     Raises:
         Unfit: a statement cannot be rewritten.
     """
-    candidates(db, versions, places, columns, program.single)
+    candidates(db, versions, [*places] * trials, columns, program.single, len(places))
     for statement in parts.change:
         versions.run(statement, keep=bool(parts.recompute) or parts.readers(statement.target) > 1)
     if parts.recompute:
         settle(db, program, parts, versions)
-    results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places))
+    results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places) * trials)
     for name, statement in parts.measures.items():
         results.values[name] = numbers(db, versions, statement)
     for name, statement in parts.rules.items():
@@ -50,21 +83,22 @@ def evaluate(
 
 def candidates(
     db: duckdb.DuckDBPyConnection, versions: Versions, places: Sequence[Sequence[int]], columns: Sequence[str],
-    single: bool,
+    single: bool, count: int,
 ) -> None:  # fmt: skip
-    """The table of candidates, with parameters where one row is chosen, and the rows that each has chosen."""
-    pairs = [(at, row) for at, rows in enumerate(places) for row in rows]
-    cells = {"c": np.array([at for at, _ in pairs], np.int64), "r": np.array([row for _, row in pairs], np.int64)}
+    """The table of candidates, ``count`` in a trial, with parameters where one row is chosen, and the rows of each."""
+    sizes = [len(rows) for rows in places]
+    cells = {"c": np.repeat(np.arange(len(places)), sizes), "r": np.fromiter(chain.from_iterable(places), np.int64)}
     db.register("__pairs", cells)
     chosen = f'SELECT __rows.* EXCLUDE ("__r"), c AS "__c" FROM __pairs JOIN __rows ON r = "__r"'
     db.execute(f"CREATE TEMP TABLE {CHOSEN} AS {chosen}")
     db.unregister("__pairs")
     versions.relations.append(("TABLE", CHOSEN))
-    versions.now["choice"] = Version(CHOSEN, True)
+    versions.now["choice"] = Version(CHOSEN, "__c")
     versions.tables["choice"] = tuple(columns)
     named = "".join(f", {quoted(name)} AS {quoted('__p_' + name)}" for name in columns)
-    one = f'SELECT "__c"{named} FROM {CHOSEN} ORDER BY 1'
-    every = f'SELECT range AS "__c" FROM range({len(places)})'
+    trial = f"// {max(1, count)} AS __t"
+    one = f"SELECT __c, __c {trial}{named} FROM {CHOSEN} ORDER BY 1"
+    every = f"SELECT range AS __c, range {trial} FROM range({len(places)})"
     db.execute(f"CREATE TEMP TABLE {CANDIDATES} AS {one if single else every}")
     versions.relations.append(("TABLE", CANDIDATES))
 
@@ -93,7 +127,7 @@ def prune(db: duckdb.DuckDBPyConnection, versions: Versions) -> None:
     """Drops the tables that no later statement reads; views are as they are only where a table is computed once."""
     if any(kind == "VIEW" for kind, _ in versions.relations):
         return
-    used = {version.relation for version in versions.now.values()} | {CHOSEN, CANDIDATES}
+    used = {version.relation for version in versions.now.values()} | {CHOSEN, CANDIDATES, TRIALS}
     for kind, relation in versions.relations:
         if relation not in used:
             db.execute(f"DROP {kind} IF EXISTS {quoted(relation)}")

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     import duckdb
 
 K = "__k"
-"""The candidate that a query is about, as the rewritten queries call it."""
+"""The candidate, or the trial, that a query is about, as the rewritten queries call it."""
 CANDIDATES = "__candidate"
+TRIALS = "__trial"
+EACH = {"__c": CANDIDATES, "__t": TRIALS}
+"""What a version has rows for, and the table of them. Every candidate belongs to a trial, and knows it."""
 
 
 class Unfit(Exception):
@@ -32,27 +35,29 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class Version:
-    """``each``: it has rows for each candidate, in the column ``__c``."""
+    """``key``: the column that tells whose a row is, ``__c`` (a candidate) or ``__t`` (a trial); '' where it is one
+    for all."""
 
     relation: str
-    each: bool
+    key: str = ""
 
 
 @dataclass
 class Versions:
     """``tables``: lower case -> columns. ``names``: parameters of a candidate. ``now``: the versions of changed tables,
-    by lower-case name. ``relations``: what was made, to be dropped."""
+    by lower-case name. ``key``: what statements are run for at present. ``relations``: to be dropped in the end."""
 
     db: duckdb.DuckDBPyConnection
     tables: dict[str, tuple[str, ...]]
     names: Collection[str]
     now: dict[str, Version] = field(default_factory=dict)
+    key: str = "__c"
     relations: list[tuple[str, str]] = field(default_factory=list)
 
     def depends(self, statement: Statement) -> bool:
         """Whether its result may differ between candidates."""
-        of_candidates = {name for name, version in self.now.items() if version.each}
-        return bool(statement.names & set(self.names) or statement.reads & of_candidates)
+        of_each = {name for name, version in self.now.items() if version.key}
+        return bool(statement.names & set(self.names) or statement.reads & of_each)
 
     def inside(self, tree: exp.Expr) -> exp.Expr:
         """A copy that reads the versions of its candidate."""
@@ -74,24 +79,27 @@ class Versions:
         if name not in self.tables:
             raise Unfit(f"there is no table {name}")
         relation = f"{quoted(version.relation) if version else shown} AS {shown}"
-        if version is not None and version.each:
-            return f'{relation} JOIN {CANDIDATES} AS {K} ON {K}."__c" = {shown}."__c"', f"{shown}.*"
+        if version is not None and version.key:
+            joined = f"{relation} JOIN {EACH[self.key]} AS {K} ON {K}.{version.key} = {shown}.{version.key}"
+            if version.key == self.key:
+                return joined, f"{shown}.*"
+            return joined, f"{shown}.* EXCLUDE ({version.key}), {K}.{self.key}"
         if depends:
-            return f"{relation} CROSS JOIN {CANDIDATES} AS {K}", f'{shown}.*, {K}."__c"'
+            return f"{relation} CROSS JOIN {EACH[self.key]} AS {K}", f"{shown}.*, {K}.{self.key}"
         return relation, f"{shown}.*"
 
-    def put(self, name: str, sql: str, each: bool, keep: bool) -> None:
+    def put(self, name: str, sql: str, key: str, keep: bool) -> None:
         """A next version; ``keep``: its rows are computed once, not wherever they are read."""
         relation, kind = f"__{len(self.relations)}_{name}", "TABLE" if keep else "VIEW"
         self.db.execute(f"CREATE TEMP {kind} {quoted(relation)} AS {sql}")
         self.relations.append((kind, relation))
-        self.now[name] = Version(relation, each)
+        self.now[name] = Version(relation, key)
 
     def run(self, statement: Statement, keep: bool) -> None:
         """An UPDATE, DELETE or INSERT makes a next version of its table."""
         name = statement.target
         version = self.now.get(name)
-        depends = self.depends(statement) or bool(version and version.each)
+        depends = self.depends(statement) or bool(version and version.key)
         from_clause, columns = self.base(name, depends)
         tree = statement.tree
         match tree:
@@ -101,7 +109,7 @@ class Versions:
                 sql = self._deleted(tree, from_clause, columns)
             case _:
                 sql = self._inserted(tree, name, from_clause, columns, depends)
-        self.put(name, sql, depends, keep or not depends)
+        self.put(name, sql, self.key if depends else "", keep or not depends)
 
     def _updated(self, tree: exp.Expr, name: str, from_clause: str, columns: str) -> str:
         refuse_more(tree, {"this", "expressions", "where"})
@@ -114,8 +122,8 @@ class Versions:
             if where is not None:
                 value = f"CASE WHEN {self._sql(where.this)} THEN {value} ELSE {quoted(name)}.{place} END"
             parts.append(f"{value} AS {place}")
-        replaced = columns.replace(".*", f".* REPLACE ({', '.join(parts)})", 1)
-        return f"SELECT {replaced} FROM {from_clause}"
+        star, comma, more = columns.partition(", ")
+        return f"SELECT {star} REPLACE ({', '.join(parts)}){comma}{more} FROM {from_clause}"
 
     def _deleted(self, tree: exp.Expr, from_clause: str, columns: str) -> str:
         refuse_more(tree, {"this", "where"})
@@ -132,7 +140,7 @@ class Versions:
         rows = rows if isinstance(tree.expression, exp.Query) else f"SELECT * FROM ({rows})"
         fresh = f"SELECT __q.* FROM ({rows}) AS __q({names})"
         if depends:
-            fresh = f'SELECT __q.*, {K}."__c" FROM {CANDIDATES} AS {K}, LATERAL ({rows}) AS __q({names})'
+            fresh = f"SELECT __q.*, {K}.{self.key} FROM {EACH[self.key]} AS {K}, LATERAL ({rows}) AS __q({names})"
         return f"(SELECT {columns} FROM {from_clause}) UNION ALL BY NAME ({fresh})"
 
     def value(self, statement: Statement) -> str:
@@ -159,10 +167,10 @@ def place_version(table: exp.Expr, version: Version) -> None:
     """Puts a version in the place of a table, in place, under the name that the query has for it."""
     alias = table.alias or table.name
     named = exp.alias_(exp.to_table(quoted(version.relation), dialect="duckdb"), alias, table=True, quoted=True)
-    if not version.each:
+    if not version.key:
         table.replace(named)
         return
-    here = column("__c", alias).eq(column("__c", K))
+    here = column(version.key, alias).eq(column(version.key, K))
     select, up = table.find_ancestor(exp.Select), table.parent
     if select is not None and isinstance(up, exp.From | exp.Join) and beside(select, up):
         table.replace(named)  # DuckDB then joins once, on all conditions
@@ -171,7 +179,8 @@ def place_version(table: exp.Expr, version: Version) -> None:
         else:
             select.where(here, append=True, copy=False)
         return
-    text = f'SELECT * EXCLUDE ("__c") FROM {quoted(version.relation)} AS __v WHERE __v."__c" = {K}."__c"'
+    same = f"__v.{version.key} = {K}.{version.key}"
+    text = f"SELECT * EXCLUDE ({version.key}) FROM {quoted(version.relation)} AS __v WHERE {same}"
     rows = sqlglot.parse_one(text, read="duckdb")
     table.replace(exp.alias_(exp.Subquery(this=rows), alias, table=True, quoted=True))
 
