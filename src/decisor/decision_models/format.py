@@ -1,4 +1,4 @@
-"""A decision model as its file says it, in the order in which it is read. Statements are DuckDB's SQL for one candidate."""
+"""A decision model as its file says it. Statements are DuckDB's SQL for one candidate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Take:
         return self.low == self.high == 1 and not self.per
 
     def __str__(self) -> str:
-        return f"one per {self.per}" if self.per else str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        return (
+            f"one per {self.per}" if self.per else str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        )
 
 
 @dataclass(frozen=True)
