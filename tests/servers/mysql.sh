@@ -26,7 +26,7 @@ start() {
     as_root "${mysqld[@]}" --initialize-insecure 2>"$state/mysql.log"
     in_background "$state/mysql.log" "$(command -v bash)" -c '. "$0"; as_root "$@"' "$(dirname "$0")/shared.sh" \
         "${mysqld[@]}" --bind-address=127.0.0.1 --port=$port --mysqlx=OFF --socket="$data/socket" \
-        --pid-file="$data/pid" --secure-file-priv= --skip-log-bin --innodb-flush-log-at-trx-commit=0
+        --pid-file="$data/pid" --secure-file-priv= --skip-log-bin --federated --innodb-flush-log-at-trx-commit=0
     await $port MySQL "$state/mysql.log"
 }
 
