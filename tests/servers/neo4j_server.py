@@ -46,7 +46,9 @@ def ask(statement: str, **parameters: Any) -> list[dict[str, Any]]:
 
     address, auth = "bolt://127.0.0.1:17687", ("neo4j", "decisor-tests")
     with (
-        neo4j.GraphDatabase.driver(address, auth=auth, connection_timeout=2, notifications_min_severity="OFF") as driver,
+        neo4j.GraphDatabase.driver(
+            address, auth=auth, connection_timeout=2, notifications_min_severity="OFF"
+        ) as driver,
         driver.session() as session,
     ):
         return session.run(statement, parameters).data()
