@@ -27,7 +27,9 @@ class Take:
         return self.low == self.high == 1 and not self.per
 
     def __str__(self) -> str:
-        return f"one per {self.per}" if self.per else str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        return (
+            f"one per {self.per}" if self.per else str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
+        )
 
 
 @dataclass(frozen=True)

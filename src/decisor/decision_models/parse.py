@@ -75,7 +75,9 @@ def parse(text: str, **parameters: str | float | bool) -> Model:
     """
     content = toml(text)
     lines = lines_of(text)
-    wrong = [(line_of(lines, path), f"{'.'.join(path) or 'a decision model'} {words}") for path, words in faults(content)]
+    wrong = [
+        (line_of(lines, path), f"{'.'.join(path) or 'a decision model'} {words}") for path, words in faults(content)
+    ]
     if wrong:
         raise ModelFault(wrong)
     model = model_of(content, text, lines, parameters)
@@ -191,7 +193,10 @@ def contradictions(model: Model) -> Iterator[tuple[tuple[str, ...], str]]:
     for one in model.inputs:
         for name in (*one.raises, *one.lowers):
             if name not in measures:
-                yield ("input", one.name), f'input."{one.name}" names {name}, which is no measure; there is {", ".join(measures)}'
+                yield (
+                    ("input", one.name),
+                    f'input."{one.name}" names {name}, which is no measure; there is {", ".join(measures)}',
+                )
     for require in model.requires:
         sides = [side for side in SIDES if ("require", require.name, side) in model.lines]
         if len(sides) != 1:
@@ -199,7 +204,10 @@ def contradictions(model: Model) -> Iterator[tuple[tuple[str, ...], str]]:
     for number, example in enumerate(model.examples, 1):
         for name in (*example.outcomes, *(example.breaks or ())):
             if name not in (measures if name in example.outcomes else rules):
-                yield ("example", str(number)), f"example {number} names {name}, which is no measure or rule of this file"
+                yield (
+                    ("example", str(number)),
+                    f"example {number} names {name}, which is no measure or rule of this file",
+                )
 
 
 def faults_of_rule(rule: Rule, measures: list[str]) -> Iterator[str]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-
 Schema = Mapping[str, Any]
 MAX_SECONDS = 3600
 TEXT: Schema = {"type": "string", "minLength": 1}

@@ -13,7 +13,7 @@ from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.results import Results
 from decisor.tools.databases.sandbox.models.spread import literals, varied
-from decisor.tools.databases.sandbox.models.statements import Statement, fill
+from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.tables import quoted
 from decisor.tools.databases.sandbox.models.together import MAX_ROUNDS, beyond, settled
 from decisor.types import Value

@@ -89,7 +89,7 @@ def candidates(
     sizes = [len(rows) for rows in places]
     cells = {"c": np.repeat(np.arange(len(places)), sizes), "r": np.fromiter(chain.from_iterable(places), np.int64)}
     db.register("__pairs", cells)
-    chosen = f'SELECT __rows.* EXCLUDE ("__r"), c AS "__c" FROM __pairs JOIN __rows ON r = "__r"'
+    chosen = 'SELECT __rows.* EXCLUDE ("__r"), c AS "__c" FROM __pairs JOIN __rows ON r = "__r"'
     db.execute(f"CREATE TEMP TABLE {CHOSEN} AS {chosen}")
     db.unregister("__pairs")
     versions.relations.append(("TABLE", CHOSEN))
