@@ -193,6 +193,7 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
 
 def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
+    from decisor.plurals import counted
     from decisor.render.text import one_line
     from decisor.report.formatting import points, probability
     from decisor.report.markdown_csv import asides
@@ -219,6 +220,8 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
         lines.append(f"Crashed {len(crashes)}, most of all: {why} (decisor eval --again crashed runs them again)")
     if one.published:
         lines.append(f"{len(one.published)} published figures beside these: --html, --markdown or --json.")
+    if one.tables:
+        lines.append(f"{counted(len(one.tables), 'table')} of its papers: --html, --markdown or --json.")
     return [one_line(line, 400) for line in lines]
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from decisor.benchmarks.paper_figures import PublishedFigure, figures_for
+from decisor.benchmarks.paper_tables import PaperTable, tables_for
 from decisor.encoding import finite
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
-from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed
+from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed, sides_of
 from decisor.statistics.summary import Row, summarise
 from decisor.types import Usage, Value
 
@@ -23,7 +24,7 @@ MOST_SIDES = 12
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark of a run. ``rows``: of all groups and then of each, best first. ``metrics``: the names of the
-    metrics that rows have."""
+    metrics that rows have. ``tables``: those of its papers, with what they printed."""
 
     name: str
     cases: int
@@ -32,6 +33,7 @@ class Benchmark:
     published: tuple[PublishedFigure, ...]
     comparisons: tuple[Comparison, ...]
     charts: tuple[Chart, ...]
+    tables: tuple[PaperTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
         published=published,
         comparisons=in_order(all_pairs(part), rows) if sides <= MOST_SIDES else (),
         charts=charts(name, part, rows, published, report.label),
+        tables=tables_for(name, {report.label(side): one for side, one in sides_of(part, name).items()}),
     )
 
 
