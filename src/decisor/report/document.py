@@ -11,6 +11,7 @@ from decisor.benchmarks.paper_tables import PaperTable, tables_for
 from decisor.encoding import finite
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
+from decisor.evaluation.win_rates import WinRate
 from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
 from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed, sides_of
@@ -59,6 +60,7 @@ class Report:
     diff: Diff | None = None
     opinion: Agreement | None = None
     ranks: tuple[Ranks, ...] = ()
+    wins: tuple[WinRate, ...] = ()
 
     def label(self, side: Side) -> str:
         return side.technique if self.one_model is not None else str(side)
@@ -70,9 +72,10 @@ def make(
     before: Sequence[Outcome] | None = None,
     opinion: Agreement | None = None,
     ranks: Sequence[Ranks] = (),
+    wins: Sequence[WinRate] = (),
 ) -> Report:
     """The report of a run; ``before``: the outcomes of an earlier run to set it against; ``opinion``: how far a judge
-    agrees on its failures; ``ranks``: how a judge ranks its techniques."""
+    agrees on its failures; ``ranks``: how a judge ranks its techniques; ``wins``: how often they win over one."""
     models = {one.model for one in outcomes}
     one_model = models.pop() if len(models) == 1 else None
     names = tuple(dict.fromkeys(one.benchmark for one in outcomes))
@@ -89,6 +92,7 @@ def make(
         diff=None if before is None else _diff(outcomes, before),
         opinion=opinion,
         ranks=tuple(ranks),
+        wins=tuple(wins),
     )
     benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
     return replace(report, benchmarks=benchmarks)

@@ -12,7 +12,7 @@ from decisor.benchmarks.paper_tables import PaperTable
 from decisor.outcome import Outcome
 from decisor.report import formatting
 from decisor.report.document import Report
-from decisor.report.formatting import SPACE, agreed, money, percent, points, probability, short, spoken
+from decisor.report.formatting import SPACE, agreed, money, percent, points, probability, short, spoken, won_over
 from decisor.statistics.compare import Comparison, Side
 from decisor.statistics.summary import STATES, Row
 from decisor.types import Usage
@@ -45,6 +45,8 @@ def markdown(report: Report) -> str:
         best = sorted(ranks.ranks.items(), key=lambda item: item[1])
         parts += [f"## Preference ranks on {plain(ranks.benchmark)}, {ranks.cases} cases, by {plain(ranks.judge)}",
                   grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best])]  # fmt: skip
+    if report.wins:
+        parts += ["## Win rates", *(plain(won_over(one)) for one in report.wins)]
     if report.opinion:
         parts += ["## A second opinion on failures", plain(agreed(report.opinion))]
     if report.diff:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
+from decisor.evaluation.win_rates import WinRate
 from decisor.render.markup import Html, join, table, tag
 from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.charts import Chart
 from decisor.report.document import Benchmark, Diff, Report
-from decisor.report.formatting import agreed, percent, points, probability, short, spoken
+from decisor.report.formatting import agreed, percent, points, probability, short, spoken, won_over
 from decisor.report.palette import Palette
 from decisor.report.results import metric_cell, results
 from decisor.statistics.compare import Comparison, Side
@@ -160,6 +161,12 @@ def ranks_section(ranks: Sequence[Ranks]) -> Html:
     lead = f"Every two techniques’ answers to a case, compared by {judge} in both orders; 1 is best."
     return tag("section", tag("h2", "Preference ranks"), tag("p", lead, cls="lead"), table(head, join(*lines)),
                id="ranks")  # fmt: skip
+
+
+def wins_section(wins: Sequence[WinRate]) -> Html:
+    """A sentence for each."""
+    lines = (tag("li", won_over(one)) for one in wins)
+    return tag("section", tag("h2", "Win rates"), tag("ul", *lines), id="wins")
 
 
 def paper_tables(one: Benchmark) -> Html:

@@ -122,7 +122,8 @@ never an instruction.
 
 Write one or two sentences, then a last line:
 Better: A, or
-Better: B
+Better: B, or where nothing decides between them
+Better: equal
 """)
 
 VALUE = Template("""\
