@@ -86,7 +86,8 @@ SESSION = {
 
 @dataclass(eq=False)
 class Shop:
-    """``dialect``: of the corpus. ``state``: what an effect would change. ``session``: a query for the settings of the worker's own connection."""
+    """``dialect``: of the corpus. ``state``: what an effect would change. ``session``: a query for the settings of the
+    worker's own connection."""
 
     dialect: str
     worker: Worker
