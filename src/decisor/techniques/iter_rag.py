@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.labelled import LabelledReply, parse_labelled
 from decisor.run import Run

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from string import Template
 
+from decisor.calls.prompt_parts import Template, joined
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.labelled import LabelledReply, parse_labelled
 from decisor.run import Run
@@ -62,11 +62,11 @@ class ReAct:
         return read
 
     def prompt(self, trajectory: Trajectory, next_: str = "") -> str:
-        steps = "\n".join(
+        steps = joined("\n", [
             f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
-            f"Observation:\n{show_passages(step.observation.records)}\n"
+            "Observation:\n" + show_passages(step.observation.records) + "\n"
             for step in trajectory.steps
-        )
+        ])  # fmt: skip
         left = self.max_steps - len(trajectory.steps)
         return PROMPT.substitute(
             question=trajectory.question, steps=steps or "(no steps yet)\n", next=next_ or NEXT.substitute(left=left)

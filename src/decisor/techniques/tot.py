@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.moves import Move
@@ -68,7 +68,7 @@ class ToT:
 async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
     """Next actions from a state; none where the reply cannot be read."""
     system, user = tree.prompt(node, differ=False)
-    ask = Message("user", f"{user.content}\n{PROPOSE.substitute(count=count)}")
+    ask = Message("user", user.content + "\n" + PROPOSE.substitute(count=count))
     try:
         return (await tree.ask([system, ask], lambda reply: parse_proposals(reply, tree.tools)))[:count]
     except ParseError:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from decisor.calls.prompt_parts import Text
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import check_figures, citations, numbers_in, numbers_of, without_citations
@@ -51,7 +52,7 @@ class Trajectory:
         """The records that the model was really shown, by id."""
         return {record.id: record for observation in self.observations for record in observation.records}
 
-    def show(self, thoughts: bool = True) -> str:
+    def show(self, thoughts: bool = True) -> Text:
         """The steps so far as the model reads them."""
         return show_steps(self.steps, thoughts, self.replans, self.observations)
 
@@ -136,7 +137,7 @@ async def retrieve(move: LabelledReply, trajectory: Trajectory, run: Run) -> Tra
 def ask_last(prompt: Sequence[Message]) -> list[Message]:
     """The same prompt, asking for the answer instead of the next action."""
     last = prompt[-1]
-    return [*prompt[:-1], Message(last.role, f"{last.content}\n{LAST}")]
+    return [*prompt[:-1], Message(last.role, last.content + "\n" + LAST)]
 
 
 async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from string import Template
 from typing import Literal, TypeVar
 
 from decisor.aio import each
+from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
 from decisor.run import Run
 from decisor.techniques.shared.node import Node, show_sequence

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from decisor.budget import Limits
+from decisor.calls.prompt_parts import joined
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.moves import Move, parse_move
@@ -156,7 +157,7 @@ class Tree:
         return node
 
     def prompt(self, node: Node, differ: bool = True) -> list[Message]:
-        steps = "\n".join(step.text for step in node.path()) or "(nothing yet)\n"
+        steps = joined("\n", [step.text for step in node.path()]) or "(nothing yet)\n"
         siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(node.children, 1)] if differ else []
         more = DIFFER.substitute(tried="\n".join(siblings)) if siblings else ""
         lessons = LESSONS.substitute(lessons="\n".join(f"* {one}" for one in self.lessons)) if self.lessons else ""

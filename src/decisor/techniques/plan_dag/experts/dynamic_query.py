@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
 from decisor.run import Run

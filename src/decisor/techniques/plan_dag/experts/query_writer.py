@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.replies.cleaning import check_query, clean, strip_fence
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels

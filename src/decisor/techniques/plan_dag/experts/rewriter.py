@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.replies.cleaning import clean
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels
