@@ -109,13 +109,17 @@ def observation_of(section: Section) -> str:
     return section.id.partition(".")[0]
 
 
+def same_observation(one: Section, other: Section) -> bool:
+    return observation_of(one) == observation_of(other)
+
+
 def without(text: str, gone: Collection[Section]) -> str:
     """The text with a notice in place of each row of neighbours that are gone."""
     left, plain, at = [], str(text), 0
     sections = sections_of(text)
     while at < len(sections):
         row = at
-        while row < len(sections) and sections[row] in gone:
+        while row < len(sections) and sections[row] in gone and same_observation(sections[at], sections[row]):
             row += 1
         if row == at:
             left.append(sections[at])

@@ -7,7 +7,8 @@ reply costs one call, also one that cannot be read, which becomes a step whose o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -34,7 +35,8 @@ STOP = ("\nObservation:",)
 
 @dataclass
 class Tree:
-    """``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of it."""
+    """``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of it. ``halt``: the
+    limit that was reached."""
 
     question: Question
     run: Run
@@ -51,6 +53,7 @@ class Tree:
     sampled: int = 0
     marked: int = 0
     promised: int = 0
+    halt: BudgetExceeded | None = None
 
     @classmethod
     def plant(
@@ -85,7 +88,17 @@ class Tree:
         for budget in self.run.budget.chain():
             allowed = budget.limits.calls
             if allowed is not None and budget.spent.calls + budget.pending_calls + self.promised + calls > allowed:
-                raise BudgetExceeded("calls", allowed)
+                self.halt = BudgetExceeded("calls", allowed)
+                raise self.halt
+
+    @contextmanager
+    def limits(self) -> Iterator[None]:
+        """A limit that is reached is remembered: what it ends has not simply found no answer."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            self.halt = error
+            raise
 
     def answers(self) -> list[Node]:
         return [node for node in self.sequences if node.ended == "answered"]
@@ -102,7 +115,8 @@ class Tree:
         self.need(1)
         self.sampled += 1
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
-        return await (run or self.run).ask(prompt, form, sampling, final=True)
+        with self.limits():
+            return await (run or self.run).ask(prompt, form, sampling, final=True)
 
     async def grow(self, node: Node, differ: bool = True) -> Node:
         """One reply from here. ``differ``: the model is shown what was tried from here, to do something else."""
@@ -120,7 +134,8 @@ class Tree:
             step = Step(Action(ending, move.answer or move.because), Observation(), move.thought)
             return self.add(node, step, node.env, move.answer, move.because)
         env = node.env.fork()
-        observation = await self.run.using(env=env).act(move.action)
+        with self.limits():
+            observation = await self.run.using(env=env).act(move.action)
         return self.add(node, Step(move.action, observation, move.thought), env, observation.answer)
 
     def add(self, node: Node, step: Step, env: Environment, answer: str | None = None, because: str = "") -> Node:
@@ -190,6 +205,8 @@ class Tree:
         self.run.trace.add(tree, self.run.span_id)
         if chosen is None or chosen.ended != "answered":
             why = f"None of {counted(len(self.sequences), 'sequence')} ended with an answer."
+            if self.halt is not None:
+                return tell(Decision("", reasons=(why, str(self.halt)), stopped="budget"), self.run)
             return tell(Decision("", reasons=(why,), stopped="no_answer"), self.run)
         steps = tuple(node.step for node in chosen.path() if node.step)
         decision = Trajectory(self.question, steps).decision(chosen.answer, chosen.because)
