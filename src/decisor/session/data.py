@@ -18,7 +18,7 @@ from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.trace.events import ActionResult, Entry, RunStart, RunUsage, Trace, events_of
+from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.types import LM, Decision, Question, Record, Tool
 
@@ -64,6 +64,8 @@ class Data:
         tools = await self.tools_for(question, choice)
         with self.run(tools, choice.lm, options) as run:
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
+            for text in notes_of(self.tools):
+                run.trace.add(Note(text))
             decision = await decide(choice.technique, question, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
@@ -100,6 +102,13 @@ class Data:
             except BaseException as error:
                 tell_cost(error, run)
                 raise
+
+
+def notes_of(tools: Sequence[Tool]) -> Iterator[str]:
+    """How data came to be there, where they were read from files."""
+    for tool in tools:
+        notes: Sequence[str] = getattr(tool, "notes", ())
+        yield from notes
 
 
 def tell_cost(error: BaseException, run: Run) -> None:
