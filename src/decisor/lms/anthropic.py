@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
 from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
+from decisor.lms.facts import context_at
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy
@@ -43,6 +45,7 @@ class Anthropic:
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
+        self.settings = LMSettings()
         headers: dict[str, Secret | str] = {
             "User-Agent": "decisor",
             "anthropic-version": VERSION,
@@ -50,6 +53,7 @@ class Anthropic:
         }
         url = base_url.strip().rstrip("/").removesuffix("/v1") + "/v1/messages"
         self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
+        self.context = context_at(self.endpoint, model)
 
     def __repr__(self) -> str:
         return f"Anthropic({self.name!r} at {self.endpoint.where})"
