@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
@@ -18,7 +18,7 @@ from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.trace.events import ActionResult, Entry, RunStart, RunUsage, Trace, events_of
+from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.types import LM, Decision, Question, Record, Tool
 
@@ -64,6 +64,8 @@ class Data:
         tools = await self.tools_for(question, choice)
         with self.run(tools, choice.lm, options) as run:
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
+            for text in notes_of(self.tools):
+                run.trace.add(Note(text))
             decision = await decide(choice.technique, question, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
@@ -71,7 +73,7 @@ class Data:
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
-            options=options, ask_anew=self.ask_anew,
+            trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew,
         )  # fmt: skip
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
@@ -100,6 +102,13 @@ class Data:
             except BaseException as error:
                 tell_cost(error, run)
                 raise
+
+
+def notes_of(tools: Sequence[Tool]) -> Iterator[str]:
+    """How data came to be there, where they were read from files."""
+    for tool in tools:
+        notes: Sequence[str] = getattr(tool, "notes", ())
+        yield from notes
 
 
 def tell_cost(error: BaseException, run: Run) -> None:
@@ -140,12 +149,19 @@ def trace_to(path: Path | None, listener: Callable[[Entry], None] | None) -> Ite
     Raises:
         SetupError: the file cannot be written.
     """
+    listeners = [listener] if listener else []
+    if path is None:
+        yield Trace(listeners=listeners)
+        return
     try:
-        file = open_private(path) if path else None
+        file = open_private(path)
+        trace_file = TraceFile(file)
     except OSError as error:
         raise SetupError(f"Cannot write the trace to {path}: {error.strerror}.") from error
+    trace = Trace(listeners=[trace_file.write, *listeners])
     try:
-        yield Trace(listeners=[*([TraceFile(file).write] if file else []), *([listener] if listener else [])])
+        yield trace
     finally:
-        if file is not None:
+        with suppress(OSError):  # told by the last write
             file.close()
+        trace.fault = trace_file.fault

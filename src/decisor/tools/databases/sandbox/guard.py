@@ -202,7 +202,7 @@ class Guard:
         if lower in self.access.hidden or outside:
             raise refuse(f"the table {name} may not be read.")
         if self.dialect.checks_views and lower in self.access.closed and not of_the_statement:
-            raise refuse(f"the view {name} does what a query may not do.")
+            raise refuse(f"{name} does what a query may not do.")
 
     def _is_catalog(self, name: str, schema: str) -> bool:
         return schema in self.dialect.catalogs or name.startswith(self.dialect.reserved or ("\0",))
