@@ -90,8 +90,8 @@ class OpenModel:
     ) -> Outcomes:  # fmt: skip
         """Of some candidates, or all. ``scenario``: the name of one; ``changes``: more UPDATE statements before the
         choice. ``seed``: of one trial, in which the inputs vary. After ``seconds`` it ends with what is known.
-        ``most``: rows that break a rule, for each candidate. ``alone``: one candidate after the other. ``skip``: without
-        this statement of change and recompute.
+        ``most``: rows that break a rule, for each candidate. ``alone``: one candidate after the other. ``skip``:
+        without this statement of change and recompute.
 
         Raises:
             ToolError: a statement fails; the message has its line.

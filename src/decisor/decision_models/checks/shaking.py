@@ -11,10 +11,9 @@ from decisor.decision_models.format import Input, Measure
 from decisor.decision_models.outcomes import Outcomes
 
 SHAKE = 1.07
+FAR = (0.5, 2.0, 10.0)
 UNIT = 7.0
-SMALL = (
-    "cost price expense spend wait delay risk loss waste distance time wage rent fee penalty emission shortage error"
-)
+SMALL = "cost price expense spend wait delay risk loss waste distance time wage rent fee penalty emission shortage"
 LARGE = "profit revenue value margin gain benefit income sales turnover utility reward served coverage satisfaction"
 
 
@@ -61,6 +60,8 @@ def inputs(subject: Subject) -> Iterator[Finding]:
         line = model.line("input", one.name)
         shaken = subject.again(changes=times([one], SHAKE))
         if same(shaken, subject.outcomes):
+            if not all(same(subject.again(changes=times([one], more)), subject.outcomes) for more in FAR):
+                continue
             yield Finding(8, line, f'input "{one.name}" moves no outcome and no rule')
             continue
         for name, wanted in [*((name, 1) for name in one.raises), *((name, -1) for name in one.lowers)]:
@@ -70,7 +71,8 @@ def inputs(subject: Subject) -> Iterator[Finding]:
             wrong = np.flatnonzero(wanted * step < -1e-9 * np.where(np.isnan(scale), 0, scale))
             word, way = ("raises", "falls") if wanted > 0 else ("lowers", "grows")
             if len(wrong):
-                words = f'input "{one.name}" {word} {name}, says the file, but {name} {way} for {subject.name(int(wrong[0]))}'
+                who = subject.name(int(wrong[0]))
+                words = f'input "{one.name}" {word} {name}, says the file, but {name} {way} for {who}'
                 yield Finding(9, line, words)
             elif not np.nansum(np.abs(step)) > 0:
                 yield Finding(9, line, f'input "{one.name}" {word} {name}, says the file, but {name} does not move')
@@ -80,7 +82,8 @@ def units(subject: Subject) -> Iterator[Finding]:
     """Check 10: all inputs in the unit of a measure, seven times."""
     model = subject.model.model
     for at, measure in enumerate(model.measures):
-        of_unit = [one for one in model.inputs if one.unit and base(one.unit) == base(measure.unit)]
+        of_unit = [one for one in model.inputs if measure.name in (*one.raises, *one.lowers)
+                   and one.unit and base(one.unit) == base(measure.unit)]  # fmt: skip
         if not of_unit or not base(measure.unit):
             continue
         scaled = subject.again(changes=times(of_unit, UNIT))
@@ -89,8 +92,8 @@ def units(subject: Subject) -> Iterator[Finding]:
             place = int(np.nanargmax(np.abs(scaled.values[:, at] - UNIT * now)))
             names = ", ".join(one.name for one in of_unit)
             words = (f"with every input in {base(measure.unit)} ({names}) {UNIT:g} times as large, {measure.name} of "
-                     f"{subject.name(place)} is {scaled.values[place, at] / now[place]:.4g} times as large: a column or a "
-                     "constant in that unit is missing in [input], or two units are mixed")  # fmt: skip
+                     f"{subject.name(place)} is {scaled.values[place, at] / now[place]:.4g} times as large: a column "
+                     "or a constant in that unit is missing in [input], or two units are mixed")  # fmt: skip
             yield Finding(10, model.line("measure", measure.name, "unit"), words)
 
 

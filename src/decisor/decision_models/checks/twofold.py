@@ -76,7 +76,8 @@ def shaken(subject: Subject, number: int) -> str:
         return ""
     factor = "(0.8 + 0.4 * ((rowid * {0} + {1}) % 101) / 100.0)"
     return "; ".join(
-        f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor.format(7919 + 2 * number, 31 * number + at)}'
+        f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * '
+        + factor.format(7919 + 2 * number, 31 * number + at)
         for at, one in enumerate(subject.model.model.inputs)
     )
 
