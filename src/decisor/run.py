@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from decisor.aio import each
 from decisor.budget import Budget
@@ -17,6 +17,7 @@ from decisor.outside import framed, framed_observation
 from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
+from decisor.trace.writing import StreamingLM
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Sampling, Usage
 
 T = TypeVar("T")
@@ -24,6 +25,7 @@ UNFINISHED = {
     "length": ("Your reply was cut off at its length limit. Answer more briefly.", "truncated"),
     "content_filter": ("Your reply was held back by a content filter. Say it in other words.", "content_filter"),
     "refusal": ("That is no answer: the question is about the data you were given.", "refusal"),
+    "loop": ("Your reply repeated itself and was stopped. Answer briefly, and say nothing twice.", "loop"),
 }
 """Ways to stop that make a reply no answer: what is said to it, once, and the reason that is counted."""
 CALL, ACTION = Usage(calls=1), Usage(actions=1)
@@ -123,7 +125,7 @@ class Run:
         since, began = len(self.trace.entries), time.monotonic()
         try:
             async with asyncio.timeout(self.budget.seconds_left()):
-                reply = await self.lm.complete(messages, sampling)
+                reply = await self._reply(messages, sampling)
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=time.monotonic() - began)
         except LMError as error:
             used = replace(used + error.used, seconds=time.monotonic() - began)
@@ -142,6 +144,14 @@ class Run:
         call = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
         self.trace.add(call, self.span_id)
         return reply
+
+    async def _reply(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        """Streamed, where somebody watches and the LM can."""
+        writers = self.trace.writers
+        if writers is None or not hasattr(self.lm, "stream"):
+            return await self.lm.complete(messages, sampling)
+        with writers.call(self.span_id) as on_text:
+            return await cast(StreamingLM, self.lm).stream(messages, sampling, on_text)
 
     def _likely_cost(self, messages: Sequence[Message], sampling: Sampling) -> Usage:
         """Of one call: a token for four bytes of its prompt, its reply as long as it may be, or as others were."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from decisor.errors import LMError
+from decisor.lms.anthropic_stream import MessageParts
 from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
@@ -13,14 +15,18 @@ from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
+from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
 from decisor.secrets import Secret
+from decisor.trace.writing import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 ANTHROPIC = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 MAX_TOKENS = 8192
 FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length", "refusal": "refusal",
-          "model_context_window_exceeded": "length"}  # fmt: skip
+          "model_context_window_exceeded": "length", "loop": "loop"}  # fmt: skip
+
+Send = Callable[[Mapping[str, object], Read], Awaitable[Completion]]
 
 
 class Anthropic:
@@ -62,18 +68,38 @@ class Anthropic:
         """
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
-            return await self._ask(messages, sampling, ends, bill)
+            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
+                return self.endpoint.post(body, read, ends, bill)
+
+            return await self._ask(messages, sampling, send)
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """As ``complete``, with the text as it is written; ``seconds`` is the longest that nothing may come.
+
+        Raises:
+            LMError: no usable reply.
+        """
+        on_text = as_shown(on_text, sampling.stop, self.endpoint)
+
+        async def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Completion:
+            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
+                parts = partial(MessageParts, self.endpoint.where)
+                return stream(self.endpoint, {**body, "stream": True}, parts, read, ends, bill, alive, on_text)
+
+            return await self._ask(messages, sampling, send)
+
+        return await while_it_writes(self.seconds, ask, self.endpoint, self.price)
 
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, send: Send) -> Completion:
         while True:
             body = request(self.name, messages, sampling, self.dropped)
             try:
-                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
+                return await send(body, lambda reply: self._read(reply, messages, sampling))
             except LMError as error:
                 refused = refused_part(error, body)
                 if refused not in ("temperature", "stop_sequences"):
