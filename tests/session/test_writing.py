@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +22,23 @@ from decisor.trace.events import LMCall, Trace, UnreadableReply, events_of
 from decisor.trace.writing import Writers, Writing
 from decisor.types import Question
 from servers.event_server import body_of, chat
-from servers.openai_server import serve_app
+from servers.openai_server import completion, serve_app
 
-ANSWER = "Final answer: elm\nBecause: it is the cheapest"
+QUERY = "Plan: [Step 1: the rents]\nThought: Start.\nAction: sql\nAction input: SELECT name, rent FROM site"
+ANSWER = "Final answer: elm\nBecause: it is the cheapest [o1.r1]"
 
 
 @asynccontextmanager
 async def streaming(*replies: str) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
-    """A server that streams each reply word by word, the last one for ever; its base URL, and what it was sent."""
+    """A server that streams each reply piece by piece, the last one for ever; its base URL, and what it was sent."""
     bodies: list[dict[str, Any]] = []
 
     async def answer(request: web.Request) -> web.Response:
         bodies.append(await request.json())
         text = replies[min(len(bodies), len(replies)) - 1]
-        words = [f"{word} " for word in text.split(" ")]
+        if not bodies[-1].get("stream"):
+            return web.json_response(completion(bodies[-1], text, "m"))
+        words = [text[at : at + 5] for at in range(0, len(text), 5)]
         return web.Response(body=body_of(chat(*words)), content_type="text/event-stream")
 
     app = web.Application()
@@ -44,20 +48,24 @@ async def streaming(*replies: str) -> AsyncIterator[tuple[str, list[dict[str, An
 
 
 async def test_a_person_who_listens_gets_what_is_written_and_the_run_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "sites.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE site (name TEXT, rent REAL)")
+        database.execute("INSERT INTO site VALUES ('elm', 400.0)")
     texts: list[Writing] = []
-    entries: list[Any] = []
-    async with (
-        streaming(f"Plan: [Step 1: answer]\n{ANSWER}") as (base_url, bodies),
-        decisor.open(tools=[Path.cwd]) as data,
-    ):
-        result = await data.ask("Which?", lm=f"m@{base_url}", technique="plan_rag", on_text=texts.append,
-                                on_event=entries.append)  # fmt: skip
-    assert result.answer == "elm"
-    assert all(body["stream"] is True for body in bodies)
-    call = result.trace[1].event if isinstance(result.trace[1].event, LMCall) else next(events_of(result.trace, LMCall))
-    assert call.texts[0] == texts[-1].text and texts[-1].is_over
+    async with streaming(QUERY, ANSWER) as (base_url, bodies), decisor.open(db=f"sqlite:///{path}") as data:
+        listening = await data.ask("Which?", lm=f"m@{base_url}", technique="plan_rag", on_text=texts.append)
+        bodies_heard = len(bodies)
+        bodies.clear()
+        alone = await data.ask("Which?", lm=f"m@{base_url}", technique="plan_rag")
+        assert not any("stream" in body for body in bodies)
+    assert bodies_heard == listening.usage.calls == 2
+    assert listening.answer == alone.answer == "elm"
+    calls = [call.texts for call in events_of(listening.trace, LMCall)]
+    assert calls == [(one.text,) for one in texts if one.is_over] == [c.texts for c in events_of(alone.trace, LMCall)]
     assert [one.call for one in texts] == sorted(one.call for one in texts)
-    assert result.usage.completion_tokens == 3 * result.usage.calls
+    assert len([one for one in texts if one.call == 1]) > 5
+    assert listening.usage.completion_tokens == 2 * 3
 
 
 async def test_who_does_not_listen_gets_no_stream() -> None:
@@ -83,7 +91,7 @@ async def test_a_reply_that_repeats_itself_is_asked_for_again_and_counted() -> N
     async with streaming("look again. " * 200, "Lyon") as (base_url, bodies):
         lm = OpenAICompatible("m", base_url)
         run = Run(lm, Toolbox([]), trace=Trace(writers=Writers(lambda _: None)))
-        assert (await run.ask("Where?", str.strip)) == "Lyon"
+        assert (await run.ask("Where?", str)) == "Lyon"
         await lm.close()
     assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == ["loop"]
     assert len(str(bodies[1])) < 1_000, "the loop is not sent back"
