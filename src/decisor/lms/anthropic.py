@@ -8,6 +8,7 @@ from functools import partial
 
 from decisor.errors import LMError
 from decisor.lms.anthropic_stream import MessageParts
+from decisor.lms.cache_marks import CacheMarks
 from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
@@ -49,6 +50,7 @@ class Anthropic:
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
+        self.marks = CacheMarks()
         headers: dict[str, Secret | str] = {
             "User-Agent": "decisor",
             "anthropic-version": VERSION,
@@ -97,11 +99,17 @@ class Anthropic:
 
     async def _ask(self, messages: Sequence[Message], sampling: Sampling, send: Send) -> Completion:
         while True:
-            body = request(self.name, messages, sampling, self.dropped)
+            marks = None if "cache_control" in self.dropped else self.marks
+            body = request(self.name, messages, sampling, self.dropped, marks)
             try:
                 return await send(body, lambda reply: self._read(reply, messages, sampling))
             except LMError as error:
                 refused = refused_part(error, body)
+                if marks is not None and error.kind == "request" and "cache_control" in str(error):
+                    refused = "cache_control"
+                if refused == "cache_control":
+                    self.dropped.add(refused)
+                    continue
                 if refused not in ("temperature", "stop_sequences"):
                     raise
                 self.dropped.add(refused)
@@ -111,19 +119,23 @@ class Anthropic:
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
-def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, object]:
-    """The body of a Messages request: system text apart, turns that alternate, blank stop words left out."""
+def request(
+    model: str, messages: Sequence[Message], sampling: Sampling, without: set[str], marks: CacheMarks | None = None
+) -> dict[str, object]:
+    """The body of a Messages request: system text apart, turns that alternate, blank stop words left out; ``marks``:
+    for the endpoint's cache."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
+    turns = alternating([message for message in messages if message.role != "system"])
+    if system and not turns:
+        turns, system = [{"role": "user", "content": system}], ""
     body: dict[str, object] = {
         "model": model,
         "max_tokens": sampling.max_tokens or MAX_TOKENS,
-        "messages": alternating([message for message in messages if message.role != "system"]),
+        "messages": marks.messages(turns) if marks and turns else turns,
         "temperature": min(1.0, sampling.temperature),
     }
-    if system and body["messages"]:
-        body["system"] = system
-    elif system:
-        body["messages"] = [{"role": "user", "content": system}]
+    if system:
+        body["system"] = marks.system(system) if marks else system
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
     if sampling.schema is not None:
