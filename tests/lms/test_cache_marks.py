@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from aiohttp import web
 
+from decisor.errors import LMError
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.cache_marks import CacheMarks
 from decisor.lms.prices import Price
@@ -98,7 +100,7 @@ async def test_a_system_text_and_a_conversation_are_read_from_the_cache() -> Non
         prompts.append(turns[:-1])
     spent, server = await spent_on(prompts)
     assert all(body["system"][0]["cache_control"] for body in server.bodies)
-    assert spent.cache_reads > 0.75 * spent.prompt_tokens
+    assert spent.cache_reads > 0.7 * spent.prompt_tokens
 
 
 async def test_runs_at_once_do_not_disturb_each_other() -> None:
@@ -121,10 +123,8 @@ async def test_an_endpoint_that_refuses_marks_is_asked_without() -> None:
     ) as server:
         lm = Anthropic("claude-x", KEY, server.origin, retries=Retries(attempts=1))
         for _ in range(2):
-            try:
+            with pytest.raises(LMError, match="without content"):  # the server answers in another form
                 await lm.complete([Message("system", RULES), Message("user", "Hello")])
-            except Exception as error:  # the server answers in another form
-                assert "without" in str(error) or "message" in str(error)
         await lm.close()
     assert ["cache_control" in json.dumps(body) for body in server.bodies] == [True, False, False]
 
