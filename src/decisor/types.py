@@ -70,11 +70,9 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that.
-
     ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
     of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
-    reply. ``capped``: ``max_tokens`` is the run's own cap, and says nothing of what was asked.
-    """
+    reply. ``capped``: ``max_tokens`` is the run's own cap, and says nothing of what was wanted."""
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0

@@ -6,11 +6,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
 from decisor.lms.anthropic_stream import MessageParts
 from decisor.lms.cache_marks import CacheMarks
 from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
+from decisor.lms.facts import context_at
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy
@@ -51,6 +53,7 @@ class Anthropic:
         self.price = price
         self.dropped: set[str] = set()
         self.marks = CacheMarks()
+        self.settings = LMSettings()
         headers: dict[str, Secret | str] = {
             "User-Agent": "decisor",
             "anthropic-version": VERSION,
@@ -58,6 +61,7 @@ class Anthropic:
         }
         url = base_url.strip().rstrip("/").removesuffix("/v1") + "/v1/messages"
         self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
+        self.context = context_at(self.endpoint, model)
 
     def __repr__(self) -> str:
         return f"Anthropic({self.name!r} at {self.endpoint.where})"

@@ -9,11 +9,13 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlunsplit
 
+from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
 from decisor.lms.chat_stream import ChatParts
 from decisor.lms.completions_api import choices_of, continuation_request, logprobs_of, parse_continuation
 from decisor.lms.counts import chat_usage
 from decisor.lms.endpoint import Endpoint, parse_address, within
+from decisor.lms.facts import context_at
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
@@ -68,10 +70,12 @@ class OpenAICompatible:
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
+        self.settings = LMSettings()
         headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
         if key:
             headers["Authorization"] = Secret(f"Bearer {key.strip()}")
         self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
+        self.context = context_at(self.endpoint, model)
         if key:
             self.endpoint.secrets.append(Secret(key.strip()))
 

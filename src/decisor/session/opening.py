@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from decisor.aio import each
+from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
 from decisor.session.lms import LMs
@@ -80,5 +81,5 @@ async def ask_once(sources: Sources, question: str | Question, options: Options)
             return await data.ask(question, **options)
     finally:
         for lm in lms:
-            if lm is not None and not isinstance(lm, str):
+            if lm is not None and not isinstance(lm, str | LMSpec):
                 await close_lm(lm)
