@@ -96,7 +96,8 @@ def ask_live(decide: Callable[..., Result], question: Question) -> Result:
 
     out = console()
     with LiveView(out, question) as view:
-        result = decide(on_event=view.hear)
+        streams = {"on_text": view.hear_text} if out.is_terminal else {}
+        result = decide(on_event=view.hear, **streams)
     result.show(out)
     return result
 

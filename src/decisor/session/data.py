@@ -20,6 +20,7 @@ from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
+from decisor.trace.writing import Writers
 from decisor.types import LM, Decision, Question, Record, Tool
 
 WHICH_DATA = (
@@ -96,6 +97,7 @@ class Data:
 
         listener, path = options.get("on_event"), options.get("trace")
         with trace_to(Path(path) if path else None, listener) as trace:
+            trace.writers = Writers(options["on_text"]) if "on_text" in options else None
             run = Run(lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
             try:
                 yield run

@@ -33,7 +33,7 @@ def ask(
     ``{"name": table}``; ``docs``: folders, files, or indexes of documents; ``tools``: functions, ``"module:function"``, or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a
     TOML file with a decision model. ``tables``: of databases and graphs, only these may be read; ``deny_tables``: these
     may be neither read nor seen; ``"name.table"`` is of one source alone. Other options: rules, goal, lm, technique,
-    settings, limits, on_event, trace.
+    settings, limits, on_event, on_text, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
