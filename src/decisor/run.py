@@ -12,8 +12,10 @@ from typing import TypeVar
 
 from decisor.aio import each
 from decisor.budget import Budget
+from decisor.calling import Calling, Way, Ways
 from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, SetupError, ToolError
 from decisor.outside import framed, framed_observation
+from decisor.replies.form import Form
 from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, FailedCall, LMCall, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
@@ -37,7 +39,8 @@ CUT_OFF = "It was cut off before its reply was there; what it cost is an estimat
 class Run:
     """One LM, one environment, one budget, one trace.
 
-    ``retries``: how often a reply that cannot be read goes back to the model with the complaint.
+    ``retries``: how often a reply that cannot be read goes back to the model with the complaint. ``calling``: in which
+    way replies are asked for.
     """
 
     lm: LM
@@ -46,15 +49,33 @@ class Run:
     trace: Trace = field(default_factory=Trace)
     span_id: int = 0
     retries: int = 2
+    calling: Calling = "text"
+
+    @property
+    def way(self) -> Way:
+        """How replies are asked for, as far as it is known what this LM takes."""
+        if self.calling != "auto":
+            return self.calling
+        ways: Ways | None = getattr(self.lm, "ways", None)
+        return ways.best() if ways is not None else "text"
+
+    def sampling(self, form: Form[T], sampling: Sampling) -> Sampling:
+        """The same with what holds the LM to the form."""
+        return sampling
+
+    def wording(self, form: Form[T]) -> str:
+        """What a prompt says of the form of the reply."""
+        return form.wording(self.way)
 
     async def ask(
         self,
         prompt: str | Sequence[Message],
-        parse: Callable[[str], T],
+        form: Form[T] | Callable[[str], T],
         sampling: Sampling = Sampling(),
         final: bool = False,
     ) -> T:
-        """Ask the LM and parse its reply; a reply that cannot be read goes back with the complaint.
+        """Ask the LM for a reply of this form and read it; one that cannot be read goes back with the complaint. A
+        plain function reads text that is asked for as text.
 
         ``final`` may use what the budget keeps back: the call that answers.
 
@@ -63,6 +84,8 @@ class Run:
             BudgetExceeded: a limit is reached.
             LMError: the endpoint failed for good.
         """
+        form = form if isinstance(form, Form) else Form("reply", "", form)
+        sampling = self.sampling(form, sampling)
         messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
         unfinished = 0
         for left in range(self.retries, -1, -1):
@@ -71,7 +94,7 @@ class Run:
                 if reply.finish in UNFINISHED:
                     unfinished += 1
                     raise ParseError(*UNFINISHED[reply.finish])
-                return parse(reply.text)
+                return form.read(reply.text)
             except ParseError as complaint:
                 self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
                 if not left or complaint.reason == "limits" or unfinished > 1:

@@ -162,12 +162,14 @@ class Entry:
 
 @dataclass(slots=True)
 class Trace:
-    """The entries of one run. ``listeners`` are called with each new one, such as the ``write`` of a trace file."""
+    """The entries of one run. ``listeners`` are called with each new one, such as the ``write`` of a trace file.
+    ``fault``: why that file is not whole."""
 
     entries: list[Entry] = field(default_factory=list)
     listeners: list[Callable[[Entry], None]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     prompts: PromptHistory = field(default_factory=PromptHistory)
+    fault: str = ""
 
     def add(self, event: Event, span: int = 0) -> int:
         """Append and return the entry's id (1, 2, ...)."""
