@@ -73,7 +73,7 @@ class Sampling:
 
     ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
     of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
-    reply.
+    reply. ``capped``: ``max_tokens`` is the run's own cap, and says nothing of what was asked.
     """
 
     stop: tuple[str, ...] = ()
@@ -84,6 +84,7 @@ class Sampling:
     schema: Mapping[str, Any] | None = None
     logprobs: int = 0
     continuation: bool = False
+    capped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import get_args
 
 from decisor.replies.attribution import NO_NAME, Attribution, holds, normal, words_of
-from decisor.replies.figures import check_figures, numbers_in, numbers_of, without_citations
+from decisor.replies.figures import check_figures, numbers_of, without_citations
+from decisor.replies.numbers import numbers_in
 from decisor.replies.plan_graph import PlanGraph
 from decisor.techniques.plan_dag.node_answer import show_graph
 from decisor.techniques.shared.decision import LEFT_OUT, NO_ANSWER
@@ -28,11 +29,12 @@ def conclusion(
     """The decision: its evidence are the documents that the nodes' answers stand in, its reasons the nodes."""
     none = bool(NO_ANSWER.fullmatch(without_citations(answer)))
     name = "" if none else without_citations(answer).strip(LEFT_OUT)
-    sources = [(record.id, numbers_of(record)) for one in answers for record in one.documents]
+    records = [record for one in answers for record in one.documents]
+    sources = [(record.id, numbers_of(record)) for record in records]
     sources += [(one.node, list(numbers_in(one.answer))) for one in answers]
     sources.append(("question", list(numbers_in(str(question)))))
     ids = tuple(dict.fromkeys(one.document for one in answers if one.document))
-    evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources))
+    evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources, records))
     if any(one.status == "budget" for one in answers) and stopped == "answered":
         stopped = "budget"
     if not name and stopped == "answered":

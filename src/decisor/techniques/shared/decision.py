@@ -9,9 +9,10 @@ from string import Template
 
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
 from decisor.replies.cleaning import clean
-from decisor.replies.figures import check_figures, citations, numbers_in, numbers_of, without_citations
+from decisor.replies.figures import check_figures, citations, numbers_of, without_citations
 from decisor.replies.form import Form
 from decisor.replies.labelled import LABEL, LabelledReply, parse_answer, read_fields
+from decisor.replies.numbers import numbers_in
 from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.shared.labelled_form import answer_shape
@@ -65,11 +66,13 @@ class Trajectory:
         shown_records = self.shown_records()
         ids = tuple(dict.fromkeys(name for name in citations(f"{answer}\n{because}") if name in shown_records))
         name = without_citations(answer).strip(LEFT_OUT)
-        sources = [(id, numbers_of(shown_records[id])) for id in ids]
+        cited = [shown_records[id] for id in ids]
+        sources = [(one.id, numbers_of(one)) for one in cited]
         if ranking := self.ranking():
             sources.append((f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]))
-        question_numbers = list(numbers_in(str(self.question)))
-        figures = check_figures(f"{name}\n{because}", [*sources, ("question", question_numbers)])
+        sources.append(("question", list(numbers_in(str(self.question)))))
+        sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
+        figures = check_figures(f"{name}\n{because}", sources, cited)
         reasons = (because.strip(),) if because else ()
         return Decision(
             name,
