@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from decisor.calling import Ways
 from decisor.errors import LMError
 from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
@@ -13,12 +14,15 @@ from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
+from decisor.lms.structured import call_text, instruction
 from decisor.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
 
 ANTHROPIC = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 MAX_TOKENS = 8192
+REPLY = "reply"
+"""The tool whose input is the reply, where that is to fit a schema."""
 FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length", "refusal": "refusal",
           "model_context_window_exceeded": "length"}  # fmt: skip
 
@@ -43,6 +47,7 @@ class Anthropic:
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
+        self.ways = Ways()
         headers: dict[str, Secret | str] = {
             "User-Agent": "decisor",
             "anthropic-version": VERSION,
@@ -76,9 +81,11 @@ class Anthropic:
                 return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
             except LMError as error:
                 refused = refused_part(error, body)
-                if refused not in ("temperature", "stop_sequences"):
+                if refused not in ("temperature", "stop_sequences", "tool_choice", "tools"):
                     raise
                 self.dropped.add(refused)
+                if refused == "tools":
+                    self.ways.against |= {"json": "it refused tools", "tools": "it refused tools"}
 
     def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
@@ -91,7 +98,7 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
     body: dict[str, object] = {
         "model": model,
         "max_tokens": sampling.max_tokens or MAX_TOKENS,
-        "messages": alternating([message for message in messages if message.role != "system"]),
+        "messages": alternating(messages_of(messages)),
         "temperature": min(1.0, sampling.temperature),
     }
     if system and body["messages"]:
@@ -100,10 +107,27 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
         body["messages"] = [{"role": "user", "content": system}]
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
-    if sampling.schema is not None:
-        body["tools"] = [{"name": "reply", "description": "Give the reply.", "input_schema": sampling.schema}]
-        body["tool_choice"] = {"type": "tool", "name": "reply"}
+    body |= tools_of(sampling)
+    if "tools" in without and (words := instruction(sampling, {"tools", "response_format"})):
+        body["messages"] = alternating([*messages_of(messages), Message("user", words)])
     return {name: value for name, value in body.items() if name not in without}
+
+
+def tools_of(sampling: Sampling) -> dict[str, object]:
+    """The tools of which one must be used: the functions, or one whose input is the object that fits the schema."""
+    if sampling.functions:
+        tools = [{"name": one.name, "description": one.description, "input_schema": one.parameters}
+                 for one in sampling.functions]  # fmt: skip
+        return {"tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+    if sampling.schema is None:
+        return {}
+    tool = {"name": REPLY, "description": "Give the reply.", "input_schema": sampling.schema}
+    return {"tools": [tool], "tool_choice": {"type": "tool", "name": REPLY}}
+
+
+def messages_of(messages: Sequence[Message]) -> list[Message]:
+    """Without those of the system, which stand apart."""
+    return [message for message in messages if message.role != "system"]
 
 
 def alternating(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -136,7 +160,7 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
         not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
     ):
         raise Again(f"{where} sent a message without content.", used=anthropic_usage(usage, messages, (), calls=0))
-    text = "".join(block_text(block) for block in blocks)
+    text = text_of(blocks)
     model = reply.get("model")
     return Completion(
         (text,),
@@ -146,9 +170,14 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
     )
 
 
-def block_text(block: object) -> str:
-    if not isinstance(block, Mapping):
-        return ""
-    if block.get("type") == "tool_use":
-        return tidy(json.dumps(block.get("input"), ensure_ascii=False))
-    return tidy(str(block.get("text") or "")) if block.get("type") == "text" else ""
+def text_of(blocks: Sequence[object]) -> str:
+    """What was written. Of the tool ``reply`` the input, of other tools that were used the calls, as JSON."""
+    rows = [block for block in blocks if isinstance(block, Mapping)]
+    written = "".join(tidy(str(row.get("text") or "")) for row in rows if row.get("type") == "text")
+    uses = [row for row in rows if row.get("type") == "tool_use"]
+    if not uses:
+        return written
+    if uses[0].get("name") == REPLY:
+        return tidy(json.dumps(uses[0].get("input"), ensure_ascii=False))
+    calls = [{"function": {"name": one.get("name"), "arguments": one.get("input")}} for one in uses]
+    return call_text(written, calls)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
+from decisor.calling import Ways, ways_of
 from decisor.lms.closing import close_lm
 from decisor.lms.endpoint import Endpoint
 from decisor.lms.prices import price_of_lm
@@ -95,6 +96,10 @@ class LimitedLM:
     @property
     def price(self) -> Pricing | None:
         return price_of_lm(self.lm)
+
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         async with self.at_once.place():
