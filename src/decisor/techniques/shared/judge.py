@@ -107,7 +107,7 @@ def parse_rating(reply: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    better: Literal["A", "B", "neither"]
+    better: Literal["A", "B", "equal"]
     thought: str = ""
 
 
@@ -126,7 +126,8 @@ class Rating:
 BETTER_TEXT = """\
 Write one or two sentences, then a last line:
 Better: A, or
-Better: B
+Better: B, or where nothing decides between them
+Better: equal
 """
 BETTER_FORM: Form[Side] = Form(
     "better attempt", BETTER_TEXT, parse_better, Comparison,

@@ -20,9 +20,20 @@ from decisor.replies.moves import GIVE_UP, Move, parse_move, read_move
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape
-from decisor.techniques.shared.node import Node, tried_line
+from decisor.techniques.shared.node import Node, ended_below, tried_line
 from decisor.techniques.shared.render import show_observation, show_steps
-from decisor.techniques.shared.tree_prompts import ACT, ANSWER, DIFFER, FORM, LESSONS, SYSTEM, TO_ANSWER, USER
+from decisor.techniques.shared.tree_prompts import (
+    ACT,
+    ANSWER,
+    DIFFER,
+    FORM,
+    LESSONS,
+    NEW_WAY,
+    OTHER_WAY,
+    SYSTEM,
+    TO_ANSWER,
+    USER,
+)
 from decisor.trace.search_events import AnswerSnapshot, Ended, NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Environment, Message, Observation, Question, Sampling, Step
 
@@ -169,7 +180,9 @@ class Tree:
         system = SYSTEM.substitute(tools=self.root.env.describe(), form=form)
         steps = "\n".join(step.text for step in node.path()) or "(nothing yet)\n"
         siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(node.children, 1)] if differ else []
-        more = DIFFER.substitute(tried="\n".join(siblings)) if siblings else ""
+        answered = any(leaf.ended == "answered" for leaf in ended_below(node))
+        advice = OTHER_WAY if answered else NEW_WAY
+        more = DIFFER.substitute(tried="\n".join(siblings), advice=advice) if siblings else ""
         lessons = LESSONS.substitute(lessons="\n".join(f"* {one}" for one in self.lessons)) if self.lessons else ""
         user = USER.substitute(question=self.question, lessons=lessons, steps=steps, differ=more,
                                left=self.max_steps - node.depth)  # fmt: skip
