@@ -24,6 +24,7 @@ from decisor.budget import Budget
 from decisor.calling import Calling
 from decisor.errors import LMError, ParseError
 from decisor.lms.choose import lm
+from decisor.lms.closing import close_lm
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.replies.moves import Move
@@ -142,6 +143,7 @@ async def main(spec: str, names: Sequence[str], callings: Sequence[Calling], cou
                   f"reply  {dict(whys) or ''}", flush=True)  # fmt: skip
             for first in replies if show else ():
                 print(f"    {first.why or 'read'}: {' '.join(first.text.split())[:300]}", flush=True)
+    await close_lm(model)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,17 @@ from decisor.lms.endpoint import Endpoint, parse_address, within
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
-from decisor.lms.structured import REFUSABLE, call_text, form_fields, instruction, likely_part, refused_field, remember
+from decisor.lms.structured import (
+    NO_SIZES,
+    REFUSABLE,
+    call_text,
+    form_fields,
+    instruction,
+    likely_part,
+    refused_field,
+    remember,
+    takes_no_sizes,
+)
 from decisor.secrets import Secret
 from decisor.types import Completion, Message, Sampling, Usage
 
@@ -62,6 +72,8 @@ class OpenAICompatible:
         if key:
             headers["Authorization"] = Secret(f"Bearer {key.strip()}")
         self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
+        if takes_no_sizes(self.endpoint.where):
+            self.dropped.add(NO_SIZES)
         if key:
             self.endpoint.secrets.append(Secret(key.strip()))
 
@@ -91,7 +103,7 @@ class OpenAICompatible:
         url = completions_url(self.endpoint.url) if sampling.continuation else self.endpoint.url
         form = continuation_request if sampling.continuation else request
         guess = ""
-        for _ in range(len(OPTIONAL) + 2):
+        for _ in range(len(OPTIONAL) + 4):
             body = form(self.name, messages, sampling, self.dropped)
             try:
                 reply = await self.endpoint.post(

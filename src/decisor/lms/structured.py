@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from typing import Any
 
 from decisor.calling import Way, Ways
 from decisor.errors import LMError
@@ -19,8 +20,11 @@ from decisor.types import Sampling
 FITTING = "Answer with one JSON object that fits this JSON schema, and nothing else:"
 CALLING = 'Answer with one JSON object {"name": ..., "arguments": {...}} that calls one of these, and nothing else:'
 
-NO_SCHEMA = "response_format.schema"
-"""What an endpoint refused that takes ``response_format`` without a schema."""
+NO_SIZES, NO_SCHEMA = "response_format.sizes", "response_format.schema"
+"""What is dropped first where ``response_format`` is refused: how long things may be, then the schema."""
+SIZES = {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"}
+STRICT = ("api.openai.com", ".openai.azure.com")
+"""Hosts whose strict mode takes no sizes."""
 REFUSABLE = {
     "response_format": r"response_format|json_schema|json_object|structured output|grammar",
     "tool_choice": r"tool[_ ]choice",
@@ -49,7 +53,24 @@ def form_fields(sampling: Sampling, without: AbstractSet[str]) -> dict[str, obje
         return {name: value for name, value in fields.items() if name not in without}
     if sampling.schema is None or "response_format" in without:
         return {}
-    return {"response_format": {"type": "json_object"} if NO_SCHEMA in without else schema_format(sampling.schema)}
+    if NO_SCHEMA in without:
+        return {"response_format": {"type": "json_object"}}
+    schema = without_sizes(sampling.schema) if NO_SIZES in without else sampling.schema
+    return {"response_format": schema_format(schema)}
+
+
+def without_sizes(schema: Any) -> Any:
+    """
+    >>> without_sizes({"type": "string", "maxLength": 9})
+    {'type': 'string'}
+    """
+    if isinstance(schema, Mapping):
+        return {key: without_sizes(part) for key, part in schema.items() if key not in SIZES}
+    return [without_sizes(part) for part in schema] if isinstance(schema, list) else schema
+
+
+def takes_no_sizes(host: str) -> bool:
+    return host.partition(":")[0].endswith(STRICT)
 
 
 def instruction(sampling: Sampling, without: AbstractSet[str]) -> str:
@@ -77,6 +98,8 @@ def is_strict(schema: object) -> bool:
     if not isinstance(schema, Mapping):
         return True
     properties = schema.get("properties")
+    if SIZES & schema.keys():
+        return False
     if schema.get("type") == "object" and (
         schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties or ())
     ):
@@ -85,10 +108,11 @@ def is_strict(schema: object) -> bool:
 
 
 def refused_field(name: str, body: Mapping[str, object]) -> str:
-    """What is gone without next: of a response format first its schema."""
+    """What is gone without next: of a response format first the sizes in its schema, then the schema."""
     form = body.get(name)
-    with_schema = name == "response_format" and isinstance(form, Mapping) and form.get("type") == "json_schema"
-    return NO_SCHEMA if with_schema else name
+    if name != "response_format" or not isinstance(form, Mapping) or form.get("type") != "json_schema":
+        return name
+    return NO_SIZES if form != {**form, "json_schema": without_sizes(form["json_schema"])} else NO_SCHEMA
 
 
 def likely_part(error: LMError, body: Mapping[str, object]) -> str:
