@@ -5,16 +5,17 @@ Whether a tool exists is not asked here: an action that names none is a step too
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import check_query, clean, replace_surrogates
 from decisor.replies.copies import refuse_copies
-from decisor.replies.labelled import fields_of, parse_answer, read_input, refuse_answer_first
-from decisor.replies.other_forms import CALL, inside_of
+from decisor.replies.labelled import LabelledReply, fields_of, parse_answer, read_input, refuse_answer_first
+from decisor.replies.other_forms import CALL, flat, inside_of
+from decisor.replies.shape import read_object
 from decisor.replies.tool_names import match_tool
-from decisor.types import Action
+from decisor.types import Action, Value
 
 GIVE_UP = "give_up"
 
@@ -59,6 +60,23 @@ def parse_move(reply: str, tools: Sequence[str]) -> Move:
     if not raw_input and (call := CALL.fullmatch(name)):
         name, raw_input = call["tool"], inside_of(call)
     return move_of(name, raw_input, thought, tools)
+
+
+def read_move(value: Mapping[str, Value], tools: Sequence[str]) -> Move:
+    """The same from a JSON object with the keys action and action_input, or final_answer and because.
+
+    >>> read_move({"thought": "done", "final_answer": "24", "because": "6 * 4"}, ["combine"]).answer
+    '24'
+    """
+    written: LabelledReply = read_object(LabelledReply, flat(value))
+    if written.call is None and written.answer is not None:
+        answer, because = parse_answer({"answer": written.answer, "because": written.because})
+        if not answer:
+            raise ParseError("Your final answer is empty.", "missing_field")
+        return Move(answer=answer, thought=written.thought, because=because)
+    if written.call is None or not written.call.tool:
+        raise ParseError("action is the name of one tool.", "missing_field")
+    return move_of(written.call.tool, written.call.input, written.thought, tools)
 
 
 def move_of(name: str, raw_input: str, thought: str, tools: Sequence[str]) -> Move:

@@ -25,6 +25,7 @@ ANSWER_IS = re.compile(
 )
 ANSWER_KEYS = ("final_answer", "answer", "decision")
 PLAN_KEYS = ("plan", "new_plan")
+NAMES = {"action": "action", "input": "action_input"}
 OTHERS = {"current_step": "current", "re_plan": "replan", "replan": "replan", "because": "because", "why": "because"}
 
 
@@ -80,6 +81,20 @@ def json_fields(text: str, repairs: list[str]) -> dict[str, str]:
     return {**head_fields(value), **call_fields(value)}
 
 
+def flat(value: Mapping[str, Value]) -> Mapping[str, Value]:
+    """An object with its action and what it is given as texts of its own, under the keys that are asked for.
+
+    >>> flat({"Action": {"tool": "sql", "input": "SELECT 1"}, "thought": "look"})
+    {'thought': 'look', 'action': 'sql', 'action_input': 'SELECT 1'}
+    """
+    value = plain_keys(value, [])
+    call = call_fields(value)
+    others = {key: item for key, item in value.items() if key not in (*TOOL_KEYS, *INPUT_KEYS)}
+    if "final_answer" not in others and "decision" in others:
+        others["final_answer"] = others["decision"]
+    return {**others, **{NAMES[name]: text for name, text in call.items()}}
+
+
 def head_fields(value: Mapping[str, Value]) -> dict[str, str]:
     """Everything but the action."""
     fields: dict[str, str] = {}
@@ -101,7 +116,7 @@ def call_fields(value: Mapping[str, Value]) -> dict[str, str]:
     name, _ = one_of({key: item for key, item in value.items() if isinstance(item, str)}, TOOL_KEYS)
     input, _ = one_of(value, INPUT_KEYS)
     fields = {"action": as_text(name)} if name else {}
-    if input is not None and name:
+    if input is not None and name and input != name:
         fields["input"] = input_text(input)
     return fields
 

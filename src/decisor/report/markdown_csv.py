@@ -19,8 +19,8 @@ from decisor.types import Usage
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
 FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
 COLUMNS = ("benchmark", "case", "group", "technique", "model", "repeat", "state", "answer", "gold", "text", "stopped",
-           "failure", "tags", "reasons", "calls", "actions", "prompt_tokens", "completion_tokens", "dollars", "seconds",
-           "critical")  # fmt: skip
+           "failure", "tags", "reasons", "calls", "actions", "prompt_tokens", "cache_reads", "completion_tokens",
+           "dollars", "seconds", "critical")  # fmt: skip
 
 
 def markdown(report: Report) -> str:
@@ -147,8 +147,8 @@ def fields(one: Outcome) -> tuple[str | float | None, ...]:
     return (
         one.benchmark, one.case, one.group, one.technique, one.model, one.repeat, one.state, one.answer,
         " | ".join(one.gold), one.text, one.stopped, one.failure, " ".join(one.tags), " | ".join(one.reasons),
-        usage.calls, usage.actions, usage.prompt_tokens, usage.completion_tokens, usage.dollars, one.seconds,
-        one.critical,
+        usage.calls, usage.actions, usage.prompt_tokens, usage.cache_reads, usage.completion_tokens, usage.dollars,
+        one.seconds, one.critical,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from decisor.report.sections import benchmark_section, diff_section, opinion_sec
 from decisor.statistics.summary import STATES
 from decisor.story.html import cut, story
 from decisor.trace.events import Entry
+from decisor.types import Usage
 
 TOTAL_CHARS = 40_000_000
 """About what all stories together may take."""
@@ -97,11 +98,20 @@ def tiles(report: Report) -> Html:
         ("Best accuracy", percent(top.accuracy, 1) if top and top.accuracy is not None else "none",
          top.technique if top else ""),
         ("LM calls", short(usage.calls), f"{short(usage.calls / many)} an outcome" if many else ""),
-        ("Tokens", short(usage.tokens), f"{short(usage.prompt_tokens)} in, {short(usage.completion_tokens)} out"),
+        ("Tokens", short(usage.tokens), in_and_out(usage)),
         ("Cost", money(usage.dollars), "a price is not known" if usage.dollars is None else "all outcomes"),
     ]  # fmt: skip
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value, tag("small", small, title=small)))
                        for name, value, small in figures), cls="tiles")  # fmt: skip
+
+
+def in_and_out(usage: Usage) -> str:
+    """
+    >>> in_and_out(Usage(2, 1_000, 50)), in_and_out(Usage(2, 1_000, 50, cache_reads=600))
+    ('1,000 in, 50 out', '1,000 in (600 from a cache), 50 out')
+    """
+    cached = f" ({short(usage.cache_reads)} from a cache)" if usage.cache_reads else ""
+    return f"{short(usage.prompt_tokens)} in{cached}, {short(usage.completion_tokens)} out"
 
 
 def settings(report: Report) -> Html:
