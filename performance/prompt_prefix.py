@@ -108,7 +108,7 @@ async def played(bench: Bench, cases: Sequence[Case], name: str, policy: Reply, 
 async def on_databases(data: Path, limit: int, names: Sequence[str], show: bool) -> None:
     for form in ("sql", "graph"):
         for scenario in ("locating", "building"):
-            bench = DqaBench(data / "dqa", scenario, form, limit)  # type: ignore[arg-type]
+            bench = DqaBench(data / "dqa", scenario, form, limit)
             cases = bench.cases()
             for name in names:
                 tally = Tally()

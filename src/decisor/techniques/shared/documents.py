@@ -13,7 +13,7 @@ from decisor.replies.labelled import parse_answer, read_fields
 from decisor.run import Run
 from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
 from decisor.techniques.shared.forms import forms_of
-from decisor.techniques.shared.render import show_value
+from decisor.techniques.shared.render import show_text, show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped
 
 PASSAGES = "passages"
@@ -62,10 +62,10 @@ def all_records(trajectory: Trajectory) -> tuple[Record, ...]:
 
 
 def show_passages(passages: Sequence[Record]) -> str:
-    """One a line: id, title, text. A text that could be taken for something else is quoted."""
+    """Id, title, text, as ``show_records`` shows them."""
     lines = [
         " | ".join([f"[{one.id}]", *(show_value(one.fields[name]) for name in ("title",) if name in one.fields),
-                    show_value(one.text)])
+                    show_text(one.text)])
         for one in passages
     ]  # fmt: skip
     return "\n".join(lines) or "(nothing was found)"

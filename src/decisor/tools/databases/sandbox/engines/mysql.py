@@ -38,7 +38,7 @@ QUERIES = Queries(
             concat(upper(c.data_type), substring(c.column_type, length(c.data_type) + 1)), c.is_nullable = 'YES'
             FROM information_schema.columns AS c JOIN information_schema.tables AS t
             ON t.table_schema = c.table_schema AND t.table_name = c.table_name
-            WHERE c.table_schema = database() AND t.table_schema = database()
+            WHERE c.table_schema = database() AND t.table_schema = database() AND c.extra NOT LIKE '%INVISIBLE%'
             ORDER BY t.table_type LIKE '%VIEW', c.table_name, c.ordinal_position""",
     keys="""SELECT table_name, column_name, coalesce(referenced_table_name, ''),
             coalesce(referenced_column_name, '') FROM information_schema.key_column_usage
