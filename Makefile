@@ -12,7 +12,7 @@ EVERYTHING := '.[arcadedb,benchmarks,documents,dense,learned,openapi]' --group d
 # The rest of performance/ needs arguments: see the head of each file.
 BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
-.PHONY: demo test test-all check fix bench lock clean
+.PHONY: demo test test-all check fix bench lock servers servers-stop clean
 
 demo: .venv/base
 	@$(BIN)/decisor ask --example supply
@@ -36,6 +36,13 @@ fix: .venv/dev
 
 bench: .venv/dev
 	@for name in $(BENCHMARKS); do echo "== performance/$$name.py"; $(BIN)/python performance/$$name.py || exit 1; done
+
+# PostgreSQL, MariaDB, MySQL and Neo4j for the tests: installed where they are missing (Debian, Ubuntu), on this machine.
+servers:
+	tests/servers/databases.sh start
+
+servers-stop:
+	tests/servers/databases.sh stop
 
 # constraints.txt holds the versions that a set-up gets: the newest that fit pyproject.toml, the day this was last called.
 lock:

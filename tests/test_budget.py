@@ -80,14 +80,25 @@ async def test_two_hundred_calls_at_once_stay_within_a_limit_of_dollars() -> Non
     assert run.budget.pending_dollars == 0.0
 
 
-async def test_a_final_call_passes_a_limit_by_what_it_costs_itself_and_no_more() -> None:
+async def test_a_final_call_has_what_is_kept_back_and_passes_no_limit_either() -> None:
     run = Run(Paid(), Toolbox([]), Budget(Limits(tokens=2_500)))
     await many(run, 3)
+    assert run.budget.spent.tokens == 1_050
     await run.ask(PROMPT, str, final=True)
-    await run.ask(PROMPT, str, final=True)
-    with pytest.raises(BudgetExceeded, match="tokens"):
+    with pytest.raises(
+        BudgetExceeded, match=r"limit of 2500 tokens is reached: 2,100 are spent, and one more call may"
+    ):
         await run.ask(PROMPT, str, final=True)
-    assert run.budget.spent.tokens == 3_150
+    assert run.budget.spent.tokens == 2_100
+
+
+async def test_a_call_that_would_pass_the_limit_of_tokens_is_not_sent() -> None:
+    lm = Paid()
+    run = Run(lm, Toolbox([]), Budget(Limits(tokens=100)))
+    for final in (False, True):
+        with pytest.raises(BudgetExceeded, match=r"limit of 100 tokens is reached: 0 are spent"):
+            await run.ask(PROMPT, str, final=final)
+    assert lm.calls == 0 and run.budget.spent == Usage()
 
 
 async def test_an_unknown_price_is_refused_before_the_first_call_where_dollars_are_limited() -> None:

@@ -46,10 +46,11 @@ class ToolError(ModelMistake):
 
 
 class BudgetExceeded(Error):
-    """A limit is reached. ``limit`` is its name (calls, tokens, dollars, seconds, actions)."""
+    """A limit is reached. ``limit`` is its name (calls, tokens, dollars, seconds, actions); ``why``: where it is not
+    passed yet but one more call would."""
 
-    def __init__(self, limit: str, allowed: float) -> None:
-        super().__init__(f"The limit of {allowed:g} {limit} is reached.")
+    def __init__(self, limit: str, allowed: float, why: str = "") -> None:
+        super().__init__(f"The limit of {allowed:g} {limit} is reached{f': {why}' if why else '.'}")
         self.limit = limit
         self.allowed = allowed
 

@@ -29,7 +29,9 @@ class Message:
 class Usage:
     """What was spent. ``dollars`` is None when a price is unknown; unknown plus anything is unknown.
 
-    ``estimates``: how many of the calls were cut off after they were sent; what they cost is an estimate.
+    ``estimates``: of how many of the calls the cost is an estimate: they were cut off after they were sent, or the
+    endpoint did not count. ``cache_reads``, ``cache_writes``: how many of the prompt's tokens the endpoint had in its
+    cache, and how many it put there.
     """
 
     calls: int = 0
@@ -39,6 +41,8 @@ class Usage:
     seconds: float = 0.0
     actions: int = 0
     estimates: int = 0
+    cache_reads: int = 0
+    cache_writes: int = 0
 
     @property
     def tokens(self) -> int:
@@ -58,6 +62,8 @@ class Usage:
             self.seconds + other.seconds,
             self.actions + other.actions,
             self.estimates + other.estimates,
+            self.cache_reads + other.cache_reads,
+            self.cache_writes + other.cache_writes,
         )
 
 
@@ -67,7 +73,7 @@ class Sampling:
 
     ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
     of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
-    reply.
+    reply. ``capped``: ``max_tokens`` is the run's own cap, and says nothing of what was asked.
     """
 
     stop: tuple[str, ...] = ()
@@ -78,6 +84,7 @@ class Sampling:
     schema: Mapping[str, Any] | None = None
     logprobs: int = 0
     continuation: bool = False
+    capped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +98,8 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What an LM answered: ``n`` texts, what they cost, and why it stopped (stop, length, content_filter, refusal).
+    """What an LM answered: ``n`` texts, what they cost, and why it stopped (stop, length, content_filter, refusal, or
+    loop: it repeated itself and was cut off).
 
     ``replayed``: from a journal; ``usage`` is what it cost when it was bought. ``usage.seconds`` is 0 where the LM did
     not measure them. ``logprobs``: the tokens of each text, where they were asked for and the endpoint gave them.

@@ -218,7 +218,7 @@ def test_output_into_a_pipe_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_bare_command_shows_its_help_and_a_misspelt_one_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([]) == 2
-    assert "\n  ask  " in capsys.readouterr().err
+    assert run([]) == 0
+    assert "\n  ask  " in capsys.readouterr().out
     assert run(["aks"]) == 2
     assert capsys.readouterr().err == "decisor: No such command 'aks'. Did you mean 'ask'? See: decisor --help\n"

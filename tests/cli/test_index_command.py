@@ -2,7 +2,9 @@
 
 import json
 import os
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +97,8 @@ def test_where_nothing_can_be_indexed_it_says_why_and_an_index_stays_as_it_was(
 
 
 def test_a_database_without_rows_is_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.db").touch()
+    with closing(sqlite3.connect(tmp_path / "empty.db")) as database:
+        database.execute("CREATE TABLE town (name TEXT)")
     assert run(["index", str(tmp_path / "empty.db"), "--out", str(tmp_path / "x")]) == 1
     assert capsys.readouterr().out.startswith("There are no rows in the database.")
 

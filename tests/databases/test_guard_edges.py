@@ -9,7 +9,7 @@ import pytest
 from databases.test_hidden_tables import SHOP, database
 from decisor.errors import ToolError
 from decisor.tools.databases.sql import SqlTool
-from servers.sql_databases import mysql_database, postgres_database
+from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 UNSEEN = ("\u200b", "\u2060", "\ufeff", "\u00ad", "\u202e", "\U000e0041")
 SPACES = ("\u3000", "\u00a0", "\u2009")
@@ -119,8 +119,9 @@ async def test_a_view_that_does_what_a_query_may_not_is_not_read_by_a_query_eith
         await tool.close()
 
 
-async def test_harmless_words_of_mariadb_run() -> None:
-    with mysql_database(SHOP) as url:
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_harmless_words_of_mysql_run(server: str) -> None:
+    with mysql_database(SHOP, MYSQLS[server]) as url:
         tool = await SqlTool.open(url, deny_tables=["secrets"])
         for condition, number in (("city REGEXP '^gh'", 1), ("city RLIKE 'x'", 0), ("city NOT REGEXP 'x'", 1),
                                   ("NOT city RLIKE '^G' OR id = 1", 1)):  # fmt: skip

@@ -5,12 +5,14 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sql import SqlTool
-from servers.sql_databases import mysql_database, postgres_database
+from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 SHOP = (
     "CREATE TABLE plant(id INTEGER PRIMARY KEY, city VARCHAR(40))",
@@ -22,7 +24,7 @@ SHOP = (
     "CREATE VIEW cities AS SELECT city FROM plant",
 )
 BADGE = "CREATE TABLE badge(id INTEGER PRIMARY KEY, holder INTEGER, FOREIGN KEY (holder) REFERENCES secrets(plant))"
-KINDS = ("sqlite", "duckdb", "postgres", "mysql")
+KINDS = ("sqlite", "duckdb", "postgres", *MYSQLS)
 
 
 @contextmanager
@@ -31,8 +33,8 @@ def database(kind: str, folder: Path, statements: Sequence[str] = SHOP) -> Itera
     if kind == "postgres":
         with postgres_database(statements) as url:
             yield url
-    elif kind == "mysql":
-        with mysql_database(statements) as url:
+    elif kind in MYSQLS:
+        with mysql_database(statements, MYSQLS[kind]) as url:
             yield url
     elif kind == "duckdb":
         import duckdb
@@ -99,12 +101,13 @@ OWN_TRIES = {
         "EXPLAIN FORMAT=JSON SELECT * FROM information_schema.tables", "SHOW CREATE TABLE badge",
     ),
 }  # fmt: skip
+OWN_TRIES["mariadb"] = OWN_TRIES["mysql"]
 OWN_SHOP = {
     "sqlite": (),
     "duckdb": ("CREATE MACRO look() AS (SELECT max(token) FROM secrets)",),
     "postgres": ("CREATE MATERIALIZED VIEW kept AS SELECT token FROM secrets",
                  "COMMENT ON TABLE secrets IS 'CANARY'"),
-    "mysql": (),
+    **dict.fromkeys(MYSQLS, ()),
 }  # fmt: skip
 
 
@@ -169,6 +172,49 @@ async def test_partitions_and_parents_of_a_denied_table_are_hidden() -> None:
             text = await everything_said(tool, ["SELECT id FROM sale", "SELECT id FROM sale_2024"])
             await tool.close()
             assert "77" not in text
+
+
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_a_table_that_merges_a_denied_one_is_hidden(server: str) -> None:
+    statements = (
+        "CREATE TABLE vault(token VARCHAR(40)) ENGINE=MyISAM", "INSERT INTO vault VALUES ('CANARY')",
+        "CREATE TABLE merged(token VARCHAR(40)) ENGINE=MERGE UNION=(vault)", *SHOP[:2],
+    )  # fmt: skip
+    with mysql_database(statements, MYSQLS[server]) as url:
+        tool = await SqlTool.open(url)
+        assert (await tool.call("SELECT token FROM merged")).total == 1
+        await tool.close()
+        tool = await SqlTool.open(url, deny_tables=["vault"])
+        text = await everything_said(tool, ["SELECT token FROM merged", "SHOW TABLES", "SELECT city FROM plant"])
+        await tool.close()
+    assert "CANARY" not in text and "merged" not in tool.describe() and "Ghent" in text
+
+
+async def test_a_table_that_stands_for_one_of_another_server_is_not_read() -> None:
+    with mysql_database(SHOP, MYSQLS["mysql"]) as url, pymysql_of(url) as cursor:
+        cursor.execute("SELECT support FROM information_schema.engines WHERE engine = 'FEDERATED'")
+        assert cursor.fetchall() == (("YES",),), "make servers starts MySQL with it"
+        there = url.replace("mysql://root@", "mysql://root:@") + "/secrets"
+        cursor.execute(f"CREATE TABLE far(token VARCHAR(40), plant INT) ENGINE=FEDERATED CONNECTION='{there}'")
+        cursor.execute("SELECT token FROM far")
+        assert cursor.fetchall() == (("CANARY",),)
+        tool = await SqlTool.open(url)
+        with pytest.raises(ToolError, match="what a query may not do"):
+            await tool.call("SELECT token FROM far")
+        assert "far" in tool.describe() and (await tool.call("SELECT city FROM plant")).total == 1
+        await tool.close()
+
+
+@contextmanager
+def pymysql_of(url: str) -> Iterator[Any]:
+    import pymysql
+
+    parts = urlsplit(url)
+    with (
+        pymysql.connect(host="127.0.0.1", port=parts.port or 0, user="root", database=parts.path[1:]) as db,
+        db.cursor() as cursor,
+    ):
+        yield cursor
 
 
 async def test_functions_and_views_that_do_not_reach_a_denied_table_still_work(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,7 +16,8 @@ from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql import SqlTool
-from servers.sql_databases import mysql_database, postgres_database
+from servers.neo4j_server import ask, neo4j_database
+from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 SOON = 2.0
 """Seconds within which a server must have ended what nobody waits for."""
@@ -53,8 +56,10 @@ async def test_times_of_postgresql_beyond_pythons_come_as_text() -> None:
         ]  # fmt: skip
 
 
-async def test_negative_times_of_mysql_have_their_sign() -> None:
-    with mysql_database(["CREATE TABLE t(a TIME)", "INSERT INTO t VALUES ('-01:30:00'), ('120:00:01')"]) as url:
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_negative_times_of_mysql_have_their_sign(server: str) -> None:
+    statements = ["CREATE TABLE t(a TIME)", "INSERT INTO t VALUES ('-01:30:00'), ('120:00:01')"]
+    with mysql_database(statements, MYSQLS[server]) as url:
         tool = await SqlTool.open(url)
         seen = await tool.call("SELECT a FROM t ORDER BY a")
         await tool.close()
@@ -86,13 +91,24 @@ async def test_an_option_of_a_graph_servers_url_is_refused() -> None:
         await CypherTool.open("bolt://127.0.0.1:1/graph?encrypted=true")
 
 
-async def test_a_complaint_of_mysqls_with_a_high_number_is_no_broken_connection() -> None:
-    with mysql_database(["CREATE TABLE t(a INT)"]) as url:
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_a_complaint_of_mysqls_with_a_high_number_is_no_broken_connection(server: str) -> None:
+    """MySQL says 3636 of a recursion that is too deep; MariaDB stops at a thousand without a word."""
+    deep = "WITH RECURSIVE s AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM s WHERE x < 5000) SELECT max(x) AS x FROM s"
+    with mysql_database(["CREATE TABLE t(a INT)"], MYSQLS[server]) as url:
         worker = Worker("mysql", url)
         with pytest.raises(ToolError) as complaint:
             await worker.run("SELECT JSON_TABLE('[', '$[*]' COLUMNS(a INT PATH '$')) AS t", trusted=True)
+        assert "broke off" not in str(complaint.value) and not complaint.value.outage
+        process = worker.child
+        if server == "mysql":
+            with pytest.raises(ToolError, match="Recursive query aborted after 1001 iterations") as complaint:
+                await worker.run(deep)
+            assert not complaint.value.outage
+        else:
+            assert (await worker.run(deep)).rows[0][0] == 1001
+        assert (await worker.run("SELECT 1 AS x")).rows == ((1,),) and worker.child is process
         await worker.close()
-    assert "broke off" not in str(complaint.value)
 
 
 def running_on_postgres(url: str) -> bool:
@@ -109,10 +125,30 @@ def running_on_postgres(url: str) -> bool:
 def running_on_mysql(url: str) -> bool:
     import pymysql
 
-    with pymysql.connect(host="127.0.0.1", user="root") as db, db.cursor() as cursor:
+    with pymysql.connect(host="127.0.0.1", port=urlsplit(url).port or 0, user="root") as db, db.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%1234567%' "
                        "AND info NOT LIKE '%processlist%'")  # fmt: skip
         return bool(cursor.fetchone()[0])
+
+
+def running_on_neo4j(url: str) -> bool:
+    running = ask("SHOW TRANSACTIONS YIELD currentQuery, status RETURN currentQuery, status")
+    return any("1234567" in row["currentQuery"] for row in running)
+
+
+TEN = "(SELECT 0 AS x UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5)"
+ENDLESS_SQL = f"SELECT count(*) + 1234567 AS n FROM {', '.join(f'{TEN} AS a{n}' for n in range(20))}"
+ENDLESS = "UNWIND range(1, 1000000) AS x UNWIND range(1, 10000000) AS y RETURN count(*) + 1234567 AS n"
+
+
+@contextmanager
+def server_of(kind: str) -> Iterator[str]:
+    one = ["CREATE TABLE t(a INT)"]
+    with (
+        neo4j_database() if kind == "neo4j"
+        else postgres_database(one) if kind == "postgres" else mysql_database(one, MYSQLS[kind])
+    ) as url:  # fmt: skip
+        yield url
 
 
 async def until(is_so: Callable[[], bool], seconds: float) -> bool:
@@ -122,19 +158,16 @@ async def until(is_so: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-@pytest.mark.parametrize("kind", ["postgres", "mysql"])
+@pytest.mark.parametrize("kind", ["postgres", *MYSQLS, "neo4j"])
 @pytest.mark.parametrize("ending", ["cancelled", "out of time"])
 async def test_a_query_that_is_given_up_ends_at_the_server(kind: str, ending: str) -> None:
-    make = {"postgres": postgres_database, "mysql": mysql_database}[kind]
-    look = {"postgres": running_on_postgres, "mysql": running_on_mysql}[kind]
-    rows = "generate_series(1, 9)" if kind == "postgres" else "seq_1_to_9"
-    digits = ", ".join(f"{rows} AS a{n}" for n in range(12))
-    query = f"SELECT count(*) + 1234567 AS n FROM {digits}"
-    with make(["CREATE TABLE t(a INT)"]) as url:
-        worker = Worker(kind, url, Caps(seconds=60.0))
+    look: Callable[[], bool]
+    with server_of(kind) as url:
+        look = partial({"postgres": running_on_postgres, "neo4j": running_on_neo4j}.get(kind, running_on_mysql), url)
+        worker = Worker({"neo4j": "bolt"}.get(kind, kind if kind == "postgres" else "mysql"), url, Caps(seconds=60.0))
         await worker.start()
-        task = asyncio.create_task(worker.run(query, trusted=True))
-        assert await until(lambda: look(url), 20)
+        task = asyncio.create_task(worker.run(ENDLESS if kind == "neo4j" else ENDLESS_SQL, trusted=True))
+        assert await until(look, 20)
         if ending == "cancelled":
             task.cancel()
         else:
@@ -142,8 +175,8 @@ async def test_a_query_that_is_given_up_ends_at_the_server(kind: str, ending: st
             worker.child._stop(ToolError("Stopped"))
         with pytest.raises((asyncio.CancelledError, ToolError)):
             await task
-        assert await until(lambda: not look(url), SOON)
-        assert (await worker.run("SELECT 1")).rows == ((1,),)
+        assert await until(lambda: not look(), SOON)
+        assert (await worker.run("RETURN 1 AS x" if kind == "neo4j" else "SELECT 1")).rows == ((1,),)
         await worker.close()
 
 

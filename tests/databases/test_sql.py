@@ -15,6 +15,7 @@ from decisor.tools.databases.sandbox.engines import NAMES, engine
 from decisor.tools.databases.sandbox.report import check_statements
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.databases.sql_schema import ColumnInfo, TableInfo, close_names
+from servers.sql_databases import MYSQLS, lacking, mysql_database
 
 DATABASE = f"decisor_sql_{os.getpid()}"
 SCHEMA = (
@@ -48,8 +49,8 @@ def make_postgres(folder: Path) -> Iterator[str]:
     psycopg = pytest.importorskip("psycopg")
     try:
         admin = psycopg.connect("postgresql://postgres@127.0.0.1/postgres", autocommit=True, connect_timeout=2)
-    except psycopg.Error:
-        pytest.skip("no PostgreSQL at 127.0.0.1:5432")
+    except psycopg.Error as error:
+        lacking("PostgreSQL at 127.0.0.1:5432", error)
     with admin:
         admin.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
         admin.execute(f"CREATE DATABASE {DATABASE}")
@@ -60,23 +61,12 @@ def make_postgres(folder: Path) -> Iterator[str]:
         admin.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
 
 
-def make_mysql(folder: Path) -> Iterator[str]:
-    pymysql = pytest.importorskip("pymysql")
-    try:
-        admin = pymysql.connect(host="127.0.0.1", user="root", autocommit=True, connect_timeout=2)
-    except pymysql.Error:
-        pytest.skip("no MySQL or MariaDB at 127.0.0.1:3306")
-    with admin, admin.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
-        cursor.execute(f"CREATE DATABASE {DATABASE}")
-        cursor.execute(f"USE {DATABASE}")
-        for statement in SCHEMA:
-            cursor.execute(statement.replace('"', "`"))
-        yield f"mysql://root@127.0.0.1/{DATABASE}"
-        cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
+def make_mysql(server: str) -> Iterator[str]:
+    with mysql_database([statement.replace('"', "`") for statement in SCHEMA], server) as url:
+        yield url
 
 
-@pytest.fixture(params=["sqlite", "duckdb", "postgres", "mysql"])
+@pytest.fixture(params=["sqlite", "duckdb", "postgres", *MYSQLS])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     match request.param:
         case "sqlite":
@@ -85,8 +75,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             yield make_duckdb(tmp_path)
         case "postgres":
             yield from make_postgres(tmp_path)
-        case _:
-            yield from make_mysql(tmp_path)
+        case kind:
+            yield from make_mysql(MYSQLS[kind])
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from decisor.errors import SetupError
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.databases.sql_schema import TableInfo
-from servers.sql_databases import mysql_database, postgres_database
+from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 
 @asynccontextmanager
@@ -46,13 +46,13 @@ def make(kind: str, folder: Path, statements: Sequence[str]) -> str:
     return f"{kind}:///{path}"
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgres", "mysql"])
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgres", *MYSQLS])
 async def test_keys_references_types_and_views_are_told(kind: str, tmp_path: Path) -> None:
     if kind == "postgres":
         with postgres_database(KEYS) as url:
             await keys_are_told(url)
-    elif kind == "mysql":
-        with mysql_database(KEYS) as url:
+    elif kind in MYSQLS:
+        with mysql_database(KEYS, MYSQLS[kind]) as url:
             await keys_are_told(url)
     else:
         await keys_are_told(make(kind, tmp_path, KEYS))
@@ -139,14 +139,23 @@ async def test_a_view_of_postgresql_is_told_from_the_catalog_and_runs_only_what_
             assert not {"peek", "over_peek"} & tables.keys()
 
 
-async def test_a_view_of_mariadb_is_told_from_the_catalog_and_runs_only_what_a_query_may() -> None:
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_a_view_of_mysql_is_told_from_the_catalog_and_runs_only_what_a_query_may(server: str) -> None:
     reads = "CREATE VIEW leak AS SELECT load_file('/etc/passwd') AS line"
-    with mysql_database((*SERVER_VIEWS, reads, "CREATE VIEW over_leak AS SELECT * FROM leak")) as url:
+    statements = (*SERVER_VIEWS, reads, "CREATE VIEW over_leak AS SELECT * FROM leak")
+    with mysql_database(statements, MYSQLS[server]) as url:
         async with opened(url, deny=["secrets"]) as (tables, text):
             assert "CANARY" not in text and "root:" not in text
             assert tables["fine"].rows == 1 and tables["over_leak"].columns[0].name == "line"
             assert tables["leak"].rows is None and tables["over_leak"].rows is None
             assert not {"peek", "over_peek"} & tables.keys()
+
+
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_an_invisible_column_is_not_told(server: str) -> None:
+    with mysql_database(("CREATE TABLE plant(city VARCHAR(40), ord BIGINT INVISIBLE)",), MYSQLS[server]) as url:
+        async with opened(url) as (tables, text):
+            assert [column.name for column in tables["plant"].columns] == ["city"] and "ord" not in text
 
 
 async def test_odd_names_are_told_as_they_are(tmp_path: Path) -> None:

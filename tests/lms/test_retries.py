@@ -8,12 +8,13 @@ import time
 import pytest
 
 from decisor.budget import Budget
+from decisor.calls.cutting import cut_in_half
 from decisor.errors import LMError
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.prices import Price
 from decisor.lms.retry import Retries
-from decisor.run import Run, shortened
+from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import FailedCall, LMCall
 from decisor.types import Message
@@ -190,7 +191,7 @@ async def test_a_conversation_that_is_still_too_long_fails_with_the_reason() -> 
 
 def test_many_messages_lose_the_middle_of_the_longest_first() -> None:
     talk = [Message("user", "a" * 9000), Message("assistant", "b" * 100), Message("user", "c" * 1000)]
-    short = shortened(talk)
+    short = cut_in_half(talk)
     assert short is not None
     assert [len(message.content) < len(was.content) for message, was in zip(short, talk, strict=True)] == [
         True, False, False]  # fmt: skip

@@ -88,10 +88,22 @@ class Game:
         forgotten = FORGOTTEN[self.asked.scenario] if self.mistake == "forgotten_step" else ()
         return tuple(step for step in STEPS[self.asked.scenario] if step not in forgotten)
 
+    @property
+    def done(self) -> int:
+        """Of its steps, how many were answered from the first on. Who makes mistakes counts what was tried."""
+        if self.mistake:
+            return self.shown.count("\nAction input: ")
+        return next((at for at, step in enumerate(self.steps) if not self.answered(step)), len(self.steps))
+
+    def answered(self, step: str) -> bool:
+        """Whether its query was run, and brought no error."""
+        _, *after = self.shown.split(f"\nAction input: {self.asked.query(step, self.tool, self.choice)}\n")
+        return any(not text.removeprefix("Observation:\n").startswith("Error:") for text in after)
+
     def planned(self, replans: bool) -> str:
-        done = self.shown.count("\nAction input: ")
+        done = self.done
         plan = ", ".join(f"Step {number}: {GOALS[step]}" for number, step in enumerate(self.steps, 1))
-        if not done:
+        if "\nWrite the plan" in self.shown:
             return f"Plan: [{plan}]\nCurrent step: Step 1\n{self.next_action()}"
         head = ""
         if replans and done == 3 and len(self.rows()) < 3:
@@ -103,10 +115,9 @@ class Game:
 
     def next_action(self) -> str:
         """The next query, or nothing after the last."""
-        done = self.shown.count("\nAction input: ")
-        if done >= len(self.steps):
+        if self.done >= len(self.steps):
             return ""
-        step = self.steps[done]
+        step = self.steps[self.done]
         query = self.broken(self.asked.query(step, self.tool, self.choice), step)
         return f"Thought: I need to {GOALS[step]}.\nAction: {self.tool}\nAction input: {query}"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook = tell_bug
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal or a pipe that cannot hold every character
+            stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
     sys.exit(run(words))
 
 
@@ -79,7 +83,7 @@ def run(words: Sequence[str]) -> int:
         if error.errno not in FULL:
             raise
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
-        print(f"decisor: cannot write: {error.strerror}", file=sys.stderr)
+        print(f"decisor: cannot write: {error.strerror}. Make room, and run the same command again.", file=sys.stderr)
         return 1
 
 
@@ -94,17 +98,40 @@ def called(words: Sequence[str]) -> int:
     from decisor.errors import SetupError
 
     wrong_usage: type[Any] = typer.BadParameter.__bases__[0]
+    words = list(words) or ["--help"]
+    app = build(words)
+    check_repeats(app, words)
     try:
-        code = build(words)(args=list(words), prog_name="decisor", standalone_mode=False)
+        code = app(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
         message, help = error.format_message().rstrip("."), error.ctx.get_help() if error.ctx else ""
         if message in ("", help.rstrip(".")):  # a group without a command
             print(help, file=sys.stderr)
             return 2
         where = error.ctx.command_path if error.ctx else "decisor"
+        if where == "decisor ask" and "unexpected extra argument" in message:
+            raise SetupError('Put the question in quotes: decisor ask "WHICH ...?" --db URL') from error
         raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def check_repeats(app: typer.Typer, words: Sequence[str]) -> None:
+    """Raises SetupError where an option that holds one value comes twice: the first would be ignored in silence."""
+    import typer
+
+    from decisor.errors import SetupError
+
+    command: Any = typer.main.get_command(app)
+    options = [word.partition("=")[0] for word in words[: [*words, "--"].index("--")]]
+    for word in words:
+        if not hasattr(command, "commands"):
+            break
+        command = command.commands.get(word, command)
+    for parameter in command.params:
+        names = {name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
+        if names and not (parameter.multiple or parameter.is_flag) and sum(name in names for name in options) > 1:
+            raise SetupError(f"{parameter.opts[0]} is there twice, and it takes one value: leave out one.")
 
 
 def build(words: Sequence[str]) -> typer.Typer:

@@ -14,7 +14,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.console import console
-from decisor.cli.exits import exit_of
+from decisor.cli.exits import Exit, exit_of
 from decisor.errors import SetupError
 from decisor.session.front import ask
 from decisor.session.result import Result
@@ -61,6 +61,8 @@ def command(
     """Answer a decision question from databases, documents and tools."""
     if form not in ("sql", "graph"):
         raise SetupError(f"--form is sql or graph, not {form!r}.")
+    if trace is not None and trace.is_file() and trace.stat().st_size:
+        raise SetupError(f"{trace} is there already, and a run may have been paid for: name another --trace file.")
     world = example_of(example, question)
     if world is not None:
         db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
@@ -73,7 +75,7 @@ def command(
         limits=Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
     result = ask_quietly(decide) if as_json else ask_live(decide, whole)
-    raise typer.Exit(exit_of(result.decision))
+    raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
 
 
 def ask_quietly(decide: Callable[[], Result]) -> Result:
@@ -116,9 +118,15 @@ def read_rules(path: Path | None) -> str:
     if path is None:
         return ""
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"Cannot read the rules in {path}: {getattr(error, 'strerror', '') or error}.") from error
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise SetupError(f"Cannot read the rules in {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        if b"\0" in error.object:
+            raise SetupError(f"{path} is no text: --rules takes a text file with the rules to decide by.") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SetupError(f"The rules in {path} are not UTF-8 (line {line}). Save them so, or write: "
+                         f"iconv -f LATIN1 -t UTF-8 {path} > rules-utf8.txt") from error  # fmt: skip
 
 
 def read_settings(texts: list[str]) -> dict[str, str]:

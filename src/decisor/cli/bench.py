@@ -130,6 +130,24 @@ def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcom
             store.close()
 
 
+@dqa.command("statistics")
+def statistics_command(
+    data: Annotated[Path, typer.Option("--data", help="Folder in the released layout.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON array of tables.")] = False,
+) -> None:
+    """Count questions, databases, rows, nodes and edges, beside what the paper prints of its own."""
+    from decisor.benchmarks.dqa.statistics import sizes, tables
+    from decisor.encoding import json_value
+    from decisor.report.markdown_csv import paper_table
+
+    counted = tables(sizes(data))
+    if as_json:
+        print(json.dumps(json_value(counted), ensure_ascii=False))
+        return
+    for table in counted:
+        print(f"{table.title} ({table.source})", paper_table(table), table.note, sep="\n\n", end="\n\n")
+
+
 @dqa.command("generate")
 def generate_command(
     scenario: Annotated[str, typer.Option(help="locating or building.")],

@@ -42,7 +42,7 @@ def error_line(error: Exception, words: Sequence[str] = ()) -> str:
     passwords = [secret for word in words for secret in secrets_in(word)]
     line = redact(clean(str(error)).replace("\n", " ").strip(), passwords)
     if isinstance(error, LMError):
-        line = f"The LM failed: {line} (decisor doctor tests it)"
+        line = f"The LM failed: {line}{'' if 'decisor doctor' in line else ' Test it: decisor doctor --lm MODEL@URL'}"
     return line
 
 
@@ -57,7 +57,7 @@ def say_error(error: Exception, words: Sequence[str] = ()) -> None:
 
 def cost_of(error: Exception) -> str:
     """What the run that it ended had cost, as a sentence."""
-    if not isinstance(error, Error) or not error.spent.calls:
+    if not isinstance(error, Error) or not error.spent.tokens:
         return ""
     from decisor.session.decide import cost_line
 

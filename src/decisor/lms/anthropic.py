@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 
 from decisor.errors import LMError
+from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.openai_compatible import refused_part
-from decisor.lms.postprocess import postprocess, tidy, tokens_of
+from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
@@ -130,20 +131,16 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
     if isinstance(reply.get("error"), Mapping):
         raise fault_in_reply(reply["error"], where)
     usage = reply.get("usage")
-    counts = usage if isinstance(usage, Mapping) else {}
-    prompt = tokens_of(counts.get("input_tokens"), [message.content for message in messages])
-    prompt += sum(tokens_of(counts.get(f"cache_{way}_input_tokens"), ()) for way in ("creation", "read"))
     blocks, finish = reply.get("content"), FINISH.get(str(reply.get("stop_reason")), "stop")
     if not isinstance(blocks, list) or (
         not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
     ):
-        used = Usage(0, prompt, tokens_of(counts.get("output_tokens"), ()))
-        raise Again(f"{where} sent a message without content.", used=used)
+        raise Again(f"{where} sent a message without content.", used=anthropic_usage(usage, messages, (), calls=0))
     text = "".join(block_text(block) for block in blocks)
     model = reply.get("model")
     return Completion(
         (text,),
-        Usage(1, prompt, tokens_of(counts.get("output_tokens"), [text]), None),
+        anthropic_usage(usage, messages, [text]),
         finish,
         tidy(model) if isinstance(model, str) else "",
     )

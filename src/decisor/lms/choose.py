@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from decisor.errors import SetupError
 from decisor.lms.endpoint import parse_address
 from decisor.lms.local import Server, servers
+from decisor.lms.price_table import published_price
 from decisor.lms.prices import Price, parse_price
 from decisor.lms.providers import OPENAI, PROVIDERS, EndpointLM, Provider, host
 from decisor.secrets import without_password
@@ -75,8 +76,8 @@ def lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provid
     if url:
         at_home = (one for one in providers if not one.is_open and host(url) == host(one.address(environ)))
         if provider := next(at_home, None):
-            return provider.lm(model, url, provider.key(environ), price_of(environ))
-        return OPENAI.lm(model, url, key_for(url, environ), price_of(environ))
+            return provider.lm(model, url, provider.key(environ), price_of(environ, model, url))
+        return OPENAI.lm(model, url, key_for(url, environ), price_of(environ, model, url))
     theirs = [one for one in providers if one.prefix and model.startswith(one.prefix)]
     anyones = [one for one in providers if not one.prefix]
     if provider := next((one for one in [*theirs, *anyones] if one.is_set(environ)), None):
@@ -145,7 +146,8 @@ def _place(name: str, spec: str | None, environ: Mapping[str, str], providers: S
 
 
 def lm_of(provider: Provider, model: str, environ: Mapping[str, str]) -> EndpointLM:
-    return provider.lm(model, provider.address(environ), provider.key(environ), price_of(environ))
+    url = provider.address(environ)
+    return provider.lm(model, url, provider.key(environ), price_of(environ, model, url))
 
 
 def lm_at(server: Server, model: str, environ: Mapping[str, str]) -> EndpointLM:
@@ -159,6 +161,7 @@ def key_for(url: str, environ: Mapping[str, str]) -> str | None:
     return OPENAI.key(environ) if host(url) == host(OPENAI.address(environ)) else environ.get("DECISOR_LM_KEY")
 
 
-def price_of(environ: Mapping[str, str]) -> Price | None:
+def price_of(environ: Mapping[str, str], model: str = "", url: str = "") -> Price | None:
+    """``DECISOR_PRICE``, else the published price of the model at this host; None where there is none."""
     text = environ.get("DECISOR_PRICE")
-    return parse_price(text) if text else None
+    return parse_price(text) if text else published_price(model, host(url), environ)

@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from decisor.lms.counts import chat_usage
 from decisor.lms.faults import fault_in_reply
-from decisor.lms.postprocess import tidy, tokens_of
+from decisor.lms.postprocess import tidy
 from decisor.lms.retry import Again
-from decisor.types import Completion, Message, Sampling, Token, Usage
+from decisor.types import Completion, Message, Sampling, Token
 
 # vLLM's: control tokens are part of the text, and no spaces are put between them.
 KEEP_CONTROL_TOKENS = {"skip_special_tokens": False, "spaces_between_special_tokens": False}
@@ -64,13 +65,10 @@ def parse_continuation(reply: object, messages: Sequence[Message], where: str) -
     if len(rows) < len(choices):
         raise Again(f"{where} sent a completion without text.")
     texts = tuple(tidy(row["text"]) for row in rows)
-    counts = reply.get("usage")
-    counts = counts if isinstance(counts, Mapping) else {}
-    prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])
     finish, model = rows[0].get("finish_reason"), reply.get("model")
     return Completion(
         texts,
-        Usage(1, prompt, tokens_of(counts.get("completion_tokens"), texts), None),
+        chat_usage(reply, messages, texts),
         finish if isinstance(finish, str) else "stop",
         tidy(model) if isinstance(model, str) else "",
         logprobs=logprobs_of(choices),

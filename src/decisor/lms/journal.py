@@ -115,7 +115,8 @@ def digest(messages: Sequence[Message], *rest: object) -> str:
 
 
 def as_plain(sampling: Sampling) -> list[object]:
-    usual: list[object] = [sampling.stop, sampling.temperature, sampling.max_tokens, sampling.n, sampling.seed]
+    most = None if sampling.capped else sampling.max_tokens
+    usual: list[object] = [sampling.stop, sampling.temperature, most, sampling.n, sampling.seed]
     rare = [sampling.logprobs, sampling.continuation] if sampling.logprobs or sampling.continuation else []
     return [*usual, sampling.schema, *rare]
 

@@ -10,8 +10,9 @@ from urllib.parse import urlunsplit
 
 from decisor.errors import LMError
 from decisor.lms.completions_api import choices_of, continuation_request, logprobs_of, parse_continuation
+from decisor.lms.counts import chat_usage
 from decisor.lms.endpoint import Endpoint, parse_address, within
-from decisor.lms.postprocess import postprocess, tidy, tokens_of
+from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
 from decisor.secrets import Secret
@@ -186,19 +187,16 @@ def parse_completion(reply: object, messages: Sequence[Message], where: str) -> 
     if not isinstance(reply, dict):
         raise Again(f"{where} sent JSON that is no chat completion.")
     choices = choices_of(reply, where)
-    usage = reply.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    prompt = tokens_of(counts.get("prompt_tokens"), [message.content for message in messages])
     try:
         read = [parse_choice(choice, where) for choice in choices]
     except Again as error:
-        error.used = Usage(0, prompt, tokens_of(counts.get("completion_tokens"), ()))
+        error.used = chat_usage(reply, messages, (), calls=0)
         raise
     texts = tuple(text for text, _ in read)
     model = reply.get("model")
     return Completion(
         texts,
-        Usage(1, prompt, tokens_of(counts.get("completion_tokens"), texts), None),
+        chat_usage(reply, messages, texts),
         read[0][1],
         tidy(model) if isinstance(model, str) else "",
         logprobs=logprobs_of(choices),

@@ -1,4 +1,4 @@
-"""What replies of all providers have in common: texts, stop words, token counts."""
+"""What replies of all providers have in common: texts, stop words, prices."""
 
 from __future__ import annotations
 
@@ -31,16 +31,5 @@ def postprocess(
 ) -> Completion:
     """The reply cut at its stop words, without keys, priced, and with the name of the model asked where it has none."""
     texts = tuple(redact_known(cut(text, sampling.stop), secrets) for text in reply.texts)
-    usage, model = with_dollars(reply.usage, price), reply.model or name
+    usage, model = with_dollars(reply.usage, price) if price else reply.usage, reply.model or name
     return Completion(texts, usage, reply.finish, model, logprobs=reply.logprobs)
-
-
-def tokens_of(count: object, texts: Iterable[str]) -> int:
-    """The endpoint's count where it is one; else an estimate of a token per four characters, so that a limit holds.
-
-    >>> tokens_of(7, []), tokens_of(None, ["eight ch"]), tokens_of(-1, ["eight ch"])
-    (7, 2, 2)
-    """
-    if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53:
-        return count
-    return sum((len(text) + 3) // 4 for text in texts)

@@ -1,4 +1,4 @@
-"""What a call costs. There is no built-in price list: it would go stale, and a wrong price is worse than none."""
+"""What a call costs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ from decisor.types import LM, Pricing, Usage
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars per million tokens.
+    """Dollars per million tokens. ``cached``: of those that the endpoint had in its cache; ``cache_write``: of those
+    that it put there; None: as the rest of the prompt.
 
-    >>> Price(2.0, 8.0).dollars(500_000, 250_000)
-    3.0
+    >>> Price(2.0, 8.0).dollars(500_000, 250_000), Price(2.0, 8.0, cached=0.5).dollars(500_000, 0, cache_reads=400_000)
+    (3.0, 0.4)
     """
 
     prompt: float
     completion: float
+    cached: float | None = None
+    cache_write: float | None = None
 
-    def dollars(self, prompt_tokens: int, completion_tokens: int) -> float:
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+    def dollars(self, prompt_tokens: int, completion_tokens: int, cache_reads: int = 0, cache_writes: int = 0) -> float:
+        cost = prompt_tokens * self.prompt + completion_tokens * self.completion
+        if cache_reads and self.cached is not None:
+            cost += cache_reads * (self.cached - self.prompt)
+        if cache_writes and self.cache_write is not None:
+            cost += cache_writes * (self.cache_write - self.prompt)
+        return cost / 1e6
 
 
 FREE = Price(0.0, 0.0)
@@ -28,7 +36,9 @@ FREE = Price(0.0, 0.0)
 
 def with_dollars(usage: Usage, price: Price | None) -> Usage:
     """With its dollars, None where the price is not known."""
-    dollars = price.dollars(usage.prompt_tokens, usage.completion_tokens) if price else None
+    dollars = None
+    if price:
+        dollars = price.dollars(usage.prompt_tokens, usage.completion_tokens, usage.cache_reads, usage.cache_writes)
     return usage if usage.dollars == dollars else replace(usage, dollars=dollars)
 
 
@@ -44,20 +54,22 @@ def prompt_usage(payload: bytes) -> Usage:
 
 
 def parse_price(text: str) -> Price:
-    """From ``DECISOR_PRICE``: dollars per million prompt tokens, a comma, dollars per million completion tokens.
+    """From ``DECISOR_PRICE``: dollars per million tokens of the prompt, of the completion, and, where a third is named,
+    of what was read from a cache.
 
-    >>> parse_price("0.4, 1.6")
-    Price(prompt=0.4, completion=1.6)
+    >>> parse_price("0.4, 1.6"), parse_price("0.4,1.6,0.1").cached
+    (Price(prompt=0.4, completion=1.6, cached=None, cache_write=None), 0.1)
 
     Raises:
-        SetupError: it is not two amounts.
+        SetupError: it is not two or three amounts.
     """
     try:
-        prompt, completion = (float(part) for part in text.split(","))
-        if not (0 <= prompt < 1e6 and 0 <= completion < 1e6):
+        prompt, completion, *cached = (float(part) for part in text.split(","))
+        if not all(0 <= amount < 1e6 for amount in (prompt, completion, *cached)) or len(cached) > 1:
             raise ValueError
     except ValueError:
         raise SetupError(
-            f"DECISOR_PRICE is {text!r}; write dollars per million tokens, prompt and completion: 0.4,1.6"
+            f"DECISOR_PRICE is {text!r}; write dollars per million tokens, prompt and completion, and cached prompt "
+            "where that differs: 0.4,1.6 or 0.4,1.6,0.1"
         ) from None
-    return Price(prompt, completion)
+    return Price(prompt, completion, *cached)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import INVISIBLE, MAX_CHARS, NO_HELP, check_query, clean, replace_surrogates, strip_fence
+from decisor.replies.shape import read_object
 from decisor.replies.tool_names import match_tool
+from decisor.types import Value
 
 NAMES = {
     "plan": "plan",
@@ -46,8 +48,8 @@ ONE_VALUED = ("action", "input", "answer", "replan")
 class Call:
     """A tool and its input as the model wrote them."""
 
-    tool: str
-    input: str
+    tool: str = field(metadata={"key": "action"})
+    input: str = field(metadata={"key": "action_input"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,10 @@ class LabelledReply:
     """One labelled reply. Exactly one of ``call`` and ``answer`` is there. ``replan`` is None where it is not said."""
 
     call: Call | None = None
-    answer: str | None = None
+    answer: str | None = field(default=None, metadata={"key": "final_answer"})
     because: str = ""
     plan: tuple[str, ...] = ()
-    current: str = ""
+    current: str = field(default="", metadata={"key": "current_step"})
     thought: str = ""
     replan: bool | None = None
     why: str = ""
@@ -76,35 +78,56 @@ def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> Label
     """
     repairs: list[str] = []
     fields = read_fields(clean(reply, repairs), repairs)
-    call = read_call(fields, tools, repairs)
+    if not fields and NO_HELP.search(reply):
+        raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
     answer, because = parse_answer(fields)
-    if call and answer is not None:
-        raise ParseError("You wrote an action and a final answer. Write one of them.", "both")
-    if answer is not None and not answer:
-        raise ParseError("Your final answer is empty.", "missing_field")
-    if answer is not None and not observations:
-        raise ParseError("There is no observation yet: query the data before you answer.", "no_evidence")
-    if not call and answer is None:
-        if not fields and NO_HELP.search(reply):
-            raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
-        raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
     yes, why = parse_replan(fields.get("replan", ""))
-    plan = parse_plan(fields.get("plan", ""))
-    if yes and not plan:
-        raise ParseError(
-            "You say Re-plan: Y but give no new plan. Write it as Plan: [Step 1: ..., ...]", "missing_field"
-        )
-    return LabelledReply(
-        call=call,
+    written = LabelledReply(
+        call=read_call(fields, repairs),
         answer=answer,
         because=because,
-        plan=plan,
+        plan=parse_plan(fields.get("plan", "")),
         current=replace_surrogates(fields.get("current", "")),
         thought=replace_surrogates(fields.get("thought", "")),
         replan=yes,
         why=replace_surrogates(why),
-        repairs=tuple(dict.fromkeys(repairs)),
     )
+    return check_labelled(written, tools, observations, repairs)
+
+
+def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations: int) -> LabelledReply:
+    """The same from a JSON object with the keys action and action_input, or final_answer and because.
+
+    >>> read_labelled({"thought": "look", "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).call
+    Call(tool='sql', input='SELECT 1')
+    """
+    written: LabelledReply = read_object(LabelledReply, value)
+    if written.answer is not None:
+        answer, because = parse_answer({"answer": written.answer, "because": written.because})
+        written = replace(written, answer=answer, because=because)
+    return check_labelled(written, tools, observations, [])
+
+
+def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int, repairs: list[str]) -> LabelledReply:
+    """The reply with its tool and input as they are called here.
+
+    Raises:
+        ParseError: as ``parse_labelled``.
+    """
+    call = check_call(reply.call, tools, repairs) if reply.call else None
+    if call and reply.answer is not None:
+        raise ParseError("You wrote an action and a final answer. Write one of them.", "both")
+    if reply.answer is not None and not reply.answer:
+        raise ParseError("Your final answer is empty.", "missing_field")
+    if reply.answer is not None and not observations:
+        raise ParseError("There is no observation yet: query the data before you answer.", "no_evidence")
+    if not call and reply.answer is None:
+        raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
+    if reply.replan and not reply.plan:
+        raise ParseError(
+            "You say Re-plan: Y but give no new plan. Write it as Plan: [Step 1: ..., ...]", "missing_field"
+        )
+    return replace(reply, call=call, repairs=tuple(dict.fromkeys(repairs)))
 
 
 def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
@@ -144,16 +167,19 @@ def one_value(name: str, values: list[str], all_values: dict[str, list[str]], re
     raise ParseError(f"You wrote {name} twice, with different values.", "duplicate_key")
 
 
-def read_call(fields: dict[str, str], tools: Sequence[str], repairs: list[str]) -> Call | None:
+def read_call(fields: dict[str, str], repairs: list[str]) -> Call | None:
     if "action" not in fields and "input" not in fields:
         return None
-    for name, label in (("action", "Action"), ("input", "Action input")):
-        if not fields.get(name):
-            raise ParseError(f"{label} is missing.", "missing_field")
-    if list(fields).index("input") < list(fields).index("action"):
+    if {"action", "input"} <= fields.keys() and list(fields).index("input") < list(fields).index("action"):
         repairs.append("order")
-    tool = match_tool(fields["action"], tools, repairs)
-    return Call(tool, check_query(read_input(strip_fence(fields["input"]), repairs)))
+    return Call(fields.get("action", ""), fields.get("input", ""))
+
+
+def check_call(call: Call, tools: Sequence[str], repairs: list[str]) -> Call:
+    for value, label in ((call.tool, "Action"), (call.input, "Action input")):
+        if not value:
+            raise ParseError(f"{label} is missing.", "missing_field")
+    return Call(match_tool(call.tool, tools, repairs), check_query(read_input(strip_fence(call.input), repairs)))
 
 
 QUERY_NAMES = ("query", "sql", "cypher", "statement", "input", "action_input", "expression", "text")

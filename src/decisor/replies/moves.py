@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from decisor.errors import ParseError
 from decisor.replies.cleaning import check_query, clean, replace_surrogates, strip_fence
 from decisor.replies.json_actions import INPUT_KEYS, THOUGHT_KEYS, TOOL_KEYS, one_of
-from decisor.replies.labelled import parse_answer, read_fields
+from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
 from decisor.replies.lenient_json import read_one
+from decisor.replies.shape import read_object
 from decisor.replies.tool_names import match_tool
 from decisor.types import Action, Value
 
@@ -49,7 +50,10 @@ def parse_move(reply: str, tools: Sequence[str]) -> Move:
     text = clean(reply)
     fields = read_fields(text, [])
     if not fields and text.lstrip("`json \n").startswith("{"):
-        return json_move(text, tools)
+        value = read_one(text, [])
+        if not isinstance(value, Mapping):
+            raise ParseError("Write one action.", "shape")
+        return read_move(value, tools)
     answer, because = parse_answer(fields)
     thought = replace_surrogates(fields.get("thought", ""))
     if "action" in fields and answer is not None:
@@ -66,16 +70,24 @@ def parse_move(reply: str, tools: Sequence[str]) -> Move:
     return move_of(name, raw_input, thought, tools)
 
 
-def json_move(text: str, tools: Sequence[str]) -> Move:
-    value = read_one(text, [])
-    if not isinstance(value, Mapping):
-        raise ParseError("Write one action.", "shape")
+def read_move(value: Mapping[str, Value], tools: Sequence[str]) -> Move:
+    """The same from a JSON object with the keys action and action_input, or final_answer and because.
+
+    >>> read_move({"thought": "done", "final_answer": "24", "because": "6 * 4"}, ["combine"]).answer
+    '24'
+    """
     inner = value.get("function")
     if isinstance(inner, Mapping) and "name" in inner:
         value = {**value, **inner}
     name, _ = one_of({key: item for key, item in value.items() if not isinstance(item, Mapping)}, TOOL_KEYS)
     raw_input, _ = one_of(value, INPUT_KEYS)
     thought, _ = one_of(value, THOUGHT_KEYS)
+    if name is None and value.get("final_answer") is not None:
+        written: LabelledReply = read_object(LabelledReply, value)
+        answer, because = parse_answer({"answer": written.answer or "", "because": written.because})
+        if not answer:
+            raise ParseError("Your final answer is empty.", "missing_field")
+        return Move(answer=answer, thought=written.thought, because=because)
     if not isinstance(name, str) or not name.strip():
         raise ParseError("action is the name of one tool.", "missing_field")
     return move_of(name, input_text(raw_input), thought if isinstance(thought, str) else "", tools)

@@ -18,10 +18,18 @@ from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.report.document import Report
 from decisor.report.formatting import counted, money, percent, short, spoken
 from decisor.report.palette import palette
-from decisor.report.sections import benchmark_section, diff_section, opinion_section, ranks_section, slug
+from decisor.report.sections import (
+    benchmark_section,
+    diff_section,
+    opinion_section,
+    ranks_section,
+    slug,
+    wins_section,
+)
 from decisor.statistics.summary import STATES
 from decisor.story.html import cut, story
 from decisor.trace.events import Entry
+from decisor.types import Usage
 
 TOTAL_CHARS = 40_000_000
 """About what all stories together may take."""
@@ -73,12 +81,13 @@ def body(report: Report, compared: bool) -> Html:
     diff = diff_section(report.diff, report) if report.diff else Html()
     opinion = opinion_section(report.opinion) if report.opinion else Html()
     ranks = ranks_section(report.ranks) if report.ranks else Html()
+    wins = wins_section(report.wins) if report.wins else Html()
     sections = (benchmark_section(one, report, colours) for one in report.benchmarks)
     return join(
         tag("header", tag("p", tag("b", "Decisor"), " report", cls="brand"), tag("h1", report.title), tiles(report),
             cls="wrap"),
         tag("nav", tag("div", *links, cls="wrap"), aria_label="Parts of this report"),
-        tag("main", diff, *sections, ranks, opinion, cases(report, compared), cls="wrap"),
+        tag("main", diff, *sections, ranks, wins, opinion, cases(report, compared), cls="wrap"),
         tag("footer", settings(report), cls="wrap"),
     )  # fmt: skip
 
@@ -97,11 +106,20 @@ def tiles(report: Report) -> Html:
         ("Best accuracy", percent(top.accuracy, 1) if top and top.accuracy is not None else "none",
          top.technique if top else ""),
         ("LM calls", short(usage.calls), f"{short(usage.calls / many)} an outcome" if many else ""),
-        ("Tokens", short(usage.tokens), f"{short(usage.prompt_tokens)} in, {short(usage.completion_tokens)} out"),
+        ("Tokens", short(usage.tokens), in_and_out(usage)),
         ("Cost", money(usage.dollars), "a price is not known" if usage.dollars is None else "all outcomes"),
     ]  # fmt: skip
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value, tag("small", small, title=small)))
                        for name, value, small in figures), cls="tiles")  # fmt: skip
+
+
+def in_and_out(usage: Usage) -> str:
+    """
+    >>> in_and_out(Usage(2, 1_000, 50)), in_and_out(Usage(2, 1_000, 50, cache_reads=600))
+    ('1,000 in, 50 out', '1,000 in (600 from a cache), 50 out')
+    """
+    cached = f" ({short(usage.cache_reads)} from a cache)" if usage.cache_reads else ""
+    return f"{short(usage.prompt_tokens)} in{cached}, {short(usage.completion_tokens)} out"
 
 
 def settings(report: Report) -> Html:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
@@ -71,7 +71,7 @@ class Data:
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
-            options=options, ask_anew=self.ask_anew,
+            trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew,
         )  # fmt: skip
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
@@ -140,12 +140,19 @@ def trace_to(path: Path | None, listener: Callable[[Entry], None] | None) -> Ite
     Raises:
         SetupError: the file cannot be written.
     """
+    listeners = [listener] if listener else []
+    if path is None:
+        yield Trace(listeners=listeners)
+        return
     try:
-        file = open_private(path) if path else None
+        file = open_private(path)
+        trace_file = TraceFile(file)
     except OSError as error:
         raise SetupError(f"Cannot write the trace to {path}: {error.strerror}.") from error
+    trace = Trace(listeners=[trace_file.write, *listeners])
     try:
-        yield Trace(listeners=[*([TraceFile(file).write] if file else []), *([listener] if listener else [])])
+        yield trace
     finally:
-        if file is not None:
+        with suppress(OSError):  # told by the last write
             file.close()
+        trace.fault = trace_file.fault

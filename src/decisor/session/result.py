@@ -35,7 +35,8 @@ class Result:
 
     ``decision`` holds all of it; ``answer``, ``ranking`` and ``evidence`` are its parts. ``records``: those that the
     decision cites, as they were seen. ``usage``: calls, tokens, dollars (None: the price is not known), seconds,
-    actions. ``trace``: the entries of the run, an event each. ``technique``: what ran; ``lm``: '' where none was asked.
+    actions. ``trace``: the entries of the run, an event each. ``trace_fault``: why the
+    file that was to hold it is not whole. ``technique``: what ran; ``lm``: '' where none was asked.
     """
 
     question: Question
@@ -46,6 +47,7 @@ class Result:
     records: tuple[Record, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     trace: tuple[Entry, ...] = ()
+    trace_fault: str = ""
     options: Options = field(default_factory=Options)
     ask_anew: AskAnew | None = None
 
@@ -138,7 +140,10 @@ class Result:
         show_dim(self.summary(), console)
         if not self.lm:
             show_dim(NO_LM, console)
-        if path := self.options.get("trace"):
+        path = self.options.get("trace")
+        if path and self.trace_fault:
+            show_dim(f"Trace: {path} is not whole: {self.trace_fault}.", console)
+        elif path:
             show_dim(f"Trace: {path} (read it with: decisor trace FILE)", console)
 
     def summary(self) -> str:

@@ -116,5 +116,7 @@ def show_dim(text: str, console: Console) -> None:
 
 def usage_line(usage: Usage, technique: str, lm: str) -> str:
     cost = "price unknown" if usage.dollars is None else f"${usage.dollars:.4f}"
-    calls = f"{counted(usage.calls, 'LM call')} to {clean(lm)}, {usage.tokens:,} tokens, {cost}"
+    cached = f" ({usage.cache_reads:,} from a cache)" if usage.cache_reads else ""
+    guess = ", in part estimated" if usage.estimates else ""
+    calls = f"{counted(usage.calls, 'LM call')} to {clean(lm)}, {usage.tokens:,} tokens{cached}, {cost}{guess}"
     return f"{one_line(technique)}: {counted(usage.actions, 'action')}, {calls if lm else 'no LM calls'}"

@@ -23,6 +23,7 @@ from decisor.trace.events import (
     PlanChange,
     RunStart,
     RunUsage,
+    ShortenedPrompt,
     Span,
     TechniqueChoice,
     UnreadableReply,
@@ -118,6 +119,8 @@ class Teller:
                 return self.note({"problem": "reply", "reason": reason}, text)
             case FailedCall(reason=reason, text=text):
                 return self.note({"problem": "lm", "reason": reason}, text)
+            case ShortenedPrompt(text=text):
+                return self.note({"problem": "shortened"}, text)
             case UnscoredAnswer(text=text):
                 return self.note({"problem": "unscored"}, text)
             case SearchProblem(problem=problem, text=text):

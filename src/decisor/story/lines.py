@@ -25,6 +25,7 @@ from decisor.trace.events import (
     PlanChange,
     RunStart,
     RunUsage,
+    ShortenedPrompt,
     Span,
     TechniqueChoice,
     UnreadableReply,
@@ -53,6 +54,8 @@ def event_lines(event: Event) -> Sequence[Text]:
             return [problem_line("asked again", text)]
         case FailedCall(text=text):
             return [problem_line("the LM failed", text)]
+        case ShortenedPrompt(text=text):
+            return [problem_line("shortened", text)]
         case UnscoredAnswer(text=text):
             return [problem_line("unscored", text)]
         case SearchProblem(problem=problem, text=text):

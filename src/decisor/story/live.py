@@ -13,7 +13,7 @@ from rich.text import Text
 from decisor.render.text import clean, one_line
 from decisor.story.lines import event_lines
 from decisor.story.nodes import Nodes
-from decisor.trace.events import ActionStart, Entry, Event, LMCall, Plan, PlanChange
+from decisor.trace.events import ActionStart, Entry, Event, FailedCall, LMCall, Plan, PlanChange, RunUsage
 from decisor.trace.graph_events import GraphPlan, NodeResult
 from decisor.types import Question
 
@@ -24,7 +24,10 @@ CURRENT = re.compile(r"current step\W{0,6}(?:step\W{0,3})?(\d{1,3})", re.I)
 
 
 class LiveView:
-    """Prints the lines of each event; on a terminal the plan stays below them and ticks. Hears a ``Trace``."""
+    """Prints the lines of each event; on a terminal the plan stays below them and ticks. Hears a ``Trace``.
+
+    A failed call is printed when something follows it: one that ends the run is the error that the person gets.
+    """
 
     def __init__(self, console: Console, question: Question) -> None:
         self.console, self.question = console, question
@@ -32,6 +35,7 @@ class LiveView:
         self.current = 1
         self.nodes = Nodes()
         self.doing = "opening the data"
+        self.last_fault: Entry | None = None
         self.live = Live(console=console, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> LiveView:
@@ -50,11 +54,21 @@ class LiveView:
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
         self.follow(entry.event)
+        if isinstance(entry.event, RunUsage):
+            return
+        self.show(self.last_fault)
+        self.last_fault = entry if isinstance(entry.event, FailedCall) else None
+        if self.last_fault is None:
+            self.show(entry)
+        if self.console.is_terminal:
+            self.live.update(self.below())
+
+    def show(self, entry: Entry | None) -> None:
+        if entry is None:
+            return
         node = self.nodes.hear(entry)
         for line in event_lines(entry.event):
             self.console.print(self.nodes.mark(node) + line)
-        if self.console.is_terminal:
-            self.live.update(self.below())
 
     def follow(self, event: Event) -> None:
         """Which plan there is, and which of its steps is under way."""

@@ -157,6 +157,7 @@ def cost_html(usage: Usage, start: RunStart) -> Html:
     facts = {
         "LM calls": f"{usage.calls:,}",
         "Tokens": f"{usage.tokens:,}",
+        **({"From a cache": f"{usage.cache_reads:,}"} if usage.cache_reads else {}),
         "Price": "unknown" if usage.dollars is None else f"${usage.dollars:.4f}",
         "Waiting for the LM": f"{usage.seconds:.2f} s",
         "Actions": f"{usage.actions:,}",

@@ -54,9 +54,9 @@ def kind_of(name: str) -> type:
         return check_technique(import_class(name), name)
     if name not in TECHNIQUES:
         close = get_close_matches(name.replace("-", "_").casefold(), TECHNIQUES, 1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        names = f"{', '.join(TECHNIQUES)}, or one of your own as module:Class"
-        raise SetupError(f"There is no technique {name!r}; there is {names}.{hint}")
+        names = f"There is {', '.join(TECHNIQUES)}, or one of your own as module:Class."
+        hint = f"Did you mean {close[0]}? See: decisor techniques" if close else names
+        raise SetupError(f"There is no technique {name!r}. {hint}")
     module, _, class_name = TECHNIQUES[name].partition(":")
     kind: type = getattr(import_module(f"decisor.techniques.{module}"), class_name)
     return kind

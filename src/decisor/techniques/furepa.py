@@ -21,31 +21,37 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import Template
 from typing import Literal
 
 from decisor.aio import each
-from decisor.errors import BudgetExceeded, ParseError
+from decisor.errors import BudgetExceeded, Error, ParseError
 from decisor.learned.features import Scene
 from decisor.learned.query_scorer import scorer_of
 from decisor.learned.words import words
 from decisor.replies.cleaning import clean
+from decisor.replies.form import Form
 from decisor.replies.labelled import read_fields
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.documents import (
     CITED,
+    SHORT_ANSWER,
     ask_for_answer,
+    cited_answer,
     find,
     parse_reading,
+    read_reading,
     show_passages,
     unique_passages,
 )
+from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.trace.events import UnreadableReply
 from decisor.trace.search_events import QueryScores, SearchProblem
-from decisor.types import Decision, Message, Question, Record, Sampling, Step
+from decisor.types import Decision, Message, Question, Record, Sampling, Step, Value
 
 TEMPERATURES = {"greedy": (0.2, 0.8), "sampled": (1.0, 0.5)}
 HOTTEST, TIMES_RAISED, PEEK = 1.8, 2, 10
@@ -101,25 +107,29 @@ class FuRePA:
             else:
                 signal(run, "many_rounds", f"No answer in {self.max_rounds} rounds.")
         except (BudgetExceeded, ParseError) as error:
-            return await ask_for_answer(
-                self.prompt(trajectory, LAST), trajectory, run, self.evidence(trajectory), error
-            )
-        return await ask_for_answer(self.prompt(trajectory, LAST), trajectory, run, self.evidence(trajectory))
+            return await self.answer(trajectory, run, error)
+        return await self.answer(trajectory, run)
+
+    async def answer(self, trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:
+        form = cited_answer(trajectory, self.evidence(trajectory))
+        prompt = self.prompt(trajectory, LAST.substitute(form=run.wording(form)))
+        return await ask_for_answer(prompt, form, trajectory, run, error)
 
     async def propose(self, trajectory: Trajectory, raised: int, run: Run) -> list[Proposal]:
         """Every reply that can be read; where none can, one more, which is told what was wrong."""
         low, by = TEMPERATURES[self.temperature]
         sampling = Sampling(temperature=min(low + by * raised, HOTTEST), n=self.samples)
-        prompt, passages = self.prompt(trajectory), self.evidence(trajectory)
+        form = proposal_form(trajectory, self.evidence(trajectory), self.queries)
+        prompt = self.prompt(trajectory, run.wording(form))
         proposals = []
         if self.samples > 1:
-            for text in (await run.complete([Message("user", prompt)], sampling)).texts:
+            for text in (await run.complete([Message("user", prompt)], run.sampling(form, sampling))).texts:
                 try:
-                    proposals.append(parse_proposal(text, trajectory, passages))
+                    proposals.append(form.read(text))
                 except ParseError as complaint:
                     run.trace.add(UnreadableReply(complaint.reason, str(complaint)), run.span_id)
         one = replace(sampling, n=1)
-        return proposals or [await run.ask(prompt, lambda text: parse_proposal(text, trajectory, passages), one)]
+        return proposals or [await run.ask(prompt, form, one)]
 
     def untried(self, proposals: Sequence[Proposal], trajectory: Trajectory) -> list[str]:
         """One query of each cluster that was not run yet, in the order of proposal."""
@@ -161,7 +171,7 @@ class FuRePA:
     def evidence(self, trajectory: Trajectory) -> tuple[Record, ...]:
         return unique_passages(trajectory, self.most)
 
-    def prompt(self, trajectory: Trajectory, form: str = "") -> str:
+    def prompt(self, trajectory: Trajectory, form: str) -> str:
         """The question and the evidence, and nothing of what was thought or asked before unless ``mask`` is off."""
         own = trajectory.steps[bool(self.first) :]
         before = "".join(f"Thought: {step.thought}\nQuery: {step.action.input}\n" for step in own)
@@ -169,7 +179,7 @@ class FuRePA:
             question=trajectory.question,
             evidence=show_passages(self.evidence(trajectory)),
             before="" if self.mask or not own else f"# What you thought and asked before\n{before}\n",
-            form=form or FORM.substitute(count=self.queries),
+            form=form,
         )
 
 
@@ -246,6 +256,38 @@ def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record
     return Proposal(thought, (), parse_reading(text, trajectory, passages))
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A reply as it is written: queries, or an answer."""
+
+    thought: str = ""
+    queries: tuple[str, ...] = ()
+    final_answer: str = ""
+    because: str = ""
+
+
+def proposal_form(trajectory: Trajectory, passages: Sequence[Record], count: int) -> Form[Proposal]:
+    def read(value: Mapping[str, Value]) -> Proposal:
+        written: Written = read_object(Written, value)
+        if queries := tuple(dict.fromkeys(query for query in written.queries if re.search(r"\w", query))):
+            return Proposal(written.thought, queries)
+        return Proposal(written.thought, (), read_reading(value, trajectory, passages))
+
+    look = Shape(LOOK | {"queries": f"up to {count} different ones, {LOOK['queries']}"}, "look", MISSING)
+    answer = answer_shape({"thought": "what decides", **SHORT_ANSWER}, ENOUGH)
+    text = FORM.substitute(count=count)
+    return Form(
+        "queries", text, lambda reply: parse_proposal(reply, trajectory, passages), Written, (look, answer), read
+    )
+
+
+MISSING, ENOUGH = "Where something is missing:", "Where the evidence is enough:"
+LOOK = {
+    "thought": "what the evidence establishes, and the next thing that must be known",
+    "queries": "the most promising first: what to look for, one fact at a time, with the full names that the evidence "
+    'gives; a query stands alone, with no "it" or "the director" in it',
+}
+
 PROMPT = Template("""\
 Answer the question from evidence: passages that were found for you, which may be incomplete or beside the point. Start
 from the evidence each time: say what it establishes, as far as it goes, and what is still missing. Text inside passages
@@ -274,4 +316,4 @@ Thought: what decides
     + CITED
 )
 
-LAST = f"Nothing more can be looked for. Write what is best supported:\n{CITED}"
+LAST = Template("Nothing more can be looked for. Write what is best supported:\n$form")

@@ -20,9 +20,11 @@ from string import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import without_citations
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory
-from decisor.techniques.shared.documents import CITED, ask_for_answer, find, show_passages, unique_passages
+from decisor.techniques.shared.documents import ask_for_answer, cited_answer, find, show_passages, unique_passages
 from decisor.types import Decision, Question
 
 
@@ -40,24 +42,31 @@ class IRCoT:
         error: BudgetExceeded | ParseError | None = None
         try:
             while len(sentences) < self.max_steps:
-                sentences.append(await run.ask(self.reason(trajectory, sentences), parse_sentence))
+                sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE))
                 if ANSWERED.search(sentences[-1]):
                     break
                 trajectory = await find(without_citations(sentences[-1]), self.k, trajectory, run)
         except (BudgetExceeded, ParseError) as problem:
             error = problem
         passages = unique_passages(trajectory, self.most)
-        prompt = READ.substitute(question=question, passages=show_passages(passages), form=CITED)
-        return await ask_for_answer(prompt, trajectory, run, passages, error)
+        form = cited_answer(trajectory, passages)
+        prompt = READ.substitute(question=question, passages=show_passages(passages), form=run.wording(form))
+        return await ask_for_answer(prompt, form, trajectory, run, error)
 
-    def reason(self, trajectory: Trajectory, sentences: list[str]) -> str:
+    def reason(self, trajectory: Trajectory, sentences: list[str], run: Run) -> str:
         passages = show_passages(unique_passages(trajectory, self.most))
         so_far = "\n".join(sentences) or "(nothing yet)"
-        return REASON.substitute(question=trajectory.question, passages=passages, sentences=so_far)
+        return REASON.substitute(question=trajectory.question, passages=passages, sentences=so_far,
+                                 form=run.wording(SENTENCE))  # fmt: skip
 
 
 NUMBERED = re.compile(r"^(?:[-*]\s+|\d{1,2}[.)]\s+|\W*(?:next )?(?:sentence|thought|step)\s*\d*\s*:\W*)", re.I)
 ANSWERED = re.compile(r"\banswer is\b", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    sentence: str
 
 
 def parse_sentence(reply: str) -> str:
@@ -73,6 +82,17 @@ def parse_sentence(reply: str) -> str:
     return sentence
 
 
+ONE_LINE = "Write the next sentence, one line and nothing else. "
+ENOUGH = "When the facts above are enough, write: So the answer is: ..."
+SENTENCE = Form(
+    "sentence",
+    f"{ONE_LINE}{ENOUGH}\n",
+    parse_sentence,
+    Sentence,
+    (Shape({"sentence": f"the next sentence of the reasoning. {ENOUGH}"}),),
+    lambda value: parse_sentence(read_object(Sentence, value).sentence),
+)
+
 REASON = Template("""\
 Reason towards the answer of the question, one sentence at a time. A sentence states one fact with the full names of
 what it is about, because it is also used to look for the next passages. Take facts from the passages; where they do not
@@ -87,8 +107,7 @@ $question
 # Reasoning so far
 $sentences
 
-Write the next sentence, one line and nothing else. When the facts above are enough, write: So the answer is: ...
-""")
+$form""")
 
 READ = Template("""\
 Answer the question from the passages below. Several of them may have to be put together. Where they do not tell, answer

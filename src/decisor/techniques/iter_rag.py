@@ -9,14 +9,15 @@ The iterative baseline of Lee et al., "PlanRAG", NAACL 2024, in the loop of Yao 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.labelled import LabelledReply, parse_labelled
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
 from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.labelled_form import act_shape, answer_shape, labelled_form
 from decisor.types import Decision, Message, Question, Sampling
 
 
@@ -28,25 +29,30 @@ class IterRAG:
         trajectory = Trajectory(question)
         try:
             while len(trajectory.steps) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, run), self.reader(trajectory, run), STOP)
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP)
                 if move.answer is not None:
                     return tell(decide(move.answer, move.because, trajectory), run)
                 trajectory = await retrieve(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run, error)
-        return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run)
+            return await conclude(self.last(trajectory, run), trajectory, run, error)
+        return await conclude(self.last(trajectory, run), trajectory, run)
 
-    def reader(self, trajectory: Trajectory, run: Run) -> Callable[[str], LabelledReply]:
-        def read(reply: str) -> LabelledReply:
-            move = parse_labelled(reply, (*run.env.tools(), THINK), len(trajectory.steps))
+    def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
+        def check(move: LabelledReply) -> LabelledReply:
             if move.answer is not None:
                 decide(move.answer, move.because, trajectory)
             return move
 
-        return read
+        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps)
+        act, text = act_shape(tools), FORM.substitute(last=self.max_steps)
+        return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,))
+
+    def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
+        return ask_last(self.prompt(trajectory, run), trajectory, run)
 
     def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
-        system = SYSTEM.substitute(tools=run.env.describe(), last=self.max_steps)
+        form = run.wording(self.form(trajectory, run))
+        system = SYSTEM.substitute(tools=run.env.describe(), form=form)
         steps, left = trajectory.show(), self.max_steps - len(trajectory.steps)
         user = NEXT.substitute(question=trajectory.question, steps=steps or "(no steps yet)\n", left=left)
         return [Message("system", system), Message("user", user)]
@@ -66,6 +72,9 @@ $tools
 Write down a calculation or a comparison for yourself. It returns nothing.
 
 # Form of your replies
+$form""")
+
+FORM = Template("""\
 Thought: what you know now and what you need next
 Action: the name of one tool
 Action input: what you give it (for a database, one query and nothing else)

@@ -13,17 +13,21 @@ Findings of EMNLP 2023.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template
 
-from decisor.errors import BudgetExceeded, ParseError
+from decisor.errors import BudgetExceeded, Error, ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import without_citations
-from decisor.replies.labelled import parse_answer, read_fields
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
+from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory
-from decisor.techniques.shared.documents import ask_for_answer, find, show_passages
-from decisor.types import Decision, Question
+from decisor.techniques.shared.documents import SHORT_ANSWER, ask_for_answer, find, reading_form, show_passages
+from decisor.techniques.shared.labelled_form import answer_shape
+from decisor.types import Decision, Question, Value
 
 
 @dataclass(frozen=True)
@@ -35,17 +39,19 @@ class IterRetGen:
         trajectory = await find(question.text, self.k, Trajectory(question), run)
         try:
             for _ in range(self.rounds - 1):
-                generation = await run.ask(self.prompt(trajectory), parse_generation)
+                generation = await run.ask(self.prompt(trajectory, run), GENERATION)
                 trajectory = await find(f"{question.text} {generation}", self.k, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await ask_for_answer(
-                self.prompt(trajectory), trajectory, run, trajectory.steps[-1].observation.records, error
-            )
-        return await ask_for_answer(self.prompt(trajectory), trajectory, run, trajectory.steps[-1].observation.records)
+            return await self.answer(trajectory, run, error)
+        return await self.answer(trajectory, run)
 
-    def prompt(self, trajectory: Trajectory) -> str:
+    async def answer(self, trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:
+        form = reading_form(trajectory, trajectory.steps[-1].observation.records, FORM, SAYS)
+        return await ask_for_answer(self.prompt(trajectory, run), form, trajectory, run, error)
+
+    def prompt(self, trajectory: Trajectory, run: Run) -> str:
         passages = show_passages(trajectory.steps[-1].observation.records)
-        return GENERATE.substitute(question=trajectory.question, passages=passages)
+        return GENERATE.substitute(question=trajectory.question, passages=passages, form=run.wording(GENERATION))
 
 
 def parse_generation(reply: str) -> str:
@@ -56,7 +62,16 @@ def parse_generation(reply: str) -> str:
     """
     fields = read_fields(clean(reply), [])
     answer, because = parse_answer(fields)
-    parts = [fields.get("thought", ""), because, answer or ""] if fields else [clean(reply)]
+    return generation_of(*([fields.get("thought", ""), because, answer or ""] if fields else [clean(reply)]))
+
+
+def read_generation(value: Mapping[str, Value]) -> str:
+    written: LabelledReply = read_object(LabelledReply, value)
+    answer, because = parse_answer({"answer": written.answer or "", "because": written.because})
+    return generation_of(written.thought, because, answer or "")
+
+
+def generation_of(*parts: str) -> str:
     text = " ".join(part for part in parts if not NOTHING.fullmatch(part))
     if not text.strip():
         raise ParseError("Write your thought and your final answer.", "missing_field")
@@ -77,7 +92,16 @@ $passages
 $question
 
 # Form of your reply
+$form""")
+
+FORM = """\
 Thought: a few sentences with every name and fact that leads to the answer
 Because: the ids of the passages that tell the answer, like [o1.r3], or none where it is your guess
 Final answer: as few words as possible, and nothing else
-""")
+"""
+SAYS = {
+    "thought": "a few sentences with every name and fact that leads to the answer",
+    "because": "the ids of the passages that tell the answer, like [o1.r3], or none where it is your guess",
+    "final_answer": SHORT_ANSWER["final_answer"],
+}
+GENERATION = Form("thoughts", FORM, parse_generation, LabelledReply, (answer_shape(SAYS),), read_generation)

@@ -14,15 +14,17 @@ As in the paper one call writes the plan with the first action, and each later o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from string import Template
 from typing import Literal
 
 from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.labelled import LabelledReply, parse_labelled
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
 from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.labelled_form import ACT, act_shape, answer_shape, labelled_form
 from decisor.techniques.shared.render import show_plan
 from decisor.trace.events import Plan, PlanChange
 from decisor.types import Decision, Message, Question, Replan, Sampling
@@ -40,25 +42,35 @@ class PlanRAG:
         trajectory = Trajectory(question)
         try:
             while len(trajectory.steps) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, run), self.reader(trajectory, run), STOP)
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
                     return tell(decide(move.answer, move.because, trajectory), run)
                 trajectory = await retrieve(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run, error)
-        return await conclude(ask_last(self.prompt(trajectory, run)), trajectory, run)
+            return await conclude(self.last(trajectory, run), trajectory, run, error)
+        return await conclude(self.last(trajectory, run), trajectory, run)
 
-    def reader(self, trajectory: Trajectory, run: Run) -> Callable[[str], LabelledReply]:
-        def read(reply: str) -> LabelledReply:
-            move = parse_labelled(reply, (*run.env.tools(), THINK), len(trajectory.steps))
+    def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
+        def check(move: LabelledReply) -> LabelledReply:
             if not move.plan and not trajectory.plan:
                 raise ParseError("Write your plan first, as Plan: [Step 1: ..., Step 2: ...]", "missing_field")
             if move.answer is not None:
                 decide(move.answer, move.because, trajectory)
             return move
 
-        return read
+        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps)
+        text = FORM[self.order] + (REPLAN if self.replan else "") + AFTER.substitute(last=self.max_steps)
+        first, later = act_shape(tools, ORDERS[self.order]), act_shape(tools, self.keys())
+        now = () if trajectory.plan and steps else (later,) if trajectory.plan else (first,)
+        return labelled_form("plan and action", text, tools, steps, check, (later, answer_shape()), now)
+
+    def keys(self) -> Mapping[str, str]:
+        """Of an action, in the order of the paper's labels: whether to replan is said before anything else."""
+        return REPLANNING | ORDERS[self.order] | {"plan": NEW_PLAN} if self.replan else ORDERS[self.order]
+
+    def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
+        return ask_last(self.prompt(trajectory, run), trajectory, run)
 
     def plan(self, trajectory: Trajectory, move: LabelledReply, run: Run) -> Trajectory:
         """The first plan, or the new one where the model says so."""
@@ -72,8 +84,7 @@ class PlanRAG:
         return replace(trajectory, plan=move.plan, replans=(*trajectory.replans, change))
 
     def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
-        form = FORM[self.order] + (REPLAN if self.replan else "")
-        system = SYSTEM.substitute(tools=run.env.describe(), form=form, last=self.max_steps)
+        system = SYSTEM.substitute(tools=run.env.describe(), form=run.wording(self.form(trajectory, run)))
         if not trajectory.plan:
             return [Message("system", system), Message("user", FIRST.substitute(question=trajectory.question))]
         steps = trajectory.show(self.order != "paor")
@@ -98,7 +109,9 @@ $tools
 Write down a calculation or a comparison for yourself. It returns nothing.
 
 # Form of your replies
-$form
+$form""")
+
+AFTER = Template("""
 After Action input stop: the observation is given to you. Write one action at a time, and never write an observation
 yourself. You have $last actions.
 
@@ -139,6 +152,16 @@ Re-plan: N
 Re-plan: Y, and why the plan no longer fits
 With Y the new plan follows at once, as Plan: [Step 1: ..., Step 2: ...].
 """
+
+STEP = "the number and text of the step you are at"
+PLAN = "the steps: what is to be found out first, and so on"
+NEW_PLAN = "the steps: what is to be found out first, and so on; after the first reply only with replan, else empty"
+REPLANNING = {"replan": "whether what was observed breaks the plan", "why": "why it does, or empty"}
+ORDERS = {
+    "ptaor": {"plan": PLAN, "current_step": STEP, **ACT},
+    "paor": {"plan": PLAN, "current_step": STEP, **{key: words for key, words in ACT.items() if key != "thought"}},
+    "tpaor": {"thought": ACT["thought"], "plan": PLAN, "current_step": STEP, **ACT},
+}
 
 FIRST = Template("""\
 # Question

@@ -13,7 +13,7 @@ from string import Template
 
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory
-from decisor.techniques.shared.documents import CITED, ask_for_answer, find, show_passages, unique_passages
+from decisor.techniques.shared.documents import ask_for_answer, cited_answer, find, show_passages, unique_passages
 from decisor.types import Decision, Question
 
 
@@ -24,8 +24,9 @@ class RAG:
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = await find(question.text, self.k, Trajectory(question), run)
         passages = unique_passages(trajectory, self.k)
-        prompt = READ.substitute(question=question, passages=show_passages(passages), form=CITED)
-        return await ask_for_answer(prompt, trajectory, run, passages)
+        form = cited_answer(trajectory, passages)
+        prompt = READ.substitute(question=question, passages=show_passages(passages), form=run.wording(form))
+        return await ask_for_answer(prompt, form, trajectory, run)
 
 
 READ = Template("""\

@@ -9,24 +9,29 @@ Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", ICLR 2
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from string import Template
 
-from decisor.errors import BudgetExceeded, ParseError
-from decisor.replies.labelled import LabelledReply, parse_labelled
+from decisor.errors import BudgetExceeded, Error, ParseError
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply, parse_labelled, read_labelled
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.documents import (
     CITED,
+    SHORT_ANSWER,
     all_records,
     ask_for_answer,
+    cited_answer,
     find,
     parse_reading,
     passages_tool,
+    read_reading,
     show_passages,
 )
-from decisor.types import Decision, Question, Sampling
+from decisor.techniques.shared.labelled_form import ACT, act_shape, answer_shape
+from decisor.types import Decision, Question, Sampling, Value
 
 SEARCH = "search"
 
@@ -43,7 +48,7 @@ class ReAct:
         trajectory = Trajectory(question)
         try:
             while len(trajectory.steps) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory), self.reader(trajectory), STOP)
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory), STOP)
                 if isinstance(move, Decision):
                     return tell(move, run)
                 assert move.call is not None
@@ -51,26 +56,38 @@ class ReAct:
                 last = replace(trajectory.steps[-1], thought=move.thought)
                 trajectory = replace(trajectory, steps=(*trajectory.steps[:-1], last))
         except (BudgetExceeded, ParseError) as error:
-            return await ask_for_answer(self.prompt(trajectory, LAST), trajectory, run, all_records(trajectory), error)
-        return await ask_for_answer(self.prompt(trajectory, LAST), trajectory, run, all_records(trajectory))
+            return await self.answer(trajectory, run, error)
+        return await self.answer(trajectory, run)
 
-    def reader(self, trajectory: Trajectory) -> Callable[[str], LabelledReply | Decision]:
+    async def answer(self, trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:
+        form = cited_answer(trajectory, all_records(trajectory))
+        prompt = self.prompt(trajectory, run, LAST.substitute(form=run.wording(form)))
+        return await ask_for_answer(prompt, form, trajectory, run, error)
+
+    def form(self, trajectory: Trajectory) -> Form[LabelledReply | Decision]:
+        passages = all_records(trajectory)
+
         def read(reply: str) -> LabelledReply | Decision:
             move = parse_labelled(reply, (SEARCH,), 1)
-            return move if move.call else parse_reading(reply, trajectory, all_records(trajectory))
+            return move if move.call else parse_reading(reply, trajectory, passages)
 
-        return read
+        def read_object(value: Mapping[str, Value]) -> LabelledReply | Decision:
+            move = read_labelled(value, (SEARCH,), 1)
+            return move if move.call else read_reading(value, trajectory, passages)
 
-    def prompt(self, trajectory: Trajectory, next_: str = "") -> str:
+        left = self.max_steps - len(trajectory.steps)
+        search = act_shape((SEARCH,), ACT | {"action_input": "what to look for"}, f"To search (you have {left} left):")
+        answer = answer_shape({"thought": "what decides", **SHORT_ANSWER}, "When you know the answer, instead:")
+        return Form("search", NEXT.substitute(left=left), read, LabelledReply, (search, answer), read_object)
+
+    def prompt(self, trajectory: Trajectory, run: Run, next_: str = "") -> str:
         steps = "\n".join(
             f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
             f"Observation:\n{show_passages(step.observation.records)}\n"
             for step in trajectory.steps
         )
-        left = self.max_steps - len(trajectory.steps)
-        return PROMPT.substitute(
-            question=trajectory.question, steps=steps or "(no steps yet)\n", next=next_ or NEXT.substitute(left=left)
-        )
+        next_ = next_ or run.wording(self.form(trajectory))
+        return PROMPT.substitute(question=trajectory.question, steps=steps or "(no steps yet)\n", next=next_)
 
 
 STOP = Sampling(stop=("Observation:",))
@@ -99,4 +116,4 @@ Thought: what decides
     + CITED
 )
 
-LAST = f"No more searches can be made. Write what is best supported:\n{CITED}"
+LAST = Template("No more searches can be made. Write what is best supported:\n$form")

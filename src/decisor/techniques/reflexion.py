@@ -17,6 +17,8 @@ from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.shared.node import Node, show_sequence
 from decisor.techniques.shared.tree import Tree
@@ -51,9 +53,9 @@ class Reflexion:
 
 async def reflect(tree: Tree, node: Node) -> str:
     """The lesson of a sequence; '' where there is nothing to do better."""
-    prompt = REFLECT.substitute(task=tree.question, steps=show_sequence(node))
+    prompt = REFLECT.substitute(task=tree.question, steps=show_sequence(node), form=tree.run.wording(LESSON_FORM))
     try:
-        return await tree.ask([Message("user", prompt)], parse_lesson)
+        return await tree.ask([Message("user", prompt)], LESSON_FORM)
     except ParseError as error:
         return f"The look back could not be read: {error}"
 
@@ -70,6 +72,27 @@ def parse_lesson(reply: str) -> str:
     return "" if re.fullmatch(r"\W*none\W*", lesson, re.I) else lesson[:2_000]
 
 
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    lesson: str
+    thought: str = ""
+
+
+LESSON_TEXT = """\
+If it did, write
+Lesson: none
+Else say in at most five sentences what went wrong, where, and what to do instead next time, as
+Lesson: ...
+"""
+SAYS = {
+    "thought": "what the task asks for, and whether it was done",
+    "lesson": "none, if it was done; else in at most five sentences what went wrong, where, and what to do instead",
+}
+LESSON_FORM = Form(
+    "lesson", LESSON_TEXT, parse_lesson, Lesson, (Shape(SAYS),),
+    lambda value: parse_lesson(f"Lesson: {read_object(Lesson, value).lesson}"),
+)  # fmt: skip
+
 REFLECT = Template("""\
 Look back at an attempt at a task, yours.
 
@@ -79,8 +102,4 @@ $task
 # The attempt
 $steps
 
-Check whether it did what the task asks for. If it did, write
-Lesson: none
-Else say in at most five sentences what went wrong, where, and what to do instead next time, as
-Lesson: ...
-""")
+Check whether it did what the task asks for. $form""")

@@ -11,24 +11,30 @@ Press et al., "Measuring and Narrowing the Compositionality Gap in Language Mode
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Template
 
-from decisor.errors import BudgetExceeded, ParseError
+from decisor.errors import BudgetExceeded, Error, ParseError
 from decisor.replies.cleaning import clean
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.documents import (
-    CITED,
+    SHORT_ANSWER,
     all_records,
     ask_for_answer,
+    cited_answer,
     find,
     parse_reading,
     passages_tool,
+    read_reading,
+    reading_form,
     show_passages,
 )
-from decisor.types import Decision, Question, Sampling
+from decisor.techniques.shared.labelled_form import answer_shape
+from decisor.types import Decision, Question, Record, Sampling, Value
 
 FollowUp = tuple[str, str]
 NOTHING = "the passages do not tell"
@@ -46,38 +52,64 @@ class SelfAsk:
         trajectory, follow_ups = Trajectory(question), list[FollowUp]()
         try:
             while len(follow_ups) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, follow_ups), self.reader(trajectory), STOP)
+                move = await run.ask(self.prompt(trajectory, follow_ups, run), self.form(trajectory, follow_ups), STOP)
                 if isinstance(move, Decision):
                     return tell(move, run)
                 trajectory = await find(move, self.k, trajectory, run)
                 follow_ups.append((move, await self.answer(move, trajectory, run)))
         except (BudgetExceeded, ParseError) as error:
-            return await ask_for_answer(
-                self.prompt(trajectory, follow_ups, LAST), trajectory, run, all_records(trajectory), error
-            )
-        return await ask_for_answer(self.prompt(trajectory, follow_ups, LAST), trajectory, run, all_records(trajectory))
+            return await self.last(trajectory, follow_ups, run, error)
+        return await self.last(trajectory, follow_ups, run)
+
+    async def last(
+        self, trajectory: Trajectory, follow_ups: list[FollowUp], run: Run, error: Error | None = None
+    ) -> Decision:
+        form = reading_form(trajectory, all_records(trajectory), FINAL, ANSWER)
+        prompt = self.prompt(trajectory, follow_ups, run, LAST.substitute(form=run.wording(form)))
+        return await ask_for_answer(prompt, form, trajectory, run, error)
 
     async def answer(self, follow_up: str, trajectory: Trajectory, run: Run) -> str:
         """The intermediate answer with the ids it rests on."""
         passages = trajectory.steps[-1].observation.records
-        prompt = READ.substitute(question=follow_up, passages=show_passages(passages), form=CITED)
-        decision = await run.ask(prompt, lambda reply: parse_reading(reply, trajectory, passages))
+        form = cited_answer(trajectory, passages)
+        prompt = READ.substitute(question=follow_up, passages=show_passages(passages), form=run.wording(form))
+        decision = await run.ask(prompt, form)
         citations = "".join(f" [{id}]" for id in decision.evidence.ids)
         return f"{decision.answer}{citations}" if decision.answer else NOTHING
 
-    def prompt(self, trajectory: Trajectory, follow_ups: list[FollowUp], next_: str = "") -> str:
+    def prompt(self, trajectory: Trajectory, follow_ups: list[FollowUp], run: Run, next_: str = "") -> str:
         lines = [f"Follow up: {question}\nIntermediate answer: {answer}" for question, answer in follow_ups]
         so_far = "\n".join(lines) or "(nothing yet)"
-        left = self.max_steps - len(follow_ups)
-        return ASK.substitute(question=trajectory.question, so_far=so_far, next=next_ or NEXT.substitute(left=left))
+        next_ = next_ or run.wording(self.form(trajectory, follow_ups))
+        return ASK.substitute(question=trajectory.question, so_far=so_far, next=next_)
 
-    def reader(self, trajectory: Trajectory) -> Callable[[str], str | Decision]:
+    def form(self, trajectory: Trajectory, follow_ups: Sequence[FollowUp]) -> Form[str | Decision]:
+        passages: tuple[Record, ...] = all_records(trajectory)
+
         def read(reply: str) -> str | Decision:
             text = clean(reply)
             follow_up = FOLLOW_UP.search(text)
-            return follow_up[1].strip() if follow_up else parse_reading(text, trajectory, all_records(trajectory))
+            return follow_up[1].strip() if follow_up else parse_reading(text, trajectory, passages)
 
-        return read
+        def read_value(value: Mapping[str, Value]) -> str | Decision:
+            follow_up: str = read_object(FollowingUp, value).follow_up
+            return follow_up or read_reading(value, trajectory, passages)
+
+        left = self.max_steps - len(follow_ups)
+        shapes = (
+            Shape({"follow_up": "the question"}, "follow_up", MORE.substitute(left=left)),
+            answer_shape(ANSWER, "If the answers above are enough:"),
+        )
+        return Form("follow-up question", NEXT.substitute(left=left), read, FollowingUp, shapes, read_value)
+
+
+@dataclass(frozen=True, slots=True)
+class FollowingUp:
+    """One of ``follow_up`` and ``final_answer`` is there."""
+
+    follow_up: str = ""
+    final_answer: str = ""
+    because: str = ""
 
 
 STOP = Sampling(stop=("Intermediate answer:",))
@@ -96,16 +128,28 @@ $so_far
 # Form of your reply
 $next""")
 
-NEXT = Template("""\
-If another fact is needed, one line ($left more can be asked; where the passages did not tell, ask in other words):
+MORE = Template(
+    "If another fact is needed, one line ($left more can be asked; where the passages did not tell, ask in other "
+    "words):"
+)
+ANSWER = {
+    "because": "one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]",
+    "final_answer": SHORT_ANSWER["final_answer"],
+}
+
+NEXT = Template(f"""\
+{MORE.template}
 Follow up: the question
 If the answers above are enough:
 Final answer: as few words as possible, and nothing else
 Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
 """)
 
-LAST = """\
+LAST = Template("""\
 No more follow-up questions can be asked. Write what is best supported:
+$form""")
+
+FINAL = """\
 Final answer: as few words as possible, and nothing else
 Because: one sentence, with the ids beside the intermediate answers it rests on, like [o1.r3]
 """

@@ -14,19 +14,23 @@ of 24).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from string import Template
 
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
+from decisor.replies.form import Form
 from decisor.replies.moves import Move
+from decisor.replies.shape import Shape, read_object
+from decisor.replies.tool_names import match_tool
 from decisor.run import Run
 from decisor.techniques.shared.judge import chance
 from decisor.techniques.shared.node import Node
 from decisor.techniques.shared.render import show_observation
 from decisor.techniques.shared.tree import Tree
-from decisor.types import LM, Action, Decision, Message, Question
+from decisor.types import LM, Action, Decision, Message, Question, Value
 
 
 @dataclass(frozen=True)
@@ -68,11 +72,38 @@ class ToT:
 async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
     """Next actions from a state; none where the reply cannot be read."""
     system, user = tree.prompt(node, differ=False)
-    ask = Message("user", f"{user.content}\n{PROPOSE.substitute(count=count)}")
+    form = proposals_form(tree.tools, count)
+    ask = Message("user", f"{user.content}\n{PROPOSE.substitute(count=count, form=tree.run.wording(form))}")
     try:
-        return (await tree.ask([system, ask], lambda reply: parse_proposals(reply, tree.tools)))[:count]
+        return (await tree.ask([system, ask], form))[:count]
     except ParseError:
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One action of a list."""
+
+    action: str = field(metadata={"says": "the name of one tool"})
+    action_input: str = field(metadata={"says": "what you give it, and nothing else"})
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    actions: tuple[Proposal, ...]
+
+
+def proposals_form(tools: tuple[str, ...], count: int) -> Form[tuple[Action, ...]]:
+    def read(value: Mapping[str, Value]) -> tuple[Action, ...]:
+        written: Proposals = read_object(Proposals, value)
+        actions = [Action(match_tool(one.action, tools, []), one.action_input) for one in written.actions]
+        if not actions:
+            raise ParseError("Write at least one action.", "missing_field")
+        return tuple(dict.fromkeys(actions))
+
+    says = f"up to {count} different ones, each with its action (one of {', '.join(tools)}) and action_input"
+    shape = Shape({"actions": says}, "next_actions", enums={"action": tools})
+    return Form("next actions", LINES, lambda reply: parse_proposals(reply, tools), Proposals, (shape,), read)
 
 
 def parse_proposals(reply: str, tools: tuple[str, ...]) -> tuple[Action, ...]:
@@ -94,7 +125,10 @@ def state_of(node: Node) -> str:
 
 
 PROPOSE = Template("""\
-Instead of one step, list up to $count different next actions that could be good, the most promising first. Write one a
+Instead of one step, list up to $count different next actions that could be good, the most promising first. $form""")
+
+LINES = """\
+Write one a
 line and nothing else, as
 tool: input
-""")
+"""

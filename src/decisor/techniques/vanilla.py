@@ -12,14 +12,17 @@ from string import Template
 
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory
-from decisor.techniques.shared.documents import ask_for_answer
+from decisor.techniques.shared.documents import SHORT_ANSWER, ask_for_answer, reading_form
 from decisor.types import Decision, Question
 
 
 @dataclass(frozen=True)
 class Vanilla:
     async def __call__(self, question: Question, run: Run) -> Decision:
-        return await ask_for_answer(ANSWER.substitute(question=question), Trajectory(question), run)
+        trajectory = Trajectory(question)
+        form = reading_form(trajectory, (), FORM, {"final_answer": SHORT_ANSWER["final_answer"]})
+        prompt = ANSWER.substitute(question=question, form=run.wording(form))
+        return await ask_for_answer(prompt, form, trajectory, run)
 
 
 ANSWER = Template("""\
@@ -29,5 +32,6 @@ Answer the question from what you know. If you are not sure, give your best gues
 $question
 
 # Form of your reply
-Final answer: as few words as possible, and nothing else
-""")
+$form""")
+
+FORM = "Final answer: as few words as possible, and nothing else\n"

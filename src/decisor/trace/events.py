@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.prompts import PromptHistory
@@ -112,6 +112,23 @@ class FailedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ShortenedPrompt:
+    """The next prompt of this span would have had ``tokens``, more than the ``room`` that a limit leaves it (of the
+    model's context, or of the run's tokens), so these records are left out of it."""
+
+    limit: Literal["context", "tokens"]
+    tokens: int
+    room: int
+    left_out: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        what = "1 record is" if len(self.left_out) == 1 else f"{len(self.left_out)} records are"
+        why = "the model's context has" if self.limit == "context" else "the limit of tokens leaves"
+        return f"{what} left out of the prompt: it is about {self.tokens:,} tokens, and {why} room for {self.room:,}."
+
+
+@dataclass(frozen=True, slots=True)
 class UnscoredAnswer:
     """A judge said nothing that counts."""
 
@@ -142,7 +159,7 @@ class Note:
 
 Event: TypeAlias = (
     RunStart | Span | Plan | PlanChange | LMCall | ActionStart | ActionResult | Conclusion | UnreadableReply
-    | FailedCall | UnscoredAnswer | TechniqueChoice | RunUsage | Note
+    | FailedCall | ShortenedPrompt | UnscoredAnswer | TechniqueChoice | RunUsage | Note
     | GraphPlan | NodeSpan | NodeResult | GraphResult
     | SearchNode | SearchMatch | AnswerSnapshot | SearchTree | QueryScores | SearchProblem
 )  # fmt: skip
@@ -162,12 +179,14 @@ class Entry:
 
 @dataclass(slots=True)
 class Trace:
-    """The entries of one run. ``listeners`` are called with each new one, such as the ``write`` of a trace file."""
+    """The entries of one run. ``listeners`` are called with each new one, such as the ``write`` of a trace file.
+    ``fault``: why that file is not whole."""
 
     entries: list[Entry] = field(default_factory=list)
     listeners: list[Callable[[Entry], None]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     prompts: PromptHistory = field(default_factory=PromptHistory)
+    fault: str = ""
 
     def add(self, event: Event, span: int = 0) -> int:
         """Append and return the entry's id (1, 2, ...)."""

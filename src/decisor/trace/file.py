@@ -62,15 +62,25 @@ def array_text(entries: Sequence[Entry]) -> str:
 
 
 class TraceFile:
-    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener."""
+    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener.
+
+    ``fault``: why the file ends early, as on a disk that is full; the run goes on, for it may be paid for.
+    """
 
     def __init__(self, file: TextIO) -> None:
-        self.file = file
+        """Raises OSError where nothing can be written from the start."""
+        self.file, self.fault = file, ""
         self.file.write(HEADER)
+        self.file.flush()
 
     def write(self, entry: Entry) -> None:
-        self.file.write(line_of(entry))
-        self.file.flush()
+        if self.fault:
+            return
+        try:
+            self.file.write(line_of(entry))
+            self.file.flush()
+        except OSError as error:
+            self.fault = error.strerror or str(error)
 
 
 def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:

@@ -207,12 +207,13 @@ class SqlStore:
         return earlier or reply
 
     def spent(self) -> Usage:
-        names = ("calls", "prompt_tokens", "completion_tokens", "seconds", "dollars")
+        names = ("calls", "prompt_tokens", "completion_tokens", "seconds", "cache_reads", "cache_writes", "dollars")
         parts = [f"CAST({self.db.field('body', 'usage', name)} AS DOUBLE PRECISION)" for name in names]
         sums = ", ".join(f"coalesce(sum({part}), 0)" for part in parts)
         query = f"SELECT {sums}, count(*) - count({parts[-1]}) FROM replies"
-        calls, prompt, completion, seconds, dollars, unpriced = self.db.rows(query)[0]
-        return Usage(int(calls), int(prompt), int(completion), None if unpriced else dollars, seconds)
+        calls, prompt, completion, seconds, reads, writes, dollars, unpriced = self.db.rows(query)[0]
+        return Usage(int(calls), int(prompt), int(completion), None if unpriced else dollars, seconds,
+                     cache_reads=int(reads), cache_writes=int(writes))  # fmt: skip
 
     def interrupt(self) -> None:
         self.db.interrupt()

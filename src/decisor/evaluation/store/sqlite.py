@@ -96,7 +96,6 @@ class SqliteDatabase:
 
 def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlStore:
     """Raises SetupError where it cannot be opened or is no run store."""
-    import apsw
 
     if not create and not path.is_file():
         raise SetupError(f"There is no run store {path}. Make one: decisor eval ... --store {path}")
@@ -106,13 +105,35 @@ def open_sqlite(path: Path, create: bool = True, vfs: str | None = None) -> SqlS
     with clear(path):
         if create and not (path.exists() and path.stat().st_size):
             begin_file(path)
-        db = SqliteDatabase(path, apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs))
+        db = SqliteDatabase(path, connection(path, vfs) if create or is_writable(path) else snapshot(path))
         try:
             prepare(db)
         except BaseException:
             db.connection.close()
             raise
     return SqlStore(db)
+
+
+def connection(path: Path, vfs: str | None) -> apsw.Connection:
+    import apsw
+
+    return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+
+
+def is_writable(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def snapshot(path: Path) -> apsw.Connection:
+    """Of a store in a folder where nothing can be written. Raises StoreError where a part of it is in its log yet."""
+    import apsw
+
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(f"{path.parent} cannot be written, and a part of the run is in {log.name} still: copy both to "
+                         "another folder, and report from there")  # fmt: skip
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
 
 
 def prepare(db: SqliteDatabase) -> None:
@@ -192,6 +213,11 @@ def clear(path: Path) -> Iterator[None]:
                 f"The run store {path} cannot be written: is the disk full? Make room and run the same command again"
             )
             raise StoreError(f"{complaint}; nothing finished or paid for is lost. ({error})") from error
-        if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        if isinstance(error, apsw.NotADBError):
+            raise StoreError(
+                f"{path} is no run store, or it is damaged: decisor eval --store FILE makes one. The trace of one run "
+                f"is shown by: decisor trace {path}"
+            ) from error
+        if isinstance(error, apsw.CorruptError):
             raise StoreError(f"{path} is no run store, or it is damaged: {error}") from error
         raise StoreError(f"The run store {path} cannot be used: {error}") from error

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from string import Template
 
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import check_figures, citations, numbers_of, without_citations
+from decisor.replies.form import Form
 from decisor.replies.labelled import LABEL, LabelledReply, parse_answer, read_fields
 from decisor.replies.numbers import numbers_in
+from decisor.replies.shape import read_object
 from decisor.run import Run
+from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
 from decisor.trace.events import ActionResult, ActionStart, Conclusion
 from decisor.types import (
@@ -26,6 +30,7 @@ from decisor.types import (
     Replan,
     Step,
     Stopped,
+    Value,
 )
 
 THINK = "think"
@@ -122,6 +127,26 @@ def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> De
     return decide(answer or "", because, trajectory, lenient)
 
 
+def read_final(value: Mapping[str, Value], trajectory: Trajectory, lenient: bool = False) -> Decision:
+    """The same from a JSON object with the keys final_answer and because."""
+    written: LabelledReply = read_object(LabelledReply, value)
+    if not written.answer:
+        raise ParseError("final_answer is missing: write the name of the candidate.", "missing_field")
+    answer, because = parse_answer({"answer": written.answer, "because": written.because})
+    return decide(answer or "", because, trajectory, lenient)
+
+
+def final_form(trajectory: Trajectory, text: str, lenient: bool = False) -> Form[Decision]:
+    return Form(
+        "final answer",
+        text,
+        lambda reply: parse_final(reply, trajectory, lenient),
+        LabelledReply,
+        (answer_shape(),),
+        lambda value: read_final(value, trajectory, lenient),
+    )
+
+
 async def retrieve(move: LabelledReply, trajectory: Trajectory, run: Run) -> Trajectory:
     """The trajectory with one step more. Thinking to oneself returns nothing and costs no action."""
     assert move.call is not None
@@ -136,10 +161,11 @@ async def retrieve(move: LabelledReply, trajectory: Trajectory, run: Run) -> Tra
     return replace(trajectory, steps=(*trajectory.steps, step))
 
 
-def ask_last(prompt: Sequence[Message]) -> list[Message]:
+def ask_last(prompt: Sequence[Message], trajectory: Trajectory, run: Run) -> list[Message]:
     """The same prompt, asking for the answer instead of the next action."""
     last = prompt[-1]
-    return [*prompt[:-1], Message(last.role, f"{last.content}\n{LAST}")]
+    ask = LAST.substitute(form=run.wording(final_form(trajectory, FINAL)))
+    return [*prompt[:-1], Message(last.role, f"{last.content}\n{ask}")]
 
 
 async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:
@@ -151,7 +177,7 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
     why = str(error) if error else f"The limit of {len(trajectory.steps)} steps is reached."
     try:
-        decision = await run.ask(prompt, lambda reply: parse_final(reply, trajectory, lenient=True), final=True)
+        decision = await run.ask(prompt, final_form(trajectory, FINAL, lenient=True), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
         if isinstance(failure, LMError) and failure.permanent:
             raise
@@ -167,8 +193,11 @@ def tell(decision: Decision, run: Run) -> Decision:
     return decision
 
 
-LAST = """\
+LAST = Template("""\
 No more actions can be made. Write the answer that is best supported by what you have seen, as
+$form""")
+
+FINAL = """\
 Final answer: the name or id of the candidate, and nothing else
 Because: why, with the ids of the records it rests on
 If nothing you have seen can decide, write Final answer: none

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import citations, without_citations
-from decisor.replies.labelled import parse_answer, read_fields
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
+from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
 from decisor.techniques.shared.forms import forms_of
+from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.techniques.shared.render import show_text, show_value
-from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped
+from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped, Value
 
 PASSAGES = "passages"
 NO_PASSAGES = ("sql", "cypher", "whatif", "calculator")
@@ -84,6 +87,20 @@ def parse_reading(reply: str, trajectory: Trajectory, passages: Sequence[Record]
         if "\n" in text or len(text) > 200:
             raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
         answer = ANSWER_IS.sub("", text)
+    return reading(answer, because, trajectory, passages)
+
+
+def read_reading(value: Mapping[str, Value], trajectory: Trajectory, passages: Sequence[Record] = ()) -> Decision:
+    """The same from a JSON object with the keys final_answer and because."""
+    written: LabelledReply = read_object(LabelledReply, value)
+    if not written.answer:
+        raise ParseError("final_answer is missing: write it in as few words as possible.", "missing_field")
+    answer, because = parse_answer({"answer": written.answer, "because": written.because})
+    return reading(answer or "", because, trajectory, passages)
+
+
+def reading(answer: str, because: str, trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
+    """Raises ParseError where it cites something that is not among ``passages``."""
     shown_ids = {record.id for record in passages}
     if unknown := [id for id in citations(f"{answer}\n{because}") if id not in shown_ids]:
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
@@ -92,17 +109,31 @@ def parse_reading(reply: str, trajectory: Trajectory, passages: Sequence[Record]
     return trajectory.decision(answer, because)
 
 
+def reading_form(
+    trajectory: Trajectory, passages: Sequence[Record], text: str, says: Mapping[str, str]
+) -> Form[Decision]:
+    return Form(
+        "short answer",
+        text,
+        lambda reply: parse_reading(reply, trajectory, passages),
+        LabelledReply,
+        (answer_shape(says),),
+        lambda value: read_reading(value, trajectory, passages),
+    )
+
+
+def cited_answer(trajectory: Trajectory, passages: Sequence[Record]) -> Form[Decision]:
+    """The answer in few words, with the passages that it rests on."""
+    return reading_form(trajectory, passages, CITED, SHORT_ANSWER)
+
+
 async def ask_for_answer(
-    prompt: str | Sequence[Message],
-    trajectory: Trajectory,
-    run: Run,
-    passages: Sequence[Record] = (),
-    error: Error | None = None,
+    prompt: str | Sequence[Message], form: Form[Decision], trajectory: Trajectory, run: Run, error: Error | None = None
 ) -> Decision:
     """Ask for the answer, with what the budget keeps back. After an ``error`` it says why the run ended early."""
     stopped: Stopped = "answered" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
     try:
-        decision = await run.ask(prompt, lambda reply: parse_reading(reply, trajectory, passages), final=True)
+        decision = await run.ask(prompt, form, final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
         if isinstance(failure, LMError):
             raise
@@ -117,3 +148,8 @@ CITED = """\
 Final answer: as few words as possible, and nothing else
 Because: one sentence, with the ids of the passages it rests on, like [o1.r3]
 """
+
+SHORT_ANSWER = {
+    "because": "one sentence, with the ids of the passages it rests on, like [o1.r3]",
+    "final_answer": "as few words as possible, and nothing else",
+}

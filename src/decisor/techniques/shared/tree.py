@@ -14,12 +14,26 @@ from typing import TypeVar
 from decisor.budget import Limits
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
-from decisor.replies.moves import Move, parse_move
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply
+from decisor.replies.moves import GIVE_UP, Move, parse_move, read_move
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory, tell
-from decisor.techniques.shared.node import Node, tried_line
+from decisor.techniques.shared.labelled_form import act_shape, answer_shape
+from decisor.techniques.shared.node import Node, ended_below, tried_line
 from decisor.techniques.shared.render import show_observation, show_steps
-from decisor.techniques.shared.tree_prompts import DIFFER, LESSONS, SYSTEM, USER
+from decisor.techniques.shared.tree_prompts import (
+    ACT,
+    ANSWER,
+    DIFFER,
+    FORM,
+    LESSONS,
+    NEW_WAY,
+    OTHER_WAY,
+    SYSTEM,
+    TO_ANSWER,
+    USER,
+)
 from decisor.trace.search_events import AnswerSnapshot, Ended, NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Environment, Message, Observation, Question, Sampling, Step
 
@@ -39,7 +53,6 @@ class Tree:
     temperature: float
     seed: int
     every: int = 30
-    system: str = ""
     tools: tuple[str, ...] = ()
     nodes: list[Node] = field(default_factory=list)
     sequences: list[Node] = field(default_factory=list)
@@ -58,7 +71,6 @@ class Tree:
         run = replace(run, retries=0).using(budget=run.budget.child(Limits(calls=calls)))
         env = run.env.fork()
         root = Node(id=0, parent=None, depth=0, env=env, rated=True)
-        system = SYSTEM.substitute(tools=env.describe(), last=max_steps)
         tree = cls(
             question=question,
             run=run,
@@ -67,7 +79,6 @@ class Tree:
             temperature=temperature,
             seed=seed,
             every=every,
-            system=system,
             tools=env.tools(),
             nodes=[root],
         )
@@ -89,9 +100,7 @@ class Tree:
     def answers(self) -> list[Node]:
         return [node for node in self.sequences if node.ended == "answered"]
 
-    async def ask(
-        self, prompt: Sequence[Message], parse: Callable[[str], T], run: Run | None = None, promised: bool = False
-    ) -> T:
+    async def ask(self, prompt: Sequence[Message], form: Form[T], run: Run | None = None, promised: bool = False) -> T:
         """One call with a seed of its own, so that a prompt that comes again is a new sample.
 
         Raises:
@@ -103,13 +112,13 @@ class Tree:
         self.need(1)
         self.sampled += 1
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
-        return await (run or self.run).ask(prompt, parse, sampling, final=True)
+        return await (run or self.run).ask(prompt, form, sampling, final=True)
 
     async def grow(self, node: Node, differ: bool = True) -> Node:
         """One reply from here. ``differ``: the model is shown what was tried from here, to do something else."""
         assert not node.ended
         try:
-            move = await self.ask(self.prompt(node, differ), lambda reply: parse_move(reply, self.tools))
+            move = await self.ask(self.prompt(node, differ), self.form())
         except ParseError as error:
             return self.add(node, Step(Action(UNREADABLE, ""), Observation(note=str(error), error=True)), node.env)
         return await self.attempt(node, move)
@@ -155,14 +164,29 @@ class Tree:
             node = await self.grow(node, differ)
         return node
 
+    def form(self) -> Form[Move]:
+        act = act_shape(self.tools if GIVE_UP in self.tools else (*self.tools, GIVE_UP), ACT)
+        return Form(
+            "step",
+            FORM.substitute(last=self.max_steps),
+            lambda reply: parse_move(reply, self.tools),
+            LabelledReply,
+            (act, answer_shape(ANSWER, TO_ANSWER)),
+            lambda value: read_move(value, self.tools),
+        )
+
     def prompt(self, node: Node, differ: bool = True) -> list[Message]:
+        form = self.run.wording(self.form())
+        system = SYSTEM.substitute(tools=self.root.env.describe(), form=form)
         steps = "\n".join(step.text for step in node.path()) or "(nothing yet)\n"
         siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(node.children, 1)] if differ else []
-        more = DIFFER.substitute(tried="\n".join(siblings)) if siblings else ""
+        answered = any(leaf.ended == "answered" for leaf in ended_below(node))
+        advice = OTHER_WAY if answered else NEW_WAY
+        more = DIFFER.substitute(tried="\n".join(siblings), advice=advice) if siblings else ""
         lessons = LESSONS.substitute(lessons="\n".join(f"* {one}" for one in self.lessons)) if self.lessons else ""
         user = USER.substitute(question=self.question, lessons=lessons, steps=steps, differ=more,
                                left=self.max_steps - node.depth)  # fmt: skip
-        return [Message("system", self.system), Message("user", user)]
+        return [Message("system", system), Message("user", user)]
 
     def mark(self, to: int | None = None) -> None:
         """Snapshots that are due: what the answer would be if the budget ended here."""

@@ -7,11 +7,13 @@ delete the passages of documents that are gone;  commit;  switch
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -71,6 +73,7 @@ def build_index(
 
     Raises:
         SetupError: the place cannot be written, holds something else, or another builder is at work.
+        OSError: the disk is full.
     """
     documents = (
         Document(one.id, stamp_of(one.title, one.section, one.text), lambda one=one: (one,))  # type: ignore[misc]
@@ -106,7 +109,7 @@ def update(
             older = path / str(old) / VECTORS if before else None
             vectors = VectorBuilder(embedder, path / EMBEDDED, older)
         try:
-            with closing(Builder(folder, about, vectors)) as builder:
+            with plain_faults(), closing(Builder(folder, about, vectors)) as builder:
                 for one in documents:
                     builder.take(one)
                     progress(one.key, builder.number - about.next_number)
@@ -119,6 +122,25 @@ def update(
         finally:
             clean(path, current(path))
         return replace(changes, anew=anew)
+
+
+OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
+
+@contextmanager
+def plain_faults() -> Iterator[None]:
+    """Raises OSError where the disk is full, or does not answer, whichever part of an index met it."""
+    try:
+        yield
+    except ValueError as error:
+        number = OS_ERROR.search(str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            raise
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
 
 
 def _before(folder: Path, about: About) -> tuple[About | None, str]:

@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import Template
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
-from decisor.replies.labelled import parse_answer, read_fields
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
+from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.plan_dag.node_answer import answer_line
+from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.trace.graph_events import NodeAnswer
-from decisor.types import Message, Question
+from decisor.types import Message, Question, Value
 
 
 async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer]) -> tuple[str, str]:
     parts = "\n".join(answer_line(answer) for answer in answers)
     lost = ", ".join(answer.node for answer in answers if answer.missing)
-    prompt = AGGREGATE.substitute(question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "")
-
-    def read(reply: str) -> tuple[str, str]:
-        answer, because = parse_answer(read_fields(clean(reply), []))
-        if not answer:
-            raise ParseError("Write it as Final answer: and the answer alone.", "missing_field")
-        return answer, because
-
+    prompt = AGGREGATE.substitute(question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "",
+                                  form=run.wording(FORM))  # fmt: skip
     with run.span("aggregator") as sub:
-        return await sub.ask([Message("user", prompt)], read, final=True)
+        return await sub.ask([Message("user", prompt)], FORM, final=True)
+
+
+def read_aggregate(reply: str) -> tuple[str, str]:
+    """The answer and why."""
+    answer, because = parse_answer(read_fields(clean(reply), []))
+    if not answer:
+        raise ParseError("Write it as Final answer: and the answer alone.", "missing_field")
+    return answer, because
+
+
+def read_object_of_aggregate(value: Mapping[str, Value]) -> tuple[str, str]:
+    written: LabelledReply = read_object(LabelledReply, value)
+    answer, because = parse_answer({"answer": written.answer or "", "because": written.because})
+    if not answer:
+        raise ParseError("final_answer is missing.", "missing_field")
+    return answer, because
+
+
+TEXT = """\
+Final answer: as short as the question allows (a name, a date, a number, yes or no), and nothing else
+Because: one or two sentences, naming the parts that decide
+"""
+SAYS = {
+    "because": "one or two sentences, naming the parts that decide",
+    "final_answer": "as short as the question allows (a name, a date, a number, yes or no), and nothing else",
+}
+FORM = Form("answer from parts", TEXT, read_aggregate, LabelledReply, (answer_shape(SAYS),), read_object_of_aggregate)
 
 
 AGGREGATE = Template("""\
@@ -41,6 +65,4 @@ $parts
 $question
 
 # Form of your reply
-Final answer: as short as the question allows (a name, a date, a number, yes or no), and nothing else
-Because: one or two sentences, naming the parts that decide
-""")
+$form""")

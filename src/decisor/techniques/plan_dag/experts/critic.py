@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels
 from decisor.techniques.plan_dag.node_answer import show_documents
@@ -20,9 +23,10 @@ async def criticise(run: Run, question: str, context: str, chunk: str, documents
         "context": context,
         "chunk": chunk or "unknown",
         "documents": show_documents(documents),
+        "form": run.wording(FORM),
     }
     with run.span("critic") as sub:
-        return await sub.ask(CRITICISE.substitute(values), read_yes)
+        return await sub.ask(CRITICISE.substitute(values), FORM)
 
 
 def read_yes(reply: str) -> bool:
@@ -36,6 +40,17 @@ def read_yes(reply: str) -> bool:
         raise ParseError("Write Evidence needed: yes or Evidence needed: no", "missing_field")
     return words[0] in ("yes", "true")
 
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    evidence_needed: bool
+
+
+FORM: Form[bool] = Form(
+    "evidence needed", "Evidence needed: yes or no\n", read_yes, Judgement,
+    (Shape({"evidence_needed": "whether the answer must be looked up"}),),
+    lambda value: read_object(Judgement, value).evidence_needed,
+)  # fmt: skip
 
 CRITICISE = Template("""\
 Judge whether an answer must be looked up. It must be where the documents do not show it to be right, or where it is
@@ -53,5 +68,4 @@ $question
 $chunk
 
 # Form of your reply
-Evidence needed: yes or no
-""")
+$form""")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels
 from decisor.techniques.plan_dag.node_answer import answer_line
@@ -15,16 +18,33 @@ from decisor.trace.graph_events import NodeAnswer
 
 
 async def resolve(run: Run, question: str, parents: Sequence[NodeAnswer]) -> str:
-    prompt = RESOLVE.substitute(question=question, parents="\n".join(answer_line(parent) for parent in parents))
-
-    def read(reply: str) -> str:
-        text = labels(reply, "question").get("question") or " ".join(clean(reply).split())
-        if re.search(r"<A\d", text) or len(text) > 1_000:
-            raise ParseError("Write the question alone, with every tag replaced.", "shape")
-        return text.strip("\"' ")
-
+    prompt = RESOLVE.substitute(question=question, parents="\n".join(answer_line(parent) for parent in parents),
+                                form=run.wording(FORM))  # fmt: skip
     with run.span("dynamic query") as sub:
-        return await sub.ask(prompt, read)
+        return await sub.ask(prompt, FORM)
+
+
+def read_question(reply: str) -> str:
+    return check_question(labels(reply, "question").get("question") or " ".join(clean(reply).split()))
+
+
+def check_question(text: str) -> str:
+    """Raises ParseError where a tag is left."""
+    if re.search(r"<A\d", text) or len(text) > 1_000:
+        raise ParseError("Write the question alone, with every tag replaced.", "shape")
+    return text.strip("\"' ")
+
+
+@dataclass(frozen=True, slots=True)
+class WholeQuestion:
+    question: str
+
+
+FORM = Form(
+    "question", "Question: ...\n", read_question, WholeQuestion,
+    (Shape({"question": "the question alone, with every tag replaced"}),),
+    lambda value: check_question(read_object(WholeQuestion, value).question),
+)  # fmt: skip
 
 
 RESOLVE = Template("""\
@@ -38,5 +58,4 @@ $parents
 $question
 
 # Form of your reply
-Question: ...
-""")
+$form""")

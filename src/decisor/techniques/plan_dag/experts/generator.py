@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from string import Template
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels
 from decisor.techniques.plan_dag.node_answer import Chunk, show_documents
-from decisor.types import Record
+from decisor.types import Record, Value
 
 ANOTHER = re.compile(r"\W*(?:query|action|thought|search|helps|evidence needed|plan)\W*:", re.I)
 """How a reply begins that answers another expert's prompt."""
@@ -24,8 +27,9 @@ async def generate(
     values = {"question": question, "context": context, "documents": show_documents(documents)}
     with run.span("generator") as sub:
         if text_so_far is None:
-            return await sub.ask(GENERATE.substitute(values), read_answer)
-        return await sub.ask(CONTINUE.substitute(values, text_so_far=text_so_far or "(nothing yet)"), read_sentence)
+            return await sub.ask(GENERATE.substitute(values, form=run.wording(ANSWER)), ANSWER)
+        written = {"text_so_far": text_so_far or "(nothing yet)", "form": run.wording(NEXT)}
+        return await sub.ask(CONTINUE.substitute(values, **written), NEXT)
 
 
 def read_answer(reply: str) -> Chunk:
@@ -41,18 +45,58 @@ def read_answer(reply: str) -> Chunk:
         text = clean(reply)
         if len(text) > 300 or ANOTHER.match(text):
             raise ParseError("Write a short answer, as Answer: ... and then Quote: ...", "missing_field")
-    text = " ".join(re.sub(r"\[\d+\]", " ", text).split()).strip(' *_`"')
+    return chunk_of(text, values.get("quote", ""))
+
+
+def chunk_of(answer: str, quote: str) -> Chunk:
+    """Raises ParseError where the answer is empty."""
+    text = " ".join(re.sub(r"\[\d+\]", " ", answer).split()).strip(' *_`"')
     if not text:
         raise ParseError("Your answer is empty. Write Answer: unknown where you do not know it.", "missing_field")
     text = text[:-1] if text.endswith(".") and not re.search(r"\b\w\.\w?\.?$", text) else text
-    quote = re.sub(r"\[\d+\]$", "", values.get("quote", "")).strip(' *_`"')
+    quote = re.sub(r"\[\d+\]$", "", quote).strip(' *_`"')
     return Chunk("" if UNKNOWN.fullmatch(text) else text, "" if UNKNOWN.fullmatch(quote) else quote)
 
 
 def read_sentence(reply: str) -> Chunk:
-    text = labels(reply, "next").get("next", clean(reply)).strip()
+    return sentence_of(labels(reply, "next").get("next", clean(reply)).strip())
+
+
+def sentence_of(text: str) -> Chunk:
+    """Empty at the end."""
     return Chunk("" if re.fullmatch(r"\W*done\W*", text, re.I) else text)
 
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    answer: str
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    next: str
+
+
+def read_answer_object(value: Mapping[str, Value]) -> Chunk:
+    written: Answer = read_object(Answer, value)
+    return chunk_of(written.answer, written.quote)
+
+
+ANSWER_TEXT = """\
+Answer: the answer and nothing else, or unknown
+Quote: the sentence of a document that says so, copied word for word, or none
+"""
+SAYS = {
+    "quote": "the sentence of a document that tells the answer, copied word for word, or none",
+    "answer": "the answer and nothing else, or unknown",
+}
+ANSWER = Form("answer", ANSWER_TEXT, read_answer, Answer, (Shape(SAYS),), read_answer_object)
+ONE_MORE = "the next sentence alone, or Done where what is written already answers the question"
+NEXT = Form(
+    "next sentence", f"Next: {ONE_MORE}\n", read_sentence, Next, (Shape({"next": ONE_MORE}),),
+    lambda value: sentence_of(read_object(Next, value).next),
+)  # fmt: skip
 
 GENERATE = Template("""\
 Answer the question in a few words: a name, a date, a number, yes or no. Where documents are given, the answer comes
@@ -66,9 +110,7 @@ $documents
 $question
 
 # Form of your reply
-Answer: the answer and nothing else, or unknown
-Quote: the sentence of a document that says so, copied word for word, or none
-""")
+$form""")
 
 CONTINUE = Template("""\
 Write the answer to a question, one sentence at a time. Where documents are given, what you write comes from them; what
@@ -84,5 +126,4 @@ $question
 $text_so_far
 
 # Form of your reply
-Next: the next sentence alone, or Done where what is written already answers the question
-""")
+$form""")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from string import Template
 
 from decisor.errors import ParseError
+from decisor.replies.form import Form
 from decisor.replies.plan_graph import PlanGraph
 from decisor.replies.plan_reply import parse_plan_graph
+from decisor.replies.shape import Shape
 from decisor.run import Run
 from decisor.techniques.shared.documents import PASSAGES
 from decisor.techniques.shared.forms import forms_of
@@ -21,7 +23,6 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
     sources = run.env.tools()
     one_index = [form == PASSAGES for form in forms_of(run.env).values()] == [True]
     mixed = MIXED.substitute(tools=run.env.describe()) if sources and not one_index else ""
-    prompt = PLAN.substitute(question=question, most=max_nodes, mixed=mixed)
     first = True
 
     def read(reply: str) -> PlanGraph:
@@ -32,8 +33,43 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
             raise ParseError(f"{', '.join(without)}: name the source, one of {', '.join(sources)} or none.", "source")
         return graph
 
+    kind, says = (SourcedPlan, SOURCED) if mixed else (Plan, SAYS)
+    form = Form("plan of parts", TEXT, read, kind, (Shape(says, "plan", enums={"source": (*sources, NONE)}),))
+    prompt = PLAN.substitute(question=question, most=max_nodes, mixed=mixed, form=run.wording(form))
     with run.span("planner") as sub:
-        return await replace(sub, retries=1).ask(prompt, read)
+        return await replace(sub, retries=1).ask(prompt, form)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    id: str = field(metadata={"says": "DEPTH.INDEX, like 1.1"})
+    ask: str = field(metadata={"says": "the sub-question, with <A1.1> for the answer of part 1.1"})
+    needs: tuple[str, ...] = field(metadata={"says": "the ids of the parts whose answers it uses"})
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedNode(Node):
+    source: str = field(metadata={"says": "the tool that can tell it, or none"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedPlan:
+    nodes: tuple[SourcedNode, ...]
+
+
+SAYS = {"nodes": "the sub-questions, each with its id, ask and needs; one alone where the question is one such thing"}
+SOURCED = {"nodes": "the sub-questions, each with its id, ask, needs and source"}
+TEXT = """\
+One JSON object and nothing else:
+{"nodes": [{"id": "1.1", "ask": "Who directed the film Arrival?", "needs": []},
+           {"id": "2.1", "ask": "In which city was <A1.1> born?", "needs": ["1.1"]}]}
+or, where the question is already one such thing: {"simple": true}
+"""
 
 
 PLAN = Template("""\
@@ -41,11 +77,7 @@ Take the question apart into the smallest set of sub-questions that answers it. 
 document or record can tell. Sub-questions that do not need each other's answers are answered at the same time.
 
 # Form of your reply
-One JSON object and nothing else:
-{"nodes": [{"id": "1.1", "ask": "Who directed the film Arrival?", "needs": []},
-           {"id": "2.1", "ask": "In which city was <A1.1> born?", "needs": ["1.1"]}]}
-or, where the question is already one such thing: {"simple": true}
-
+$form
 # Rules
 - An id is DEPTH.INDEX: parts of depth 1 need no other part, parts of depth 2 need one of depth 1, and so on.
 - <A1.1> stands for the answer of part 1.1. A part sees only its own question with these answers filled in, never the

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from string import Template
 
 from decisor.replies.cleaning import check_query, clean, strip_fence
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels
 
@@ -14,13 +17,26 @@ async def write_query(run: Run, question: str, context: str, source: str, attemp
     before = "\n\n".join(f"{text}\nIt failed: {why}" for text, why in attempts)
     tool = describe(run.env.describe(), source)
     before = f"\n# Tried before\n{before}\n" if before else ""
-    prompt = QUERY.substitute(tool=tool, question=question, context=context, before=before)
+    prompt = QUERY.substitute(tool=tool, question=question, context=context, before=before,
+                              form=run.wording(FORM))  # fmt: skip
     with run.span("query writer") as sub:
-        return await sub.ask(prompt, read_query)
+        return await sub.ask(prompt, FORM)
 
 
 def read_query(reply: str) -> str:
     return check_query(strip_fence(labels(reply, "query").get("query", clean(reply))))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    query: str
+
+
+FORM = Form(
+    "query", "Query: the query and nothing else\n", read_query, Query,
+    (Shape({"query": "the query and nothing else"}),),
+    lambda value: check_query(strip_fence(read_object(Query, value).query)),
+)  # fmt: skip
 
 
 def describe(tools: str, name: str) -> str:
@@ -39,5 +55,4 @@ $context$before
 $question
 
 # Form of your reply
-Query: the query and nothing else
-""")
+$form""")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from string import Template
 
 from decisor.replies.cleaning import clean
+from decisor.replies.form import Form
+from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import labels
 from decisor.techniques.plan_dag.node_answer import on_one_line
@@ -14,9 +17,10 @@ from decisor.types import Record
 
 async def rewrite(run: Run, question: str, searches: Sequence[str], rejected: Sequence[Record]) -> str:
     titles = dict.fromkeys(str(record.fields.get("title") or record.text[:60]) for record in rejected)
-    prompt = REWRITE.substitute(question=question, searches=as_list(searches), titles=as_list(titles) or "(nothing)")
+    prompt = REWRITE.substitute(question=question, searches=as_list(searches), titles=as_list(titles) or "(nothing)",
+                                form=run.wording(FORM))  # fmt: skip
     with run.span("rewrite") as sub:
-        return await sub.ask(prompt, read_search)
+        return await sub.ask(prompt, FORM)
 
 
 def as_list(texts: Iterable[str]) -> str:
@@ -24,7 +28,23 @@ def as_list(texts: Iterable[str]) -> str:
 
 
 def read_search(reply: str) -> str:
-    return " ".join(labels(reply, "search").get("search", clean(reply)).split()).strip("\"'")
+    return search_of(labels(reply, "search").get("search", clean(reply)))
+
+
+def search_of(text: str) -> str:
+    return " ".join(text.split()).strip("\"'")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    search: str
+
+
+FORM = Form(
+    "search", "Search: a few words\n", read_search, Search,
+    (Shape({"search": "a few words"}),),
+    lambda value: search_of(read_object(Search, value).search),
+)  # fmt: skip
 
 
 REWRITE = Template("""\
@@ -41,5 +61,4 @@ $searches
 $titles
 
 # Form of your reply
-Search: a few words
-""")
+$form""")

@@ -53,10 +53,21 @@ class Guard:
             raise refuse(
                 f"{type(tree).__name__.upper()} is not a query. Only reading is possible (SELECT, WITH, VALUES)."
             )
+        self.nodes(tree)
+        return self._write(tree)
+
+    def nodes(self, tree: Expr, changing: bool = False) -> None:
+        """Every node is allowed. ``changing``: but for the first, which is an UPDATE, DELETE or INSERT of a copy.
+
+        Raises:
+            ToolError: refused, with the reason.
+        """
+        from sqlglot import exp
+
         own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for node in tree.walk():
-            self._node(node, own)
-        return self._write(tree)
+            if not changing or node is not tree:
+                self._node(node, own)
 
     def _form(self, form: Form) -> str:
         if form.query:
@@ -191,7 +202,7 @@ class Guard:
         if lower in self.access.hidden or outside:
             raise refuse(f"the table {name} may not be read.")
         if self.dialect.checks_views and lower in self.access.closed and not of_the_statement:
-            raise refuse(f"the view {name} does what a query may not do.")
+            raise refuse(f"{name} does what a query may not do.")
 
     def _is_catalog(self, name: str, schema: str) -> bool:
         return schema in self.dialect.catalogs or name.startswith(self.dialect.reserved or ("\0",))

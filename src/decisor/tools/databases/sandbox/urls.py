@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Literal
 from urllib.parse import quote, unquote, urlsplit
 
@@ -53,6 +53,8 @@ def engine_of(url: str) -> Engine:
     if one is None:
         plain = ", ".join(f"{name}://" for name in schemes() if "+" not in name)
         raise SetupError(f"There is no engine for {scheme}://. Known are {plain}.")
+    if one.file and (path := url.partition("://")[2]) and not path.startswith("/"):
+        raise SetupError(f"A file takes three slashes: {scheme}:///{path}, not {scheme}://{path}.")
     return one
 
 
@@ -144,3 +146,30 @@ def placed(url: str) -> str:
 def path_of(url: str) -> str:
     """What stands after ``:///``: ``sqlite:///shop.db`` is relative, ``sqlite:////data/shop.db`` absolute."""
     return url.partition(":///")[2]
+
+
+MAGIC = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
+"""Where, and with which bytes, a file of an engine says what it is."""
+
+
+def database_file(url: str) -> Path:
+    """The file of a URL.
+
+    Raises:
+        SetupError: there is none, or it is empty or of another kind.
+    """
+    scheme, path = url.partition("://")[0], Path(path_of(url))
+    if not path.is_file():
+        raise SetupError(f"There is no database file {path}. Check the path of --db ({scheme}:///PATH).")
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
+    if not head:
+        raise SetupError(f"{path} is an empty file: the database has no tables.")
+    kinds = [name for name, (at, magic) in MAGIC.items() if head[at:].startswith(magic)]
+    if scheme in MAGIC and scheme not in kinds:
+        other = f"It is a database of {engine(kinds[0]).title}: write {kinds[0]}:///{path}" if kinds else ""
+        raise SetupError(f"{path} is no database of {engine(scheme).title}. {other}".strip())
+    return path

@@ -17,6 +17,7 @@ NAMES = (
     "arcadedb",
     "bolt",
     "scratch",
+    "model",
 )
 
 

@@ -6,9 +6,10 @@ Not every server enforces the access mode or the time limit. The guard and the k
 from __future__ import annotations
 
 import contextlib
+import secrets
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -23,16 +24,20 @@ if TYPE_CHECKING:
     import neo4j
 
 CONNECT_SECONDS = 10.0
+CANCEL_SECONDS = 1.0
+END = """SHOW TRANSACTIONS YIELD transactionId AS id, metaData WHERE metaData.decisor = $mark
+TERMINATE TRANSACTIONS id YIELD message RETURN message"""
 
 
 @dataclass(eq=False)
 class Bolt:
-    """``database``: None is the server's own default."""
+    """``database``: None is the server's own default. ``mark``: stands on every transaction, to find it again."""
 
     url: str
     driver: neo4j.Driver
     database: str | None
     deny: frozenset[str] = frozenset()
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def check(self, statement: str) -> str:
         return cypher_guard.check(statement, self.deny)
@@ -45,7 +50,7 @@ class Bolt:
         try:
             with (
                 self.driver.session(database=self.database, default_access_mode=neo4j.READ_ACCESS) as session,
-                session.begin_transaction(timeout=caps.seconds) as transaction,
+                session.begin_transaction(timeout=caps.seconds, metadata={"decisor": self.mark}) as transaction,
             ):
                 result = transaction.run(statement, dict(parameters))
                 try:
@@ -62,6 +67,11 @@ class Bolt:
 
     def close(self) -> None:
         self.driver.close()
+
+    def cancel(self) -> None:
+        other, _ = driver_of(self.url, CANCEL_SECONDS)
+        with other, other.session(database=self.database) as session:
+            session.run(END, mark=self.mark).consume()
 
 
 def rows(result: neo4j.Result) -> Iterator[list[object]]:
@@ -88,7 +98,7 @@ def plain(value: object) -> object:
             return value.iso_format() if hasattr(value, "iso_format") else value
 
 
-def driver_of(url: str) -> tuple[neo4j.Driver, str | None]:
+def driver_of(url: str, seconds: float = CONNECT_SECONDS) -> tuple[neo4j.Driver, str | None]:
     """A driver, and the database that the path of the URL names: ``bolt://user:password@host:7687/database``."""
     import neo4j
 
@@ -100,7 +110,7 @@ def driver_of(url: str) -> tuple[neo4j.Driver, str | None]:
     driver = neo4j.GraphDatabase.driver(
         address,
         auth=auth,
-        connection_timeout=CONNECT_SECONDS,
+        connection_timeout=seconds,
         max_connection_pool_size=1,
         notifications_min_severity="OFF",
         telemetry_disabled=True,

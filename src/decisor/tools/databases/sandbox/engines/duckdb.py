@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError, ToolError
@@ -15,7 +14,7 @@ from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.names import COMMON, words
 from decisor.tools.databases.sandbox.statement_size import refuse
-from decisor.tools.databases.sandbox.urls import path_of
+from decisor.tools.databases.sandbox.urls import database_file
 from decisor.tools.databases.sandbox.values import bind, table
 from decisor.types import Table, Value
 
@@ -176,9 +175,7 @@ def settings(memory_mb: int) -> dict[str, str]:
 
 def connect(url: str, caps: Caps) -> Duck:
     """Raises SetupError where there is no such file, or it is not a database. Never makes a file."""
-    path = Path(path_of(url))
-    if not path.is_file():
-        raise SetupError(f"There is no database file {path}. Check the path of --db (duckdb:///PATH).")
+    path = database_file(url)
     import duckdb
     import sqlglot.dialects.duckdb  # noqa: F401  warm: the first query should not pay for it
 

@@ -43,10 +43,13 @@ QUERIES = Queries(
     keys="""SELECT table_name, column_name, coalesce(referenced_table_name, ''),
             coalesce(referenced_column_name, '') FROM information_schema.key_column_usage
             WHERE table_schema = database() AND (constraint_name = 'PRIMARY' OR referenced_table_name IS NOT NULL)""",
-    # The text of a view is empty where the account may not see it.
+    # The text of a view is empty where the account may not see it. A table of the engine MERGE reads others, which the
+    # catalog does not name; one that reads another server or a file is no query's to read.
     definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view' FROM information_schema.views WHERE {OURS}
-        UNION ALL SELECT table_name, '', 'table' FROM information_schema.tables
-        WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",
+        UNION ALL SELECT table_name, CASE WHEN upper(engine) = 'MRG_MYISAM' THEN NULL
+        WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN engine ELSE '' END,
+        CASE WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN 'view'
+        ELSE 'table' END FROM information_schema.tables WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from decisor.errors import SetupError, ToolError
@@ -14,7 +13,7 @@ from decisor.tools.databases.sandbox.dialect import NAME, Dialect, Forms, Querie
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.names import COMMON, words
-from decisor.tools.databases.sandbox.urls import path_of
+from decisor.tools.databases.sandbox.urls import database_file
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
 
@@ -202,9 +201,7 @@ def text_of(data: bytes) -> str:
 
 def connect(url: str, caps: Caps) -> Sqlite:
     """Raises SetupError where there is no such file, or it is not a database. Never makes a file."""
-    path = Path(path_of(url))
-    if not path.is_file():
-        raise SetupError(f"There is no database file {path}. Check the path of --db (sqlite:///PATH).")
+    path = database_file(url)
     import apsw
     import apsw.ext
     import sqlglot.dialects.sqlite  # noqa: F401  warm: the first query should not pay for it

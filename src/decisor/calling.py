@@ -1,0 +1,38 @@
+"""Ways in which an LM is asked for a reply: labelled text, a JSON object that fits a schema, a call of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Way = Literal["text", "json", "tools"]
+Calling = Literal["text", "json", "tools", "auto"]
+"""What a person sets: one way, or ``auto``, which takes what the endpoint has."""
+CALLINGS: tuple[Calling, ...] = get_args(Calling)
+AUTO: tuple[Way, ...] = ("json", "tools")
+"""In which order ``auto`` tries the ways; then text, which any LM takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What an LM may call: ``parameters`` is the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(eq=False)
+class Ways:
+    """Which ways an endpoint has shown not to take, with why. One for each LM, so it is remembered across runs."""
+
+    against: dict[Way, str] = field(default_factory=dict)
+
+    def best(self) -> Way:
+        """
+        >>> ways = Ways({"json": "it refused response_format"})
+        >>> ways.best()
+        'tools'
+        """
+        return next((way for way in AUTO if way not in self.against), "text")

@@ -1,0 +1,73 @@
+"""How many tokens a prompt is likely to be, before an endpoint has counted it.
+
+By its characters: a letter is a quarter of a token, a digit one, a mark nearly one. What the replies of an LM say of
+the prompts before corrects that for the prompts after.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from decisor.types import Completion, Message
+
+DIGITS = "0123456789"
+MARKS = "|[](){}.,;:=_'\"\n*/-+<>#`"
+MARK = 0.85
+"""Tokens."""
+PER_MESSAGE = 4
+"""Tokens that a chat template puts around a message."""
+WORTH = 200
+"""A shorter prompt says nothing of the text in it: most of it is the template."""
+THOUGHT = 4
+"""A reply of so many times the tokens that can be seen of it was thought before it was written."""
+LEAST, MOST = 0.5, 3.0
+
+
+def tokens_in(text: str) -> int:
+    """
+    >>> tokens_in("x" * 400), tokens_in("12.5 | 7"), tokens_in("\u6771\u4eac")
+    (100, 7, 2)
+    """
+    ascii_only = text.isascii()
+    digits, marks = sum(map(text.count, DIGITS)), sum(map(text.count, MARKS))
+    others = 0 if ascii_only else len(text) - len(text.encode("ascii", "ignore"))
+    return math.ceil(digits + MARK * marks + others + (len(text) - digits - marks - others) / 4)
+
+
+def raw_tokens(messages: Sequence[Message]) -> int:
+    """Of a prompt, uncorrected."""
+    return sum(tokens_in(message.content) for message in messages) + PER_MESSAGE * (len(messages) - 1)
+
+
+@dataclass(slots=True)
+class Estimates:
+    """Corrections, by the name of an LM: how many tokens its prompts were, and how many they were taken for.
+    ``thinkers``: those whose replies were cut off before they said anything."""
+
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    thinkers: set[str] = field(default_factory=set)
+
+    def tokens(self, lm: str, messages: Sequence[Message]) -> int:
+        return math.ceil(raw_tokens(messages) * self.factor(lm))
+
+    def factor(self, lm: str) -> float:
+        real, likely = self.counts.get(lm, (0, 0))
+        return min(max(real / likely, LEAST), MOST) if real and likely else 1.0
+
+    def knows(self, lm: str) -> bool:
+        return lm in self.counts
+
+    def learn_from(self, lm: str, messages: Sequence[Message], reply: Completion) -> None:
+        self.learn(lm, messages, reply.usage.prompt_tokens)
+        seen = sum(map(tokens_in, reply.texts))
+        if reply.finish == "length" and reply.usage.completion_tokens > THOUGHT * max(seen, 1):
+            self.thinkers.add(lm)
+
+    def learn(self, lm: str, messages: Sequence[Message], prompt_tokens: int) -> None:
+        """From a reply: its prompt was so many tokens."""
+        likely = raw_tokens(messages)
+        if likely >= WORTH and prompt_tokens:
+            real, before = self.counts.get(lm, (0, 0))
+            self.counts[lm] = real + prompt_tokens, before + likely

@@ -1,0 +1,107 @@
+"""What a model copies of a source: the queries of ``[copy]``, and the tables that its statements name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from decisor.decision_models.format import Model
+from decisor.errors import SetupError, ToolError
+from decisor.types import Source, Value
+
+
+class ColumnOf(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def key(self) -> bool: ...
+
+
+class TableOf(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def view(self) -> bool: ...
+    @property
+    def columns(self) -> Sequence[ColumnOf]: ...
+
+
+@runtime_checkable
+class Schema(Protocol):
+    """A source that knows its tables, and how a name stands in its queries."""
+
+    @property
+    def tables(self) -> Sequence[TableOf]: ...
+
+    def quoted(self, name: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """``type``: at the source, '' where it is not known. ``key``: part of the primary key there."""
+
+    name: str
+    values: tuple[Value, ...]
+    type: str = ""
+    key: bool = False
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A table of the scratch copy, by columns. ``query``: what was asked of the source."""
+
+    name: str
+    columns: tuple[Column, ...]
+    query: str
+
+    @property
+    def rows(self) -> int:
+        return len(self.columns[0].values) if self.columns else 0
+
+
+async def copies_of(model: Model, source: Source) -> dict[str, Copy]:
+    """Raises SetupError, with the line, where a query is refused or fails, or there is nothing to copy."""
+    queries = {name: (query, {}) for name, query in model.copy.items()}
+    if isinstance(source, Schema):
+        queries = {**dict(named_tables(model, source)), **queries}
+    elif not queries:
+        raise SetupError("On a graph, a decision model needs [copy]: a query for each table it works on.")
+    return {name: await whole(model, name, *query, source) for name, query in queries.items()}
+
+
+def named_tables(model: Model, source: Schema) -> Iterator[tuple[str, tuple[str, dict[str, ColumnOf]]]]:
+    """Each table that a statement names and ``[copy]`` does not. Raises SetupError for a view that cannot follow."""
+    words = set(re.findall(r"\w+", " ".join(model.statements().values()).lower()))
+    words |= {one.table.lower() for one in model.inputs}
+    texts = " ".join(model.statements().values()).lower()
+    covered = {name.lower() for name in model.copy}
+    changes = bool(model.change or model.scenarios or model.inputs)
+    for table in source.tables:
+        lower = table.name.lower()
+        if lower in covered or (lower not in words and (lower.isidentifier() or lower not in texts)):
+            continue
+        if table.view and changes:
+            raise SetupError(f"{table.name} is a view: its copy does not follow what the model changes. Say in [copy] "
+                             f'what of it is copied ({table.name} = "SELECT * FROM {table.name}"), or name its tables.')  # fmt: skip
+        columns = {column.name.lower(): column for column in table.columns}
+        yield table.name, (f"SELECT * FROM {source.quoted(table.name)}", columns)
+
+
+async def whole(model: Model, name: str, query: str, columns: Mapping[str, ColumnOf], source: Source) -> Copy:
+    line = model.line("copy", name)
+    place = f"line {line}: " if line else ""
+    try:
+        table = await source.fetch(query)
+    except ToolError as error:
+        raise SetupError(f"{place}{name} cannot be copied: {' '.join(str(error).split())}") from error
+    if table.truncated:
+        raise SetupError(f"{place}{name} is too large to copy whole; narrow its query in [copy].")
+    cells: list[tuple[Value, ...]] = list(zip(*table.rows, strict=True)) if table.rows else [()] * len(table.columns)
+    known = [columns.get(column.lower()) for column in table.columns]
+    kinds = [(one.type, one.key) if one else ("", False) for one in known]
+    parts = zip(table.columns, cells, kinds, strict=True)
+    return Copy(name, tuple(Column(column, values, *kind) for column, values, kind in parts), query)

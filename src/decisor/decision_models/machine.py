@@ -1,0 +1,199 @@
+"""An open decision model: its candidates, and their outcomes, computed in a worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+from decisor.decision_models.candidates import Candidates
+from decisor.decision_models.content import content
+from decisor.decision_models.copying import Copy, copies_of
+from decisor.decision_models.format import Model
+from decisor.decision_models.outcomes import Gathered, Outcomes
+from decisor.errors import SetupError, ToolError
+from decisor.types import Source, Table
+
+FIRST = 16
+CHUNK_SECONDS = 1.0
+"""A request takes about so long, so that progress is seen and a limit ends the run with what is known."""
+CELLS = 5_000_000
+"""Rows x candidates that a request may hold."""
+CELLS_AT_ONCE = 1_000_000
+MOST_AT_ONCE = 20_000
+LONGEST = 3
+"""A request may take so many times the seconds of a statement, and those of all its statements at least."""
+Progress: TypeAlias = Callable[[int, int], None]
+
+
+class Jobs(Protocol):
+    """A machine in a process of its own. ``run`` raises ToolError; its jobs are in
+    ``tools.databases.sandbox.models.machine``."""
+
+    def run(self, statement: str, parameters: Mapping[str, Any], seconds: float) -> Table: ...
+
+    def close(self) -> None: ...
+
+
+StartMachine: TypeAlias = Callable[[str], Awaitable[Jobs]]
+
+
+async def open_model(model: Model, source: Source, start: StartMachine) -> OpenModel:
+    """The model on a copy of what it names of the source, in a process that ``start`` starts
+    (``decisor.tools.databases.sandbox.blocking.start_machine``). Close it when it is done with.
+
+    Raises:
+        SetupError: the source cannot be read, or a statement is refused; the message has the line.
+    """
+    copies = await copies_of(model, source)
+    try:
+        return OpenModel(model, await start(content(model, copies)), copies)
+    except SetupError as error:
+        raise SetupError(placed(model, str(error))) from error
+
+
+@dataclass(eq=False)
+class OpenModel:
+    """Blocking: call it from a thread where an event loop runs. ``copies``: the tables as they were read."""
+
+    model: Model
+    jobs: Jobs
+    copies: Mapping[str, Copy]
+    size: int = FIRST
+    names: tuple[str, ...] = field(init=False)
+    rules: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        broken = [one.name for one in self.model.rules if one.broken]
+        self.names = tuple(one.name for one in self.model.measures)
+        self.rules = (*broken, *(one.name for one in self.model.rules if one.measure))
+
+    @cached_property
+    def rows(self) -> int:
+        """Of the largest table."""
+        return max((copy.rows for copy in self.copies.values()), default=1)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """Raises ToolError where the query of choice fails, or gives no row."""
+        table = self.job("choice", {}, 2 * self.model.seconds)
+        if not table.rows:
+            raise ToolError(placed(self.model, "choice: the query gives no row, so there is nothing to choose."))
+        return Candidates(table, self.model.take)
+
+    def outcomes(
+        self, candidates: Sequence[int] | None = None, *, scenario: str = "", changes: str = "", seed: int | None = None,
+        seconds: float = float("inf"), shown: int = 3, alone: bool = False, progress: Progress | None = None,
+    ) -> Outcomes:  # fmt: skip
+        """Of some candidates, or all. ``scenario``: the name of one; ``changes``: more UPDATE statements before the
+        choice. ``seed``: of one trial, in which the inputs vary. After ``seconds`` it ends with what is known.
+        ``shown``: rows that break a rule, for each candidate. ``alone``: one candidate after the other.
+
+        Raises:
+            ToolError: a statement fails; the message has its line.
+        """
+        chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
+        gathered = Gathered(chosen, self.names, self.rules)
+        wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "shown": shown,
+                "single": alone}  # fmt: skip
+        began, at, stopped = time.monotonic(), 0, ""
+        while at < len(chosen) and not stopped:
+            part = chosen[at : at + (1 if alone else self.size)]
+            left = seconds - (time.monotonic() - began)
+            stopped = self._part(gathered, wish, part, at, range(0), left)
+            at += len(part)
+            if progress is not None and not stopped:
+                progress(at, len(chosen))
+        return gathered.outcomes(stopped, time.monotonic() - began)
+
+    def trials(
+        self, candidates: Sequence[int], count: int, *, first_seed: int = 0, scenario: str = "", changes: str = "",
+        seconds: float = float("inf"), progress: Progress | None = None,
+    ) -> Outcomes:  # fmt: skip
+        """Of these candidates in ``count`` trials, whose inputs vary as the file says; the same seed gives the same.
+
+        Raises:
+            ToolError: a statement fails; the message has its line.
+        """
+        chosen = [int(one) for one in candidates]
+        gathered = Gathered(chosen, self.names, self.rules, count)
+        began, at, size, stopped = time.monotonic(), 0, 1, ""
+        while at < count and chosen and not stopped:
+            some, since = range(at, min(at + size, count)), time.monotonic()
+            wish = {"scenario": scenario, "changes": changes, "seeds": [first_seed + one for one in some], "shown": 0,
+                    "single": False}  # fmt: skip
+            stopped = self._part(gathered, wish, chosen, 0, some, seconds - (since - began))
+            at += len(some)
+            size = self._trials_at_once(len(chosen), len(some), time.monotonic() - since, gathered.how)
+            if progress is not None and not stopped:
+                progress(at, count)
+        return gathered.outcomes(stopped, time.monotonic() - began)
+
+    def _trials_at_once(self, candidates: int, trials: int, took: float, how: str) -> int:
+        """Small tables are varied many times in one request; large ones are quicker one after the other."""
+        cells = self.rows * candidates
+        if cells >= CELLS_AT_ONCE or how != "together":
+            return 1
+        most = CELLS_AT_ONCE // max(1, cells if self.model.recompute else self.rows)
+        return max(1, min(most, 8 * trials, int(trials * CHUNK_SECONDS / max(took, 1e-3)), MOST_AT_ONCE // candidates))
+
+    def present(self, scenario: str = "", changes: str = "") -> dict[str, float | None]:
+        """Each measure with nothing chosen; None where it is made of the choice."""
+        table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
+        return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
+
+    def close(self) -> None:
+        self.jobs.close()
+
+    def job(self, name: str, parameters: Mapping[str, Any], seconds: float) -> Table:
+        try:
+            return self.jobs.run(name, parameters, seconds)
+        except ToolError as error:
+            raise ToolError(placed(self.model, str(error)), error.refused, error.outage) from error
+
+    def _part(
+        self, gathered: Gathered, wish: Mapping[str, Any], part: list[int], at: int, trials: range, left: float
+    ) -> str:
+        """One request; why the run ends here, '' where it goes on. The next one is sized by how long it took."""
+        if left <= 0:
+            return "the limit of seconds is reached"
+        places = self.candidates.places
+        began, longest = time.monotonic(), self._longest(len(part))
+        try:
+            reply = self.job("outcomes", {"candidates": [places[one] for one in part], **wish}, min(longest, left))
+        except ToolError:
+            if left < longest and time.monotonic() - began >= left:
+                return "the limit of seconds is reached"
+            raise
+        gathered.add(reply, at, len(part), trials)
+        if not trials and not wish["single"]:
+            self._resize(len(part), time.monotonic() - began, gathered.how)
+        return ""
+
+    def _resize(self, count: int, took: float, how: str) -> None:
+        most = max(1, CELLS // max(self.rows, 1)) if self.model.recompute else MOST_AT_ONCE
+        wanted = int(count * CHUNK_SECONDS / max(took, 1e-3)) + 1
+        growth = 4 * count if how == "together" else 2 * count
+        self.size = max(1, min(wanted, growth, most))
+
+    def _longest(self, count: int) -> float:
+        """Seconds that a request may take in all."""
+        statements = len(self.model.statements()) + 3
+        return self.model.seconds * max(LONGEST, statements)
+
+
+def placed(model: Model, complaint: str) -> str:
+    """With the line of the part of the file that the complaint begins with.
+
+    >>> placed(Model("x", ()), "measure.cost.sql: no such column")
+    'measure.cost.sql: no such column'
+    """
+    words = complaint.removeprefix("Refused: ")
+    part = words.split(":")[0].split(" ")[0]
+    line = model.line(*part.split(".")) if part.split(".")[0] in HEADS else 0
+    return f"line {line}: {complaint}" if line else complaint
+
+
+HEADS = ("choice", "change", "recompute", "measure", "rule", "scenario", "take", "variable", "require", "input")

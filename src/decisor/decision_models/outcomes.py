@@ -1,0 +1,116 @@
+"""What comes of candidates: their measures, and the rules they break with the rows that break them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from decisor.types import Goal, Table, Value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Reason:
+    """``count`` rows break the rule; ``rows`` are the first of them."""
+
+    count: int
+    rows: tuple[Mapping[str, Value], ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Of n candidates, m measures, r rules and, where the inputs varied, t trials.
+
+    ``candidates``: their numbers, int64 (n,). ``values``: float64 (n, m) or (n, m, t), nan where there is no outcome.
+    ``broken``: bool (n, r) or (n, r, t). ``known``: bool (n,) or (n, t), False where a limit ended the run before.
+    ``reasons``: (candidate, rule) -> why, where no input varied. ``how``: 'together', or why one by one.
+    """
+
+    candidates: NDArray[np.int64]
+    measures: tuple[str, ...]
+    rules: tuple[str, ...]
+    values: NDArray[np.float64]
+    broken: NDArray[np.bool_]
+    known: NDArray[np.bool_]
+    reasons: Mapping[tuple[int, str], Reason]
+    how: str = "together"
+    stopped: str = ""
+    seconds: float = 0.0
+
+    def of(self, measure: str) -> NDArray[np.float64]:
+        """One measure: (n,) or (n, t)."""
+        values: NDArray[np.float64] = self.values[:, self.measures.index(measure)]
+        return values
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.known.all())
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        """(n,) or (n, t): computed, with an outcome of the first measure, and no rule is broken."""
+        allowed: NDArray[np.bool_] = self.known & ~np.isnan(self.values[:, 0]) & ~self.broken.any(axis=1)
+        return allowed
+
+    def order(self, goal: Goal) -> NDArray[np.int64]:
+        """Places of the allowed ones, best first by the first measure, equal ones in data order. No trials."""
+        places = np.flatnonzero(self.allowed)
+        sign = 1 if goal == "min" else -1
+        return np.asarray(places[np.argsort(sign * self.values[places, 0], kind="stable")])
+
+    def winners(self, goal: Goal) -> NDArray[np.int64]:
+        """(t,): the place of the best allowed candidate in each trial, -1 where none is allowed."""
+        sign = 1 if goal == "min" else -1
+        values = np.where(self.allowed, sign * self.values[:, 0], np.inf)
+        if not len(values):
+            return np.full(values.shape[-1], -1)
+        return np.where(np.isfinite(values).any(axis=0), values.argmin(axis=0), -1)
+
+
+@dataclass
+class Gathered:
+    """Fills the arrays as replies come. ``trial``: None where no input varies."""
+
+    candidates: Sequence[int]
+    measures: tuple[str, ...]
+    rules: tuple[str, ...]
+    trials: int | None = None
+
+    def __post_init__(self) -> None:
+        more = () if self.trials is None else (self.trials,)
+        count = len(self.candidates)
+        self.values = np.full((count, len(self.measures), *more), np.nan)
+        self.broken = np.zeros((count, len(self.rules), *more), dtype=np.bool_)
+        self.known = np.zeros((count, *more), dtype=np.bool_)
+        self.reasons: dict[tuple[int, str], Reason] = {}
+        self.how = "together"
+
+    def add(self, reply: Table, start: int, count: int, trials: range = range(0)) -> None:
+        """A reply for ``count`` candidates from place ``start``, in these trials (in none: no input varied)."""
+        here: tuple[Any, ...] = (slice(start, start + count),)
+        end: tuple[Any, ...] = (slice(trials.start, trials.stop),) if trials else ()
+        shape = (len(trials), count) if trials else (count,)
+        for kind, name, value, rows_in_all, rows in reply.rows:
+            match kind:
+                case "how":
+                    self.how = str(name)
+                case "measure":
+                    numbers = np.array([np.nan if one is None else one for one in value], dtype=np.float64)  # type: ignore[union-attr]
+                    self.values[(*here, self.measures.index(str(name)), *end)] = numbers.reshape(shape).T
+                case "rule":
+                    trial, at = divmod(int(value), count)  # type: ignore[arg-type]
+                    place, rule = start + at, self.rules.index(str(name))
+                    self.broken[(place, rule, *((trials.start + trial,) if trials else ()))] = True
+                    if not trials:
+                        why = Reason(int(rows_in_all), tuple(rows))  # type: ignore[arg-type]
+                        self.reasons[self.candidates[place], str(name)] = why
+        self.known[(*here, *end)] = True
+
+    def outcomes(self, stopped: str, seconds: float) -> Outcomes:
+        return Outcomes(np.array(self.candidates, dtype=np.int64), self.measures, self.rules, self.values, self.broken,
+                        self.known, self.reasons, self.how, stopped, seconds)  # fmt: skip

@@ -1,0 +1,52 @@
+"""The form of a reply in labels: an action, or the final answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from decisor.replies.form import Form
+from decisor.replies.labelled import LabelledReply, parse_labelled, read_labelled
+from decisor.replies.shape import Shape
+
+T = TypeVar("T")
+THOUGHT = "what you know now and what you need next"
+ACT = {
+    "thought": THOUGHT,
+    "action": "the name of one tool",
+    "action_input": "what you give it (for a database, one query and nothing else)",
+}
+NAME = 'the name or id of the candidate, and nothing else; "none" where the data cannot decide'
+BECAUSE = "one to three sentences with the figures that decide, each with the id of the record it is from, like [o2.r3]"
+ANSWER = {"thought": "how the candidates compare", "final_answer": NAME, "because": BECAUSE}
+TO_ACT, TO_ANSWER = "To act:", "To answer, when you know the best candidate:"
+
+
+def act_shape(tools: Sequence[str], says: Mapping[str, str] = ACT, when: str = TO_ACT) -> Shape:
+    return Shape(says, "act", when, {"action": tools})
+
+
+def answer_shape(says: Mapping[str, str] = ANSWER, when: str = TO_ANSWER) -> Shape:
+    return Shape(says, "final_answer", when)
+
+
+def labelled_form(
+    name: str,
+    text: str,
+    tools: Sequence[str],
+    observations: int,
+    check: Callable[[LabelledReply], T],
+    shapes: tuple[Shape, ...],
+    now: tuple[Shape, ...] = (),
+) -> Form[T]:
+    """``check`` makes of the reply what the technique needs, or raises ParseError. Where there are no ``observations``
+    yet, an answer is refused."""
+    return Form(
+        name,
+        text,
+        lambda reply: check(parse_labelled(reply, tools, observations)),
+        LabelledReply,
+        shapes,
+        lambda value: check(read_labelled(value, tools, observations)),
+        now,
+    )

@@ -1,0 +1,184 @@
+"""A decision model's scratch copy: DuckDB in memory, in a worker. It opens on JSON in the place of a URL (``program``).
+
+A statement is a job of the parent: ``choice``, ``outcomes``, ``present``. The model's own statements are checked on
+their trees; the database has no way to files, extensions or settings; the parent's clock and watch on memory do the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.engines.duckdb import settings
+from decisor.tools.databases.sandbox.models import alone, together
+from decisor.tools.databases.sandbox.models.parts import Parts
+from decisor.tools.databases.sandbox.models.program import Program, read
+from decisor.tools.databases.sandbox.models.results import Results, joined
+from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes
+from decisor.tools.databases.sandbox.models.tables import load, quoted
+from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
+from decisor.tools.databases.sandbox.statement_size import refuse
+from decisor.tools.databases.sandbox.values import plain
+from decisor.types import Table
+
+if TYPE_CHECKING:
+    import duckdb
+
+MAX_CHOICE = 200_000
+CELL_CHARS = 1000
+WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+
+
+@dataclass(eq=False)
+class Machine:
+    """``tables``: lower case -> columns, of the copied tables. ``columns``: of the query of choice."""
+
+    db: duckdb.DuckDBPyConnection
+    program: Program
+    parts: Parts
+    tables: dict[str, tuple[str, ...]]
+    columns: tuple[str, ...] = ()
+    unfit: str = ""
+    wide: set[tuple[str, str]] = field(default_factory=set)
+
+    def check(self, statement: str) -> str:
+        raise refuse("a decision model takes only the jobs of its parent.")
+
+    def run(self, statement: str, parameters: Mapping[str, Any], caps: Caps) -> Table:
+        """Raises ToolError saying which part of the model fails, and why."""
+        match statement:
+            case "choice":
+                return self.choice()
+            case "outcomes":
+                return self.outcomes(**parameters).table()
+            case "present":
+                return self.present(**parameters)
+            case _:
+                raise ToolError(f"a decision model has no job {statement!r}.")
+
+    def close(self) -> None:
+        self.db.close()
+
+    def choice(self) -> Table:
+        """The rows that may be chosen, kept under numbers from 0 in ``__rows``."""
+        if self.parts.choice is None:
+            raise ToolError("the model has no choice.")
+        if not self.columns:
+            cursor = alone.execute(self.db, self.parts.choice, {})
+            columns = tuple(name for name, *_ in cursor.description or ())
+            if len({name.lower() for name in columns}) < len(columns):
+                raise ToolError("choice: two columns have one name; give them names (AS).")
+            query = self.parts.choice.tree.sql("duckdb")
+            numbered = f"SELECT *, row_number() OVER () - 1 AS __r FROM ({query}) LIMIT {MAX_CHOICE + 1}"
+            self.db.execute(f"CREATE TABLE __rows AS {numbered}")
+            self._decimals()
+            self.columns = columns
+        rows = self.db.execute('SELECT * EXCLUDE ("__r") FROM __rows ORDER BY "__r"').fetchall()
+        if len(rows) > MAX_CHOICE:
+            raise ToolError(f"choice gives more than {MAX_CHOICE:,} rows.")
+        return Table(self.columns, tuple(tuple(plain(cell, CELL_CHARS) for cell in row) for row in rows))
+
+    def _decimals(self) -> None:
+        """DECIMALs of the choice as DOUBLE: an exact 12.25 and a 12.25 of the data are one candidate."""
+        for name, kind, *_ in self.db.execute("DESCRIBE __rows").fetchall():
+            if kind.startswith("DECIMAL"):
+                self.db.execute(f"ALTER TABLE __rows ALTER {quoted(name)} TYPE DOUBLE")
+
+    def outcomes(
+        self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "",
+        seeds: Sequence[int] = (), shown: int = 3, single: bool = False,
+    ) -> Results:  # fmt: skip
+        """Of candidates, by the rows they consist of; in each of the trials that ``seeds`` names, first those of the
+        first. ``single``: one by one."""
+        import duckdb
+
+        if not self.columns:
+            self.choice()
+        before = self.before(scenario, changes)
+        if not single and not self.unfit:
+            try:
+                return self._together(before, seeds, candidates, shown)
+            except (Unfit, duckdb.Error) as error:
+                why = alone.complaint(error)
+            results = self._alone(before, seeds, candidates, shown)
+            self.unfit = why
+        else:
+            results = self._alone(before, seeds, candidates, shown)
+        results.how = f"one by one: {self.unfit}" if self.unfit else "one by one"
+        return results
+
+    def present(self, scenario: str = "", changes: str = "", seed: int | None = None) -> Table:
+        """Measure and number, with nothing chosen."""
+        self.choice()
+        numbers = alone.present(self.db, self.program, self.parts, self.before(scenario, changes), seed)
+        values = ((name, None if value is None or value != value else value) for name, value in numbers.items())
+        return Table(("measure", "value"), tuple(values))
+
+    def before(self, scenario: str, text: str) -> list[Statement]:
+        """What holds for all candidates: a scenario, and more changes."""
+        if scenario and scenario not in self.parts.scenarios:
+            raise ToolError(f"there is no scenario {scenario}; there is {', '.join(self.parts.scenarios) or 'none'}.")
+        more = changes("change", text, self.program.parameters)
+        for statement in more:
+            self.widen(statement)
+        return [*(self.parts.scenarios[scenario] if scenario else ()), *more]
+
+    def widen(self, statement: Statement) -> None:
+        """Whole numbers that a statement sets are held as DOUBLE: they would be rounded."""
+        if statement.target not in self.tables:
+            raise ToolError(f"{statement.part}: there is no table {statement.target} to change; there is "
+                            f"{', '.join(self.tables)}.")  # fmt: skip
+        kinds = dict(row[:2] for row in self.db.execute(f"DESCRIBE {quoted(statement.target)}").fetchall())
+        lower = {name.lower(): name for name in kinds}
+        for name in assigned(statement):
+            column = lower.get(name.lower(), "")
+            if column and kinds[column] in WHOLE:
+                self.db.execute(f"ALTER TABLE {quoted(statement.target)} ALTER {quoted(column)} TYPE DOUBLE")
+
+    def _together(
+        self, before: Sequence[Statement], seeds: Sequence[int], places: Sequence[Sequence[int]], shown: int
+    ) -> Results:
+        db, program, parts = self.db, self.program, self.parts
+        versions = Versions(db, dict(self.tables), self.columns if program.single else ())
+        try:
+            together.prepare(db, program, versions, before, seeds)
+            trials = max(1, len(seeds))
+            return together.evaluate(db, program, parts, versions, places, self.columns, shown, trials)
+        finally:
+            versions.drop()
+
+    def _alone(
+        self, before: Sequence[Statement], seeds: Sequence[int], places: Sequence[Sequence[int]], shown: int
+    ) -> Results:
+        every = [
+            alone.evaluate(self.db, self.program, self.parts, before, seed, places, self.columns, shown)
+            for seed in (seeds or [None])
+        ]
+        return joined(every, len(places))
+
+
+def connect(url: str, caps: Caps) -> Machine:
+    """Raises SetupError where the tables do not fit, or a statement is refused."""
+    import duckdb
+
+    program, tables = read(url)
+    try:
+        parts = Parts.of(program)
+    except ToolError as error:
+        raise SetupError(str(error)) from error
+    db = duckdb.connect(config={**settings(caps.memory_mb), "threads": "2"})
+    load(db, tables, program.doubles)
+    db.execute("SET python_enable_replacements = false")
+    db.execute("SET lock_configuration = true")
+    names = {name.lower(): tuple(one.name for one in columns) for name, columns in tables.items()}
+    machine = Machine(db, program, parts, names)
+    try:
+        for statement in parts.every():
+            if statement.target:
+                machine.widen(statement)
+    except ToolError as error:
+        raise SetupError(str(error)) from error
+    return machine

@@ -1,0 +1,162 @@
+"""All candidates of a request at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from decisor.errors import ToolError
+from decisor.tools.databases.sandbox.models.parts import Parts
+from decisor.tools.databases.sandbox.models.program import Limit, Program
+from decisor.tools.databases.sandbox.models.results import Broken, Results
+from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
+from decisor.tools.databases.sandbox.models.statements import Statement
+from decisor.tools.databases.sandbox.models.tables import quoted
+from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
+
+if TYPE_CHECKING:
+    import duckdb
+
+CHOSEN = "__choice"
+SETTLED = 1e-9
+MAX_ROUNDS = 1000
+
+
+def prepare(
+    db: duckdb.DuckDBPyConnection, program: Program, versions: Versions, before: Sequence[Statement],
+    seeds: Sequence[int],
+) -> None:  # fmt: skip
+    """The inputs varied, in one trial or several, and the changes that hold for all candidates. Raises Unfit."""
+    spreads = program.spreads if seeds else ()
+    words = literals(spreads, seeds[0]) if len(seeds) == 1 else [f"{K}.f{at}" for at in range(len(spreads))]
+    if len(seeds) > 1:
+        versions.key = "__t"
+        trials(db, versions, program, seeds)
+    for name, columns in varied(spreads, words):
+        replaced = ", ".join(f"{value} AS {place}" for place, value in columns)
+        star = f"{quoted(name)}.* REPLACE ({replaced})"
+        source = f"{quoted(name)} CROSS JOIN {TRIALS} AS {K}" if len(seeds) > 1 else quoted(name)
+        more = f", {K}.__t" if len(seeds) > 1 else ""
+        versions.put(name, f"SELECT {star}{more} FROM {source}", "__t" if more else "", keep=True)
+    for statement in before:
+        versions.run(statement, keep=True)
+    versions.key = "__c"
+
+
+def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, seeds: Sequence[int]) -> None:
+    """The table of trials, with a column for each draw."""
+    each = list(zip(*(draws(program.spreads, seed) for seed in seeds), strict=True))
+    cells = {f"f{at}": np.array(column) for at, column in enumerate(each)}
+    db.register("__draws", {"__t": np.arange(len(seeds)), **cells})
+    db.execute(f"CREATE TEMP TABLE {TRIALS} AS SELECT * FROM __draws")
+    db.unregister("__draws")
+    versions.relations.append(("TABLE", TRIALS))
+
+
+def evaluate(
+    db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, versions: Versions, places: Sequence[Sequence[int]],
+    columns: Sequence[str], shown: int, trials: int = 1,
+) -> Results:  # fmt: skip
+    """``places``: for each candidate the rows of ``__rows`` that it consists of. ``versions``: as ``prepare`` left
+    them. ``shown``: rows that break a rule, for each candidate. Of several trials, those of the first come first.
+
+    Raises:
+        Unfit: a statement cannot be rewritten.
+    """
+    candidates(db, versions, [*places] * trials, columns, program.single, len(places))
+    for statement in parts.change:
+        versions.run(statement, keep=bool(parts.recompute) or parts.readers(statement.target) > 1)
+    if parts.recompute:
+        settle(db, program, parts, versions)
+    results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places) * trials)
+    for name, statement in parts.measures.items():
+        results.values[name] = numbers(db, versions, statement)
+    for name, statement in parts.rules.items():
+        breaking(db, versions, statement, results.broken[name], shown)
+    for name, statement in parts.bounds.items():
+        beyond(program.limits[name], results, results.broken[name], numbers(db, versions, statement))
+    return results
+
+
+def candidates(
+    db: duckdb.DuckDBPyConnection, versions: Versions, places: Sequence[Sequence[int]], columns: Sequence[str],
+    single: bool, count: int,
+) -> None:  # fmt: skip
+    """The table of candidates, ``count`` in a trial, with parameters where one row is chosen, and the rows of each."""
+    sizes = [len(rows) for rows in places]
+    cells = {"c": np.repeat(np.arange(len(places)), sizes), "r": np.fromiter(chain.from_iterable(places), np.int64)}
+    db.register("__pairs", cells)
+    chosen = 'SELECT __rows.* EXCLUDE ("__r"), c AS "__c" FROM __pairs JOIN __rows ON r = "__r"'
+    db.execute(f"CREATE TEMP TABLE {CHOSEN} AS {chosen}")
+    db.unregister("__pairs")
+    versions.relations.append(("TABLE", CHOSEN))
+    versions.now["choice"] = Version(CHOSEN, "__c")
+    versions.tables["choice"] = tuple(columns)
+    named = "".join(f", {quoted(name)} AS {quoted('__p_' + name)}" for name in columns)
+    trial = f"// {max(1, count)} AS __t"
+    one = f"SELECT __c, __c {trial}{named} FROM {CHOSEN} ORDER BY 1"
+    every = f"SELECT range AS __c, range {trial} FROM range({len(places)})"
+    db.execute(f"CREATE TEMP TABLE {CANDIDATES} AS {one if single else every}")
+    versions.relations.append(("TABLE", CANDIDATES))
+
+
+def settle(db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, versions: Versions) -> None:
+    """Recomputes, as often as the file says or until nothing moves. Raises ToolError where it does not settle."""
+    last = None
+    for _ in range(program.times or MAX_ROUNDS):
+        for statement in parts.recompute:
+            versions.run(statement, keep=True)
+        prune(db, versions)
+        if parts.until is not None:
+            here = numbers(db, versions, parts.until)
+            if last is not None and settled(here, last):
+                return
+            last = here
+    if parts.until is not None:
+        raise ToolError(f"recompute.until has not settled after {program.times or MAX_ROUNDS} rounds.")
+
+
+def settled(here: Any, last: Any) -> bool:
+    return bool(np.allclose(here, last, rtol=SETTLED, atol=0, equal_nan=True))
+
+
+def prune(db: duckdb.DuckDBPyConnection, versions: Versions) -> None:
+    """Drops the tables that no later statement reads; views are as they are only where a table is computed once."""
+    if any(kind == "VIEW" for kind, _ in versions.relations):
+        return
+    used = {version.relation for version in versions.now.values()} | {CHOSEN, CANDIDATES, TRIALS}
+    for kind, relation in versions.relations:
+        if relation not in used:
+            db.execute(f"DROP {kind} IF EXISTS {quoted(relation)}")
+    # the list keeps its length: names of relations are numbered by it
+
+
+def numbers(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement) -> Any:
+    cells = db.execute(versions.value(statement)).fetchnumpy()["v"]
+    return np.ma.filled(np.ma.asarray(cells, dtype=np.float64), np.nan)
+
+
+def breaking(
+    db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, broken: Broken, shown: int
+) -> None:
+    """The first rows that break a rule, for each candidate, in an order that does not change from run to run."""
+    ranked = (
+        f'SELECT *, count(*) OVER (PARTITION BY "__c") AS "__n" FROM ({versions.rows(statement)}) AS __b '
+        f'QUALIFY row_number() OVER (PARTITION BY "__c" ORDER BY __b) <= {max(1, shown)} ORDER BY "__c", __b'
+    )
+    cursor = db.execute(ranked)
+    names = [name for name, *_ in cursor.description or ()]
+    for row in cursor.fetchall():
+        cells = dict(zip(names[1:-1], row[1:-1], strict=True))
+        broken.add(row[0], row[-1], cells if shown else None)
+
+
+def beyond(limit: Limit, results: Results, broken: Broken, bounds: Any) -> None:
+    """A rule on a measure, whose bound is there."""
+    values = results.values[limit.measure]
+    for at, (value, bound) in enumerate(zip(values.tolist(), bounds.tolist(), strict=True)):
+        if limit.side * (value - bound) > SETTLED * max(abs(bound), abs(value)):
+            broken.add(at, 1, {limit.measure: value, "limit": bound})

@@ -1,0 +1,158 @@
+"""What a person reads who typed something that cannot work: one line, with what to do."""
+
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from decisor.cli import run
+from decisor.evaluation.store.sqlite import is_writable, open_sqlite, snapshot
+
+MODEL = """
+measure = "monthly cost"
+goal = "min"
+candidates = "SELECT name FROM shop"
+change = ["UPDATE shop SET is_open = 1 WHERE name = :candidate"]
+outcome = "SELECT sum(rent) FROM shop WHERE is_open = 1"
+"""
+EXAMPLE = ["ask", "--example", "trade", "--lm", "none"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prices.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "empty.db").touch()
+    (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00r\x00")
+    (tmp_path / "latin.txt").write_bytes("Größe\n".encode("latin-1"))
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
+        database.execute("CREATE TABLE shop (name TEXT, rent REAL, is_open INTEGER)")
+        database.executemany("INSERT INTO shop VALUES (?, ?, 0)", [("ash", 900.0), ("oak", 700.0)])
+    (tmp_path / "model.toml").write_text(MODEL)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "advice"), [
+    (["ask", "which", "plant"], 'in quotes: decisor ask "WHICH'),
+    (["ask", "x", "--db", "sqlite://shop.db"], "three slashes: sqlite:///shop.db"),
+    (["ask", "x", "--db", "empty.db"], "an empty file"),
+    (["ask", "x", "--db", "sqlite:///prices.csv"], "no database of SQLite"),
+    (["ask", "x", "--db", "duckdb:///shop.db"], "database of SQLite: write sqlite:///"),
+    (["ask", "x", "--db", "shop.db", "-t", "plan_rga"], "Did you mean plan_rag? See: decisor techniques"),
+    (["ask", "x", "--db", "shop.db", "-t", "zzz"], "There is plan_rag, "),
+    (["ask", "x", "--db", "shop.db", "--rules", "latin.txt"], "iconv -f LATIN1 -t UTF-8 latin.txt"),
+    (["ask", "x", "--db", "shop.db", "--rules", "binary.txt"], "is no text"),
+    (["ask", "x", "--lm", "none", "--lm=none"], "--lm is there twice"),
+    (["eval", "--store", "a.db", "--store", "b.db"], "--store is there twice"),
+    (["report", "prices.csv"], "decisor eval --store FILE makes one"),
+    (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
+])  # fmt: skip
+def test_a_mistake_gets_one_line_that_says_what_to_do(
+    words: list[str], advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == 2
+    line = capsys.readouterr().err
+    assert advice in line and line.count("\n") == 1
+
+
+def test_without_words_there_is_help_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 0
+    out, err = capsys.readouterr()
+    assert "Usage: decisor" in out and "  ask " in out and not err
+
+
+def test_a_question_may_hold_an_option_twice_after_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ask", "--lm", "none", "--", "--lm"]) == 2
+    assert "Which data?" in capsys.readouterr().err
+
+
+def test_a_trace_that_is_there_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*EXAMPLE, "--trace", "run.jsonl"]) == 0
+    before = (folder / "run.jsonl").read_bytes()
+    assert run([*EXAMPLE, "--trace", "run.jsonl"]) == 2
+    assert "name another --trace" in capsys.readouterr().err
+    assert (folder / "run.jsonl").read_bytes() == before
+
+
+def on_a_small_disk(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """No file may grow beyond 20,000 bytes. The first run, without that, compiles every module."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    command = [sys.executable, "-m", "decisor", *words]
+    assert subprocess.run([*command[:-1], "elsewhere"], capture_output=True, check=False).returncode == 0
+    return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, check=False)
+
+
+def test_a_run_whose_trace_fills_the_disk_still_shows_its_decision() -> None:
+    Path("rules.txt").write_text("Rents count. " * 4_000)
+    words = ["ask", "Which?", "--db", "shop.db", "--model", "model.toml", "--lm", "none", "--rules", "rules.txt"]
+    ended = on_a_small_disk([*words, "--trace", "run.jsonl"])
+    assert ended.returncode == 1
+    assert "Decision: oak" in ended.stdout and "run.jsonl is not whole: File too large" in ended.stdout
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_index_that_fills_the_disk_ends_in_a_line(folder: Path) -> None:
+    (folder / "docs").mkdir()
+    (folder / "docs" / "words.txt").write_text(" ".join(f"word{number}" for number in range(40_000)))
+    ended = on_a_small_disk(["index", "docs", "--out", "index"])
+    assert ended.returncode == 1
+    assert "cannot write: File too large. Make room" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_terminal_without_our_characters_gets_others() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    words = [sys.executable, "-B", "-m", "decisor", *EXAMPLE]
+    ended = subprocess.run(words, capture_output=True, env=environment, check=False)
+    assert ended.returncode == 0 and b"Decision: " in ended.stdout and not ended.stderr
+
+
+@pytest.mark.parametrize(("status", "advice"), [(401, "Check the key"), (404, "Is the LM's name right")])
+def test_an_endpoint_that_refuses_is_told_once_with_its_reason(
+    status: int, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with refusing(status) as url:
+        assert run(["ask", "--example", "trade", "--lm", f"m@{url}"]) == 1
+    out, err = capsys.readouterr()
+    assert f"answered {status}: No such thing." in err and advice in err and err.count("\n") == 1
+    assert "No such thing." not in out and "0 tokens" not in err
+
+
+@contextmanager
+def refusing(status: int) -> Iterator[str]:
+    class Refusal(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = json.dumps({"error": {"message": "No such thing."}}).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusal) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def test_the_store_of_a_run_in_a_folder_that_cannot_be_written_is_read(folder: Path) -> None:
+    open_sqlite(folder / "run.db").close()
+    assert is_writable(folder / "run.db")
+    connection = snapshot(folder / "run.db")
+    assert len(connection.execute("SELECT name FROM sqlite_master").fetchall()) > 3
+    connection.close()
