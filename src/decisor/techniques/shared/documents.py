@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
 from decisor.replies.cleaning import clean
@@ -22,6 +23,7 @@ from decisor.types import Action, Decision, Environment, Message, Record, Step, 
 PASSAGES = "passages"
 NO_PASSAGES = ("sql", "cypher", "whatif", "calculator")
 MAX_QUERY = 2_000
+NO_IDS: Mapping[tuple[str, str], str] = MappingProxyType({})
 ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
 
 
@@ -64,13 +66,22 @@ def all_records(trajectory: Trajectory) -> tuple[Record, ...]:
     return tuple(record for step in trajectory.steps for record in step.observation.records)
 
 
-def show_passages(passages: Sequence[Record]) -> str:
-    """Id, title, text, as ``show_records`` shows them."""
-    lines = [
-        " | ".join([f"[{one.id}]", *(show_value(one.fields[name]) for name in ("title",) if name in one.fields),
-                    show_text(one.text)])
-        for one in passages
-    ]  # fmt: skip
+def first_ids(trajectory: Trajectory) -> dict[tuple[str, str], str]:
+    """Of every passage by its source and text, the id under which it came first."""
+    first: dict[tuple[str, str], str] = {}
+    for record in all_records(trajectory):
+        first.setdefault((record.source, record.text), record.id)
+    return first
+
+
+def show_passages(passages: Sequence[Record], first: Mapping[tuple[str, str], str] = NO_IDS) -> str:
+    """Id, title, text, as ``show_records`` shows them. Of one that came under another of the ``first`` ids that id."""
+    lines = []
+    for one in passages:
+        title = [show_value(one.fields["title"])] if "title" in one.fields else []
+        before = first.get((one.source, one.text), one.id)
+        text = show_text(one.text) if before == one.id else f"(the same as {before})"
+        lines.append(" | ".join([f"[{one.id}]", *title, text]))
     return "\n".join(lines) or "(nothing was found)"
 
 
