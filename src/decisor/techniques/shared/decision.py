@@ -123,26 +123,26 @@ def decide(reply: LabelledReply, trajectory: Trajectory, lenient: bool = False) 
     if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
     decision = trajectory.decision(answer, because)
-    return replace(decision, runner_up=said(reply.runner_up), assumptions=said_one_by_one(reply.assumptions))
+    return replace(decision, runner_up=in_words(reply.runner_up), assumptions=each_in_words(reply.assumptions))
 
 
-def said(text: str) -> str:
+def in_words(text: str) -> str:
     """On one line; '' where it says that there is none.
 
-    >>> said("None."), said("elm, with 412 [o1.r2]")
+    >>> in_words("None."), in_words("elm, with 412 [o1.r2]")
     ('', 'elm, with 412 [o1.r2]')
     """
     text = " ".join(text.split())
     return "" if NO_ANSWER.fullmatch(text) else text
 
 
-def said_one_by_one(text: str) -> tuple[str, ...]:
+def each_in_words(text: str) -> tuple[str, ...]:
     """
-    >>> said_one_by_one("- rents are monthly\\n- oak is open; elm too"), said_one_by_one("none")
+    >>> each_in_words("- rents are monthly\\n- oak is open; elm too"), each_in_words("none")
     (('rents are monthly', 'oak is open', 'elm too'), ())
     """
     parts = re.split(r"\n|;\s", text)
-    return tuple(part for part in (said(re.sub(r"^\s*(?:[-*]|\d{1,2}[.)])\s+", "", part)) for part in parts) if part)
+    return tuple(part for part in (in_words(re.sub(r"^\s*(?:[-*]|\d{1,2}[.)])\s+", "", part)) for part in parts) if part)
 
 
 def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> Decision:
