@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -55,17 +55,9 @@ class Usage:
         True
         """
         unknown = self.dollars is None or other.dollars is None
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
-            self.seconds + other.seconds,
-            self.actions + other.actions,
-            self.estimates + other.estimates,
-            self.cache_reads + other.cache_reads,
-            self.cache_writes + other.cache_writes,
-        )
+        names = [one.name for one in fields(self) if one.name != "dollars"]
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Usage(**sums, dollars=None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +229,11 @@ Stopped = Literal["answered", "budget", "steps", "no_answer", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer and everything it rests on. ``stopped`` says why the run ended; ``reasons`` are in plain words."""
+    """The answer and everything it rests on. ``stopped`` says why the run ended; ``reasons`` are in plain words.
+
+    ``assumptions``: what was assumed where the rules or the data leave it open. ``runner_up``: the next best candidate,
+    with what separates it, '' where none is named.
+    """
 
     answer: str
     evidence: Evidence = Evidence()
@@ -246,6 +242,8 @@ class Decision:
     replans: tuple[Replan, ...] = ()
     reasons: tuple[str, ...] = ()
     stopped: Stopped = "answered"
+    assumptions: tuple[str, ...] = ()
+    runner_up: str = ""
 
 
 class Pricing(Protocol):
