@@ -6,6 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from decisor.ranking import Excluded as Excluded
+from decisor.ranking import Goal as Goal
+from decisor.ranking import Option as Option
+from decisor.ranking import Ranking as Ranking
+from decisor.ranking import Winner as Winner
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -14,7 +20,6 @@ if TYPE_CHECKING:
     from decisor.run import Run
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
-Goal = Literal["min", "max"]
 Role = Literal["system", "user", "assistant"]
 
 
@@ -140,32 +145,6 @@ class Record:
     text: str = ""
     source: str = ""
     score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A candidate and the outcome that the decision model predicts for it."""
-
-    name: str
-    outcome: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Candidates from best to worst (equal ones in data order).
-
-    ``ties``: the candidates within a relative 1e-9 of the best. ``margin``: relative distance from the best to the
-    first candidate outside the tie set, None where there is none. ``robustness``: share of trials in which the best
-    stayed in front while the inputs varied by ``varied_percent``, None where it was not measured.
-    """
-
-    measure: str
-    goal: Goal
-    options: tuple[Option, ...]
-    ties: tuple[str, ...] = ()
-    margin: float | None = None
-    robustness: float | None = None
-    varied_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
