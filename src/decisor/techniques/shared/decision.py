@@ -155,8 +155,9 @@ def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> De
             raise ParseError("Write it as Final answer: and the name of the candidate.", "missing_field")
         fields["answer"] = reply.strip()
     answer, because = parse_answer(fields)
-    more = {name: fields.get(name, "") for name in ("runner_up", "assumptions")}
-    return decide(LabelledReply(answer=answer, because=because, **more), trajectory, lenient)
+    runner_up, assumptions = fields.get("runner_up", ""), fields.get("assumptions", "")
+    whole = LabelledReply(answer=answer, because=because, runner_up=runner_up, assumptions=assumptions)
+    return decide(whole, trajectory, lenient)
 
 
 def read_final(value: Mapping[str, Value], trajectory: Trajectory, lenient: bool = False) -> Decision:
