@@ -107,8 +107,9 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
         body["messages"] = [{"role": "user", "content": system}]
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
-    body |= tools_of(sampling)
-    if "tools" in without and (words := instruction(sampling, {"tools", "response_format"})):
+    if "tools" not in without:
+        body |= tools_of(sampling)
+    elif words := instruction(sampling, {"tools", "response_format"}):
         body["messages"] = alternating([*messages_of(messages), Message("user", words)])
     return {name: value for name, value in body.items() if name not in without}
 
