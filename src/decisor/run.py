@@ -27,6 +27,7 @@ UNFINISHED = {
     "length": ("Your reply was cut off at its length limit. Answer more briefly.", "truncated"),
     "content_filter": ("Your reply was held back by a content filter. Say it in other words.", "content_filter"),
     "refusal": ("That is no answer: the question is about the data you were given.", "refusal"),
+    "loop": ("Your reply repeated itself and was stopped. Answer briefly, and say nothing twice.", "loop"),
 }
 """Ways to stop that make a reply no answer: what is said to it, once, and the reason that is counted."""
 ACTION = Usage(actions=1)

@@ -27,7 +27,7 @@ from decisor.evaluation.store.protocol import Claim, Key, Store, StoreError, Tas
 from decisor.evaluation.store.writer import Writer
 from decisor.judging.auxiliary_lms import own_lms
 from decisor.lms.closing import close_lm
-from decisor.lms.concurrency import LimitedLM, limit_concurrency
+from decisor.lms.concurrency import LimitedLM, limit_concurrency, slots_of
 from decisor.lms.endpoint import Endpoint
 from decisor.lms.journal import Journal
 from decisor.lms.retry import Retries
@@ -126,9 +126,8 @@ async def evaluate(
     writer = Writer(store)
     own = [one for bench in suite.benches.values() for one in own_lms(bench)]
     experts = {(label, part): lm for label, parts in suite.parts.items() for part, lm in parts.items()}
-    every = limit_concurrency(
-        [*suite.models.values(), *(one.open() for one in own), *experts.values()], suite.calls_at_once
-    )
+    all_lms = [*suite.models.values(), *(one.open() for one in own), *experts.values()]
+    every = limit_concurrency(all_lms, suite.calls_at_once, await slots_of(all_lms))
     lms = dict(zip(suite.models, every, strict=False))
     journal = Journal(writer, suite.seed)
     for one, lm in zip(own, every[len(lms) :], strict=False):

@@ -25,7 +25,7 @@ from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
 from decisor.evaluation.outages import PATIENCE_SECONDS
 from decisor.evaluation.runner import Suite
-from decisor.lms.choose import lm_with_price
+from decisor.lms import choose
 from decisor.settings import label
 from decisor.techniques import asks_lm, kind_of, technique
 from decisor.techniques.shared.part_lms import lm_settings
@@ -143,7 +143,7 @@ def experts_of(
     experts: dict[str, LM] = {}
     kinds = lm_settings(kind_of(name))
     for key in [key for key in settings if key in kinds]:
-        lm = lm_with_price(settings[key], {**environ, "DECISOR_PRICE": ""}) if settings[key] else None
+        lm = choose.lm(settings[key], {**environ, "DECISOR_PRICE": ""}) if settings[key] else None
         if lm is None:
             raise SetupError(f"{key} takes MODEL or MODEL@URL, not {settings[key]!r}.")
         experts[kinds[key]] = lm
@@ -154,7 +154,7 @@ def models_of(specs: Sequence[str], environ: Mapping[str, str]) -> dict[str, LM]
     """By name; "MODEL@URL price=0.4,1.6" gives a model a price of its own."""
     models: dict[str, LM] = {}
     for text in specs or [""]:
-        model = lm_with_price(text, environ)
+        model = choose.lm(text, environ)
         if model is None:
             continue
         if model.name in models:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from decisor.calling import Ways, ways_of
 from decisor.errors import LMError, SetupError
-from decisor.lms.choose import lm_with_price
+from decisor.lms import choose
 from decisor.lms.closing import close_lm
 from decisor.lms.journal import Journal
 from decisor.lms.prices import price_of_lm
@@ -35,7 +35,7 @@ class OwnLM:
 
     def open(self) -> LM:
         """Raises SetupError where ``spec`` names no LM."""
-        self.lm = self.lm or lm_with_price(self.spec, os.environ)
+        self.lm = self.lm or choose.lm(self.spec, os.environ)
         if self.lm is None:
             raise SetupError(f"{without_password(self.spec)!r} names no LM: give MODEL@URL.")
         return self.lm

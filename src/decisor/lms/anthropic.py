@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from decisor.calling import Ways
+from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
+from decisor.lms.anthropic_stream import MessageParts
+from decisor.lms.cache_marks import CacheMarks
 from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
+from decisor.lms.facts import context_at
 from decisor.lms.faults import fault_in_reply
 from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
+from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
 from decisor.lms.structured import call_text, instruction
 from decisor.secrets import Secret
+from decisor.trace.writing import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 ANTHROPIC = "https://api.anthropic.com"
@@ -24,7 +31,9 @@ MAX_TOKENS = 8192
 REPLY = "reply"
 """The tool whose input is the reply, where that is to fit a schema."""
 FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length", "refusal": "refusal",
-          "model_context_window_exceeded": "length"}  # fmt: skip
+          "model_context_window_exceeded": "length", "loop": "loop"}  # fmt: skip
+
+Send = Callable[[Mapping[str, object], Read], Awaitable[Completion]]
 
 
 class Anthropic:
@@ -47,6 +56,8 @@ class Anthropic:
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
+        self.marks = CacheMarks()
+        self.settings = LMSettings()
         self.ways = Ways()
         headers: dict[str, Secret | str] = {
             "User-Agent": "decisor",
@@ -55,6 +66,7 @@ class Anthropic:
         }
         url = base_url.strip().rstrip("/").removesuffix("/v1") + "/v1/messages"
         self.endpoint = Endpoint(url, headers, max_bytes, retries or Retries())
+        self.context = context_at(self.endpoint, model)
 
     def __repr__(self) -> str:
         return f"Anthropic({self.name!r} at {self.endpoint.where})"
@@ -67,20 +79,44 @@ class Anthropic:
         """
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
-            return await self._ask(messages, sampling, ends, bill)
+            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
+                return self.endpoint.post(body, read, ends, bill)
+
+            return await self._ask(messages, sampling, send)
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """As ``complete``, with the text as it is written; ``seconds`` is the longest that nothing may come.
+
+        Raises:
+            LMError: no usable reply.
+        """
+        on_text = as_shown(on_text, sampling.stop, self.endpoint)
+
+        async def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Completion:
+            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
+                parts = partial(MessageParts, self.endpoint.where)
+                return stream(self.endpoint, {**body, "stream": True}, parts, read, ends, bill, alive, on_text)
+
+            return await self._ask(messages, sampling, send)
+
+        return await while_it_writes(self.seconds, ask, self.endpoint, self.price)
 
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, send: Send) -> Completion:
         while True:
-            body = request(self.name, messages, sampling, self.dropped)
+            marks = None if "cache_control" in self.dropped else self.marks
+            body = request(self.name, messages, sampling, self.dropped, marks)
             try:
-                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
+                return await send(body, lambda reply: self._read(reply, messages, sampling))
             except LMError as error:
                 refused = refused_part(error, body)
+                if marks is not None and error.kind == "request" and "cache_control" in str(error):
+                    self.dropped.add("cache_control")
+                    continue
                 if refused not in ("temperature", "stop_sequences", "tool_choice", "tools"):
                     raise
                 self.dropped.add(refused)
@@ -92,25 +128,28 @@ class Anthropic:
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
-def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, object]:
-    """The body of a Messages request: system text apart, turns that alternate, blank stop words left out."""
+def request(
+    model: str, messages: Sequence[Message], sampling: Sampling, without: set[str], marks: CacheMarks | None = None
+) -> dict[str, object]:
+    """The body of a Messages request: system text apart, turns that alternate, blank stop words left out; ``marks``:
+    for the endpoint's cache."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
+    words = instruction(sampling, {"tools", "response_format"}) if "tools" in without else ""
+    turns = alternating([*messages_of(messages), *([Message("user", words)] if words else [])])
+    if system and not turns:
+        turns, system = [{"role": "user", "content": system}], ""
     body: dict[str, object] = {
         "model": model,
         "max_tokens": sampling.max_tokens or MAX_TOKENS,
-        "messages": alternating(messages_of(messages)),
+        "messages": marks.messages(turns) if marks and turns else turns,
         "temperature": min(1.0, sampling.temperature),
     }
-    if system and body["messages"]:
-        body["system"] = system
-    elif system:
-        body["messages"] = [{"role": "user", "content": system}]
+    if system:
+        body["system"] = marks.system(system) if marks else system
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
     if "tools" not in without:
         body |= tools_of(sampling)
-    elif words := instruction(sampling, {"tools", "response_format"}):
-        body["messages"] = alternating([*messages_of(messages), Message("user", words)])
     return {name: value for name, value in body.items() if name not in without}
 
 

@@ -20,7 +20,7 @@ from decisor.errors import LMError
 from decisor.lms.prices import price_of_lm
 from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
 
-UNUSABLE = frozenset({"length", "content_filter", "refusal"})
+UNUSABLE = frozenset({"length", "content_filter", "refusal", "loop"})
 """How a reply ends that is paid for but is no answer; it is booked, and asked for again."""
 
 

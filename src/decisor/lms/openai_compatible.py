@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlunsplit
 
 from decisor.calling import Ways
+from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
+from decisor.lms.chat_stream import ChatParts
 from decisor.lms.completions_api import choices_of, continuation_request, logprobs_of, parse_continuation
 from decisor.lms.counts import chat_usage
 from decisor.lms.endpoint import Endpoint, parse_address, within
+from decisor.lms.facts import context_at
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
+from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
 from decisor.lms.structured import (
     NO_SIZES,
     REFUSABLE,
@@ -27,6 +32,7 @@ from decisor.lms.structured import (
     takes_no_sizes,
 )
 from decisor.secrets import Secret
+from decisor.trace.writing import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 OPENAI = "https://api.openai.com/v1"
@@ -34,6 +40,8 @@ MAX_STOPS = 4
 # What an endpoint may refuse and we can do without, and how its complaint names it.
 OPTIONAL = {
     **REFUSABLE,
+    "stream_options": r"stream_options|include_usage",
+    "stream": r"['\"`]stream['\"`]|streaming|param(?:eter)?s? stream\b",
     "max_tokens": r"max_tokens",
     "temperature": r"temperature",
     "stop_sequences": r"stop_sequences",
@@ -43,6 +51,11 @@ OPTIONAL = {
     "skip_special_tokens": r"skip_special_tokens",
     "spaces_between_special_tokens": r"spaces_between_special_tokens",
 }
+
+
+STREAMED: Mapping[str, object] = {"stream": True, "stream_options": {"include_usage": True}}
+EMPTY: Mapping[str, object] = {}
+Send = Callable[[Mapping[str, object], str, Read], Awaitable[Completion]]
 
 
 class OpenAICompatible:
@@ -67,11 +80,13 @@ class OpenAICompatible:
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
+        self.settings = LMSettings()
         self.ways = Ways()
         headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
         if key:
             headers["Authorization"] = Secret(f"Bearer {key.strip()}")
         self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
+        self.context = context_at(self.endpoint, model)
         if takes_no_sizes(self.endpoint.where):
             self.dropped.add(NO_SIZES)
         if key:
@@ -89,26 +104,51 @@ class OpenAICompatible:
         """
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
-            reply = await self._ask(messages, sampling, ends, bill)
+            def send(body: Mapping[str, object], url: str, read: Read) -> Awaitable[Completion]:
+                return self.endpoint.post(body, read, ends, bill, url)
+
+            reply = await self._ask(messages, sampling, send)
             if len(reply.texts) <= sampling.n:
                 return reply
             return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
 
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """As ``complete``, with the text as it is written; ``seconds`` is the longest that nothing may come. Several
+        texts are not streamed.
+
+        Raises:
+            LMError: no usable reply.
+        """
+        if sampling.n > 1 or "stream" in self.dropped:
+            return await self.complete(messages, sampling)
+        on_text = as_shown(on_text, sampling.stop, self.endpoint)
+
+        async def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Completion:
+            def send(body: Mapping[str, object], url: str, read: Read) -> Awaitable[Completion]:
+                parts = partial(ChatParts, self.endpoint.where)
+                return stream(self.endpoint, body, parts, read, ends, bill, alive, on_text, url)
+
+            return await self._ask(messages, sampling, send, STREAMED)
+
+        return await while_it_writes(self.seconds, ask, self.endpoint, self.price)
+
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
+    async def _ask(
+        self, messages: Sequence[Message], sampling: Sampling, send: Send, more: Mapping[str, object] = EMPTY
+    ) -> Completion:
+        """``more``: what the body holds beside, as far as the endpoint takes it."""
         url = completions_url(self.endpoint.url) if sampling.continuation else self.endpoint.url
         form = continuation_request if sampling.continuation else request
         guess = ""
         for _ in range(len(OPTIONAL) + 4):
             body = form(self.name, messages, sampling, self.dropped)
+            body |= {name: value for name, value in more.items() if name not in self.dropped}
             try:
-                reply = await self.endpoint.post(
-                    body, lambda reply: self._read(reply, messages, sampling), ends, bill, url
-                )
+                reply = await send(body, url, lambda reply: self._read(reply, messages, sampling))
                 remember(self.ways, self.dropped)
                 return reply
             except LMError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
+from decisor.lms.spec import LMSpec
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
 from decisor.settings import build, settings_of
@@ -38,7 +39,9 @@ class Choice:
         return self.name in (EXACT, AUTO)
 
 
-async def choose(technique: Technique | str, settings: Mapping[str, Any], lm: LM | str | None, lms: LMs) -> Choice:
+async def choose(
+    technique: Technique | str, settings: Mapping[str, Any], lm: LM | LMSpec | str | None, lms: LMs
+) -> Choice:
     """``technique`` '' is plan_rag, or exact where there is no LM.
 
     Raises:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
 from decisor.replies.form import Form
 from decisor.replies.plan_graph import PlanGraph
