@@ -232,6 +232,11 @@ QUERY = re.compile(r"^\W*quer(?:y|ies)\W*\d*\W*:[ \t]*(.*)$", re.I)
 ITEM = re.compile(r"^\s*(?:[-*]|\d{1,2}[.)])\s+(.+)$")
 
 
+def bare(queries: Sequence[str]) -> tuple[str, ...]:
+    """Each once, without marks around it."""
+    return tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
+
+
 def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record]) -> Proposal:
     """Queries, one a line, or a final answer.
 
@@ -248,8 +253,7 @@ def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record
             queries.append(item.group(1))
         elif line.lower().startswith("thought:"):
             thought = line.partition(":")[2].strip()
-    unique_queries = tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
-    if unique_queries:
+    if unique_queries := bare(queries):
         return Proposal(thought, unique_queries)
     if "answer" not in read_fields(text, []):
         raise ParseError("Write at least one line Query: ..., or Final answer: ...", "missing_field")
@@ -269,7 +273,7 @@ class Written:
 def proposal_form(trajectory: Trajectory, passages: Sequence[Record], count: int) -> Form[Proposal]:
     def read(value: Mapping[str, Value]) -> Proposal:
         written: Written = read_object(Written, value)
-        if queries := tuple(dict.fromkeys(query for query in written.queries if re.search(r"\w", query))):
+        if queries := bare(written.queries):
             return Proposal(written.thought, queries)
         return Proposal(written.thought, (), read_reading(value, trajectory, passages))
 
