@@ -50,7 +50,8 @@ class DqaPolicy:
     def reply(self, messages: Sequence[Message]) -> str:
         system = next(message.content for message in messages if message.role == "system")
         user = next(message.content for message in messages if message.role == "user")
-        question = re.split(r"\n# So far\n|\n# What came back\n|\nWrite the plan", user.split("# Question\n", 1)[1])[0]
+        rest = user.split("# Question\n", 1)[1]
+        question = re.split(r"\n# (?:So far|What came back|Answer)\n|\nWrite the plan", rest)[0]
         mistake = self.mistake(question)
         tool = "cypher" if "### Tool: cypher" in system else "sql"
         game = Game(asked(question), self.choose(question.strip()), mistake, tool, user)

@@ -16,7 +16,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
-from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.decision import THINK, Trajectory, conclude, decide, last_words, retrieve, tell
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape, labelled_form
 from decisor.types import Decision, Message, Question, Sampling
 
@@ -29,7 +29,8 @@ class IterRAG:
         trajectory = Trajectory(question)
         try:
             while len(trajectory.steps) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP)
+                left = self.max_steps - len(trajectory.steps)
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP, tries=left)
                 if move.answer is not None:
                     return tell(decide(move.answer, move.because, trajectory), run)
                 trajectory = await retrieve(move, trajectory, run)
@@ -48,13 +49,15 @@ class IterRAG:
         return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,))
 
     def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
-        return ask_last(self.prompt(trajectory, run), trajectory, run)
+        return self.prompt(trajectory, run, last_words(trajectory, run))
 
-    def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
+    def prompt(self, trajectory: Trajectory, run: Run, ask: str = "") -> list[Message]:
+        """``ask``: what it ends with, where that is not to go on."""
         form = run.wording(self.form(trajectory, run))
         system = SYSTEM.substitute(tools=run.env.describe(), form=form)
         steps, left = trajectory.show(), self.max_steps - len(trajectory.steps)
-        user = NEXT.substitute(question=trajectory.question, steps=steps or "(no steps yet)\n", left=left)
+        ask = ask or NEXT.substitute(left=left)
+        user = SO_FAR.substitute(question=trajectory.question, steps=steps or "(no steps yet)\n", ask=ask)
         return [Message("system", system), Message("user", user)]
 
 
@@ -90,11 +93,11 @@ Because: one to three sentences with the figures that decide, each with the id o
 Cite only ids that you were shown. If the data cannot decide, write Final answer: none
 """)
 
-NEXT = Template("""\
+SO_FAR = Template("""\
 # Question
 $question
 
 # So far
 $steps
-Go on. You have $left actions left.
-""")
+$ask""")
+NEXT = Template("Go on. You have $left actions left.\n")

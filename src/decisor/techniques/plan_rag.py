@@ -23,7 +23,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
-from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.decision import THINK, Trajectory, conclude, decide, last_words, retrieve, tell
 from decisor.techniques.shared.labelled_form import ACT, act_shape, answer_shape, labelled_form
 from decisor.techniques.shared.render import show_plan
 from decisor.trace.events import Plan, PlanChange
@@ -42,7 +42,8 @@ class PlanRAG:
         trajectory = Trajectory(question)
         try:
             while len(trajectory.steps) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP)
+                left = self.max_steps - len(trajectory.steps)
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP, tries=left)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
                     return tell(decide(move.answer, move.because, trajectory), run)
@@ -70,7 +71,7 @@ class PlanRAG:
         return REPLANNING | ORDERS[self.order] | {"plan": NEW_PLAN} if self.replan else ORDERS[self.order]
 
     def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
-        return ask_last(self.prompt(trajectory, run), trajectory, run)
+        return self.prompt(trajectory, run, last_words(trajectory, run))
 
     def plan(self, trajectory: Trajectory, move: LabelledReply, run: Run) -> Trajectory:
         """The first plan, or the new one where the model says so."""
@@ -83,15 +84,17 @@ class PlanRAG:
         run.trace.add(PlanChange(change.after_step, change.why, change.plan), run.span_id)
         return replace(trajectory, plan=move.plan, replans=(*trajectory.replans, change))
 
-    def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
+    def prompt(self, trajectory: Trajectory, run: Run, ask: str = "") -> list[Message]:
+        """``ask``: what it ends with, where that is not to go on."""
         system = SYSTEM.substitute(tools=run.env.describe(), form=run.wording(self.form(trajectory, run)))
         if not trajectory.plan:
-            return [Message("system", system), Message("user", FIRST.substitute(question=trajectory.question))]
+            user = FIRST.substitute(question=trajectory.question, ask=ask or BEGIN)
+            return [Message("system", system), Message("user", user)]
         steps = trajectory.show(self.order != "paor")
         left = self.max_steps - len(trajectory.steps)
-        next_ = NEXT_OR_REPLAN if self.replan else NEXT
+        ask = ask or (NEXT_OR_REPLAN if self.replan else NEXT).substitute(left=left)
         plan = show_plan(trajectory.first_plan)
-        user = LATER.substitute(question=trajectory.question, plan=plan, steps=steps, left=left, next=next_)
+        user = LATER.substitute(question=trajectory.question, plan=plan, steps=steps, ask=ask)
         return [Message("system", system), Message("user", user)]
 
 
@@ -167,8 +170,8 @@ FIRST = Template("""\
 # Question
 $question
 
-Write the plan and the first action.
-""")
+$ask""")
+BEGIN = "Write the plan and the first action.\n"
 
 LATER = Template("""\
 # Question
@@ -178,8 +181,7 @@ $question
 Plan: $plan
 
 $steps
-$next You have $left actions left.
-""")
+$ask""")
 
-NEXT = "Go on with the next step."
-NEXT_OR_REPLAN = "Say whether to re-plan, then go on with the next step."
+NEXT = Template("Go on with the next step. You have $left actions left.\n")
+NEXT_OR_REPLAN = Template("Say whether to re-plan, then go on with the next step. You have $left actions left.\n")
