@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from decisor.benchmarks.dqa.failures import Facts, classify, missed, retrieved_by
+from decisor.benchmarks.dqa.failures import Facts, classify, missed
 from decisor.trace.events import ActionResult, ActionStart, Trace
 from decisor.trace.file import TraceFile, read_trace
 from decisor.types import Observation, Option, Ranking, Record, Value
@@ -120,12 +120,7 @@ def test_a_decision_model_misses_nothing() -> None:
     ranking = Ranking("profit", "max", (Option("krakow", 1.0),))
     trace.add(ActionResult(at, Observation(ranking=ranking)))
     assert missed(trace.entries, "locating") == ()
-    assert retrieved_by(trace.entries) == "none"
     assert classify(trace.entries, NODE, "wien") == "DEEP"
-
-
-def test_one_retrieval_is_sr_and_several_are_mr() -> None:
-    assert [retrieved_by(told(*[ALL] * count).entries) for count in (0, 1, 2)] == ["none", "SR", "MR"]
 
 
 def test_a_trace_from_a_file_reads_as_the_one_in_memory(tmp_path: Path) -> None:

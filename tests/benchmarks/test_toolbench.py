@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from data import DATA
 from decisor.benchmarks.toolbench.answers import (
+    Answers,
     AnswersInOrder,
     LiveAnswers,
     RecordedAnswers,
@@ -237,7 +238,7 @@ async def test_a_live_server_is_asked_as_the_release_asks_and_its_key_never_come
 async def test_what_an_lm_made_up_is_marked_in_the_record() -> None:
     lm = ScriptedLM(['```json\n{"error": "", "response": {"sky": "blue"}}\n```', "no idea"])
     env = ToolServer(TASK, AnswersInOrder([RecordedAnswers(CALLS), SimulatedAnswers(lm, RecordedAnswers(CALLS))]))
-    (record,) = (await env.step(Action("from_now_for_sky_net_v2", '{"city": "Lier"}'))).records
+    (record,) = (await env.step(Action("from_now_for_sky_net_v2", '{"city": "Lier", "days": 1}'))).records
     assert record.source == "simulated" and "no API said this" in str(record.fields["simulated"])
     assert record.fields["response"] == '{"sky": "blue"}'
     assert '"Ghent"' in lm.seen[0], "recorded calls of the same API are its examples"
@@ -245,6 +246,46 @@ async def test_what_an_lm_made_up_is_marked_in_the_record() -> None:
     assert status_of(str(odd.fields["error"])) == 12
     (kept,) = (await env.step(Action("time_for_clock", "{}"))).records
     assert "simulated" not in kept.fields and kept.source == "recorded"
+
+
+async def test_a_call_without_a_parameter_that_is_needed_is_an_error_also_where_no_api_is_reached() -> None:
+    bare = Call("Weather", "sky_net_v2_for_Weather", "from_now", '{"city": "Lier"}', RAIN)
+    lm = ScriptedLM([])
+    both: list[list[Answers]] = [
+        [RecordedAnswers([bare])], [RecordedAnswers([bare]), SimulatedAnswers(lm, RecordedAnswers([]))],
+    ]  # fmt: skip
+    for sources in both:
+        env = ToolServer(TASK, AnswersInOrder(sources))
+        error, _ = await step(env, "from_now_for_sky_net_v2", '{"days": 1}')
+        assert error == "Bad input: from_now_for_sky_net_v2 needs city." and status_of(error) == 2
+        assert await step(env, "from_now_for_sky_net_v2", '{"city": "Lier"}') == ("", "rain"), "it was recorded"
+    assert not lm.seen
+
+
+async def test_an_answer_of_any_sequence_counts_as_found_where_the_judge_reads_them_all(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def judge(request: dict[str, Any]) -> str:
+        seen.append(request["messages"][-1]["content"])
+        return f"Verdict: {'solvable' if 'Tools' in seen[-1] else 'solved' if 'Rain' in seen[-1] else 'unsolved'}"
+
+    def finish(answer: str) -> str:
+        text = json.dumps({"return_type": "give_answer", "final_answer": answer})
+        return f"Thought: x\nAction: Finish\nAction input: {text}"
+
+    async with serve(judge) as url:
+        for every_answer, metrics in ((False, {}), (True, {"found": 1.0})):
+            bench = ToolBenchBench(small(tmp_path), judge=f"toy@{url}", evaluations=1, every_answer=every_answer)
+            (case,) = bench.cases()
+            trace = Trace()
+            async with bench.environment(case) as env:
+                script = [finish("Sorry, nothing"), finish("Rain in Ghent"), finish("Rain, I think")]
+                run = Run(ScriptedLM(script), env, trace=trace)
+                decision = await CoT(chains=3, choose="vote")(case.question, run)
+            score = await bench.score(case, decision, trace.entries)
+            await bench.close()
+            assert (decision.answer, score.right) == ("Sorry, nothing", False)
+            assert {name: value for name, value in score.metrics.items() if name == "found"} == metrics
 
 
 @given(
@@ -307,7 +348,7 @@ async def test_the_bench_judges_the_answer_and_counts_what_went_wrong(
     assert decision.answer == "Rain in Ghent"
     assert len(asked) == score.judging.calls == 2 * (1 if right else 2)
     assert (score.right, score.failure, score.metrics["valid"]) == (right, failure, 1)
-    assert score.metrics["solved"] == float(right) and score.counts == {"api_calls": 2, "judged": 2}
+    assert score.metrics["solved"] == float(right) and score.counts == {"api_calls": 2, "steps": 2, "judged": 2}
     assert set(score.tags) == {"hallucinated_tool", "by:recorded", *(["fixed:hallucinated_tool"] if right else [])}
     assert all("recorded" not in text and "hallucinated" not in text for text in asked)
 
@@ -334,7 +375,7 @@ async def test_classes_are_counted_over_all_branches_and_fix_ratios_over_runs() 
     env = ToolServer(TASK, AnswersInOrder([RecordedAnswers([*CALLS, more])]))
     run = Run(ScriptedLM([]), env, trace=trace)
     for tool, text in (("nothing", ""), ("time_for_clock", "{}"), ("time_for_clock", '{"zone": "x"}'),
-                       ("from_now_for_sky_net_v2", "{}")):  # fmt: skip
+                       ("from_now_for_sky_net_v2", '{"city": "Lier", "days": 1}')):  # fmt: skip
         await run.using(env=env.fork()).act(Action(tool, text))
     made = calls(trace.entries)
     assert [one.status for one in made] == [1, 11, 10, 13]

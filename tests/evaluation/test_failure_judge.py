@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.errors import SetupError
 from decisor.evaluation.failure_judge import Opinion, agreement, second_opinion
 from decisor.evaluation.preference_ranks import preference_ranks
 from decisor.evaluation.store.open import open_store
 from decisor.evaluation.store.protocol import Store
+from decisor.evaluation.win_rates import win_rates
 from decisor.lms.scripted import ScriptedLM
 from decisor.outcome import Outcome
+from decisor.report.formatting import won_over
+from decisor.run import Run
+from decisor.techniques.radagent import RadAgent
 from decisor.trace.events import ActionResult, ActionStart, RunStart, Trace
 from decisor.types import Message, Observation, Question, Record
 
@@ -106,6 +111,42 @@ async def test_techniques_are_ranked_by_a_judge_that_sees_no_gold(tmp_path: Path
     assert found.ranks == {"a, m": 1.0, "b, m": 2.5, "c, m": 2.5}
     assert not [text for text in lm.seen if "krakow" in text] and "Where?" in lm.seen[0]
     assert await preference_ranks(store, ScriptedLM([]), "judge") == [found]
+    store.close()
+
+
+async def test_the_judge_of_a_search_sees_the_sequence_that_was_chosen_and_no_other(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "run.db")
+    store.begin({})
+    trace = Trace()
+    run = Run(ScriptedLM(["Action: combine\nAction input: 4 * 5", "Action: give_up\nAction input: lost",
+                          "Action: combine\nAction input: 10 - 4", "Final answer: 5 * 6 - 6"]),
+              Puzzle.of("4 5 6 10"), trace=trace)  # fmt: skip
+    decision = await RadAgent(calls=4, matches=0, explore=9999)(Question("Make 24."), run)
+    assert decision.answer == "5 * 6 - 6"
+    store.finish(replace(FAILED, technique="radagent", answer="24"), trace.entries)
+    store.finish(replace(FAILED, technique="other", answer="none"), [])
+    lm = ScriptedLM(["Verdict: first", "Verdict: second"])
+    await preference_ranks(store, lm, "judge")
+    assert "10 - 4" in lm.seen[0] and "(1 action)" in lm.seen[0] and "4 * 5" not in lm.seen[0]
+    store.close()
+
+
+async def test_a_win_rate_counts_who_passed_and_lets_a_judge_decide_the_rest(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "run.db")
+    store.begin({})
+    for case, one, other in (("c0", "right", "wrong"), ("c1", "wrong", "wrong"), ("c2", "right", "right")):
+        for technique, state in (("radagent", one), ("dfsdt", other)):
+            store.finish(replace(FAILED, case=case, technique=technique, state=state, answer=technique), [])  # type: ignore[arg-type]
+
+    def radagents(messages: Sequence[Message]) -> str:
+        first = messages[-1].content.partition("First answer")[2].partition("Second answer")[0]
+        return "Verdict: first" if "radagent" in first else "Verdict: second"
+
+    (rate,) = await win_rates(store, ScriptedLM(radagents), "judge", "dfsdt")
+    assert (rate.technique, rate.over, rate.cases, rate.wins.rate) == ("radagent, m", "dfsdt, m", 3, 1.0)
+    assert "radagent, m wins over dfsdt, m on dqa in 100.0" in won_over(rate).replace("\u202f", " ")
+    with pytest.raises(SetupError, match="--over bfs needs"):
+        await win_rates(store, ScriptedLM([]), "judge", "bfs")
     store.close()
 
 

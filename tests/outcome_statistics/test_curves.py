@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from decisor.outcome import Outcome
-from decisor.statistics.curves import budget_curve, by_count, by_tag, deciles, limits_for, right_by
+from decisor.statistics.curves import budget_curve, by_count, by_kind, deciles, limits_for, right_by
 from decisor.types import Usage
 
 
@@ -41,13 +41,13 @@ def test_what_crashed_or_was_not_scored_is_in_no_curve() -> None:
     assert [(point.at, point.right, point.total) for point in by_count(part, "replans")] == [(1, 1, 1)]
 
 
-def test_accuracy_by_number_of_replans_and_by_tag() -> None:
+def test_accuracy_by_number_of_replans_and_by_kind() -> None:
     part = [
         outcome(at, at % 3 == 0, counts={"replans": at % 2}, tags=("SR",) if at < 3 else ("MR",)) for at in range(9)
     ]
     assert [(point.at, point.right, point.total) for point in by_count(part, "replans")] == [(0, 2, 5), (1, 1, 4)]
-    assert [(point.label, point.right, point.total) for point in by_tag(part, ("SR", "MR", "none"))] == [
-        ("SR", 1, 3), ("MR", 2, 6)]  # fmt: skip
+    points = by_kind(part, ("SR", "MR", "none"), lambda one: one.tags[0])
+    assert [(point.label, point.right, point.total) for point in points] == [("SR", 1, 3), ("MR", 2, 6)]
 
 
 def test_elo_deciles_are_equal_parts_and_sort_the_other_techniques_by_the_same_cases() -> None:

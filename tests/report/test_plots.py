@@ -55,7 +55,7 @@ def test_on_a_phone_every_plot_is_there_and_no_label_is_cut_off(tmp_path: Path) 
         titles = set(one.run("return [...document.querySelectorAll('figcaption')].map(e => e.textContent)"))
         assert titles == {
             "Accuracy against calls allowed", "Accuracy against dollars a case", "Accuracy by number of replans",
-            "One retrieval or several", "Accuracy by depth of the plan", "How deep plans are",
+            "Questions of one retrieval or several", "Accuracy by depth of the plan", "How deep plans are",
             "Accuracy by Elo of the answer", "pass@k", "Accuracy against seconds a case (critical path)",
         }  # fmt: skip
         whiskers = one.run("return document.querySelectorAll('.results .plotcell svg.forest').length")

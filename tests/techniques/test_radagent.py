@@ -17,6 +17,7 @@ from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
+from decisor.techniques.cot import CoT
 from decisor.techniques.radagent import PRESETS, RadAgent, Search
 from decisor.techniques.shared.judge import compare
 from decisor.techniques.shared.node import Node
@@ -27,7 +28,8 @@ from policies.game24 import Game24LM
 
 NUMBERS = ["4 5 6 10", "1 2 4 7", "3 3 8 8", "4 9 10 13", "2 2 2 12"]
 HOW = st.builds(
-    RadAgent, preset=st.sampled_from(["paper", "tuned"]), calls=st.integers(1, 90), max_steps=st.integers(1, 5),
+    RadAgent, preset=st.sampled_from(["paper", "release", "tuned"]), calls=st.integers(1, 90),
+    max_steps=st.integers(1, 5), settled=st.sampled_from([0, 0, 2]), select=st.sampled_from(["elo", "elo", "random"]),
     matches=st.integers(0, 2), close=st.sampled_from(["leaf", "parent", None]), votes=st.sampled_from([1, 1, 3]),
     opponent=st.sampled_from(["random", "best", "nearest", None]), backup=st.sampled_from(["soft", "mean"]),
     at_once=st.sampled_from([1, 1, 4]), seed=st.integers(0, 99), playoff=st.sampled_from([0, 0, 3]),
@@ -57,7 +59,7 @@ async def search(
     made = Search.of(how, question(numbers), run)
     await made.explore()
     await made.play_off()
-    return made, run, made.tree.decide(made.highest(), "")
+    return made, run, made.tree.decide(made.chosen(), "")
 
 
 def rated_children(node: Node) -> list[Node]:
@@ -71,7 +73,7 @@ async def test_what_holds_for_every_tree(how: RadAgent, numbers: str) -> None:
     made, run, decision = await search(how, numbers, lm)
     tree = made.tree
     grown = len(tree.nodes) - 1
-    assert lm.made == run.budget.spent.calls == grown + 2 * how.votes * made.played <= how.calls
+    assert lm.made == run.budget.spent.calls == grown + 2 * made.rules.votes * made.played <= how.calls
     assert abs(sum(leaf.elo for leaf in tree.sequences)) < 1e-6
     assert tree.root.matches == 2 * made.played
     for node in tree.nodes:
@@ -84,7 +86,7 @@ async def test_what_holds_for_every_tree(how: RadAgent, numbers: str) -> None:
             assert node.elo == node.matches == 0
         assert node.depth <= how.max_steps
     answered = [node for node in tree.answers() if node.rated]
-    assert decision.answer == (made.highest().answer if answered else "")  # type: ignore[union-attr]
+    assert how.select == "random" or decision.answer == (made.highest().answer if answered else "")  # type: ignore[union-attr]
     assert (decision.stopped == "answered") == bool(answered)
 
 
@@ -105,7 +107,7 @@ async def test_a_snapshot_is_the_answer_of_a_run_that_ends_there(how: RadAgent, 
     shots = {one.calls: one.answer for one in run.trace.of(AnswerSnapshot)}
     assert sorted(shots) == list(range(at, 91, at))
     short, _, _ = await search(replace(long, calls=at), numbers)
-    chosen = short.highest()
+    chosen = short.chosen()
     assert shots[at] == (chosen.answer if chosen else "")
 
 
@@ -117,7 +119,7 @@ async def test_a_closed_node_is_never_walked_into(how: RadAgent, numbers: str) -
     for leaf in made.tree.sequences:
         assert not leaf.children
         parent = leaf.parent
-        if how.close != "leaf" and parent is not None and parent is not made.tree.root and leaf.rated:
+        if how.rules_of_search().close != "leaf" and parent is not None and parent is not made.tree.root and leaf.rated:
             assert parent.closed and parent.children[-1] is leaf, "nothing grows from it later"
 
 
@@ -182,7 +184,7 @@ async def test_a_reply_that_cannot_be_read_is_a_step_and_the_model_sees_why() ->
     assert "There is no 7" in lm.seen[2]
     assert "There is no tool 'fly'" in lm.seen[3]
     (leaf,) = made.tree.sequences
-    assert (leaf.ended, leaf.depth, decision.answer, decision.stopped) == ("gave_up", 4, "", "no_answer")
+    assert (leaf.ended, leaf.depth, decision.answer, decision.stopped) == ("gave_up", 4, "", "budget")
 
 
 async def test_a_sequence_that_gave_up_is_judged_and_never_the_answer() -> None:
@@ -200,7 +202,57 @@ async def test_what_was_tried_from_a_node_is_shown_to_be_different_from() -> Non
     lm = ScriptedLM([step.format("4 * 5"), "Final answer: a", step.format("4 * 6"), "Final answer: b"])
     await search(RadAgent(calls=4, matches=0, explore=9999), "4 5 6 10", lm)
     assert "# Tried" not in lm.seen[0] + lm.seen[1] + lm.seen[3]
-    assert "1. combine 4 * 5 -> 4 * 5 = 20. Left: 6 10 20" in lm.seen[2]
+    assert "1. combine 4 * 5 -> 4 * 5 = 20. Left: 6 10 20\n   How it ended: with the answer a" in lm.seen[2]
+
+
+async def test_only_where_nothing_came_of_it_is_the_model_told_to_do_something_different() -> None:
+    give_up = "Action: give_up\nAction input: no way"
+    lm = ScriptedLM([give_up, "Final answer: a", give_up])
+    await search(RadAgent(calls=3, matches=0, explore=9999), "4 5 6 10", lm)
+    assert "How it ended: given up" in lm.seen[1] and "really different" in lm.seen[1]
+    assert "How it ended: with the answer a" in lm.seen[2] and "really different" not in lm.seen[2]
+
+
+async def test_a_search_ends_once_its_best_has_won_often_enough_in_both_orders() -> None:
+    lm = Counting(Game24LM(3))
+    made, run, _ = await search(RadAgent(calls=100, judge=Longer(), settled=2), "4 5 6 10", lm)
+    best = made.highest()
+    assert best and made.streaks[best.id] == 2 and run.budget.spent.calls < 60
+    endless, _, _ = await search(RadAgent(calls=100, judge=Longer()), "4 5 6 10", Game24LM(3))
+    assert len(endless.tree.sequences) > len(made.tree.sequences)
+
+
+async def test_a_random_choice_is_among_all_answers_and_grows_the_same_tree() -> None:
+    answers = set()
+    for seed in range(12):
+        one, _, by_luck = await search(RadAgent(calls=60, seed=seed, select="random"), "4 5 6 10", Game24LM(1))
+        other, _, by_elo = await search(RadAgent(calls=60, seed=seed), "4 5 6 10", Game24LM(1))
+        assert [node.text for node in one.tree.nodes] == [node.text for node in other.tree.nodes]
+        answers.add(by_luck.answer == by_elo.answer)
+    assert answers == {True, False}
+
+
+async def test_the_judge_may_call_two_sequences_equal() -> None:
+    lm = ScriptedLM(["Final answer: a", "Final answer: b", "Better: equal", "Better: A"])
+    made, _, _ = await search(RadAgent(calls=4), "4 5 6 10", lm)
+    assert "Better: equal" in lm.seen[2]
+    assert [leaf.elo for leaf in made.tree.sequences] == [0, 0]
+
+
+async def test_one_refusal_does_not_outvote_two_chains_that_say_the_same_in_other_words() -> None:
+    answers = ["Final answer: Sorry, nothing", "Final answer: It is 24 at noon", "Final answer: 24, at noon"]
+    judge = ScriptedLM(["Better: A", "Better: B", "Better: B", "Better: A"])
+    run = Run(ScriptedLM(answers), Puzzle.of("4 5 6 10"))
+    decision = await CoT(chains=3, judge=judge)(question("4 5 6 10"), run)
+    assert decision.answer == "It is 24 at noon"
+    by_vote = Run(ScriptedLM(answers), Puzzle.of("4 5 6 10"))
+    assert (await CoT(chains=3, choose="vote")(question("4 5 6 10"), by_vote)).answer == "Sorry, nothing"
+
+
+async def test_chains_that_agree_need_no_judge() -> None:
+    run = Run(ScriptedLM(["Final answer: a", "Final answer: B.", "Final answer: b"]), Puzzle.of("4 5 6 10"))
+    decision = await CoT(chains=3)(question("4 5 6 10"), run)
+    assert decision.answer == "B" and run.budget.spent.calls == 3
 
 
 async def test_the_judge_may_be_another_lm_and_votes_are_counted() -> None:

@@ -53,13 +53,22 @@ def figures_for(benchmark: str) -> tuple[PublishedFigure, ...]:
     True
     """
     text = benchmark.casefold()
-    name = re.split(r"[:/ ]", text)[0]
-    name = NAMES.get(name, name)
+    name = name_of(benchmark)
     own = [figure for figure in figures_of_room(name) if figure.benchmark == name]
     if name == "dqa":  # by form where the name says which, else the means of both forms
         form = next((form for form in ("sql", "graph") if form in text), "")
         own = [figure for figure in own if figure.group.partition(" ")[2] == form]
     return tuple(own)
+
+
+def name_of(benchmark: str) -> str:
+    """What a benchmark is called here, by what a report calls it.
+
+    >>> name_of("2Wiki:dev"), name_of("dqa form=graph")
+    ('twowiki', 'dqa')
+    """
+    name = re.split(r"[:/ ]", benchmark.casefold())[0]
+    return NAMES.get(name, name)
 
 
 def figures_of_room(name: str) -> tuple[PublishedFigure, ...]:

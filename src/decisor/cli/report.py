@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from decisor.evaluation.failure_judge import Agreement
     from decisor.evaluation.preference_ranks import Ranks
     from decisor.evaluation.store.protocol import Key, Store
+    from decisor.evaluation.win_rates import WinRate
     from decisor.outcome import Outcome
     from decisor.report.document import Benchmark, Report
     from decisor.types import LM
@@ -34,6 +35,8 @@ def command(
     html: Annotated[Path | None, typer.Option(help="Write one page that works offline.")] = None,
     judge: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: a second opinion on failures.")] = None,
     ranks: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: ranks techniques by preference.")] = None,
+    wins: Annotated[str | None, typer.Option(help="MODEL or MODEL@URL: judges win rates, with --over.")] = None,
+    over: Annotated[str | None, typer.Option(help="The technique that the others are to win over.")] = None,
     judge_cases: Annotated[int, typer.Option(min=1, help="On so many failures, or cases, at most.")] = 100,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as Markdown.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="One line for each outcome.")] = False,
@@ -45,6 +48,8 @@ def command(
 
     if markdown + csv + as_json > 1:
         raise SetupError("Give one of --markdown, --csv and --json.")
+    if (wins is None) != (over is None):
+        raise SetupError("--wins MODEL and --over TECHNIQUE go together.")
     store = open_store(run, create=False)
     try:
         outcomes = store.outcomes()
@@ -52,7 +57,8 @@ def command(
             raise SetupError(f"{run} holds no finished case yet.")
         before = None if against is None else read(against)
         second = opinion(store, judge, judge_cases) if judge else None
-        report = make(outcomes, store.about(), before, second, ranked(store, ranks, judge_cases) if ranks else ())
+        order = ranked(store, ranks, judge_cases) if ranks else ()
+        report = make(outcomes, store.about(), before, second, order, won(store, wins, over, judge_cases))
         if html:
             states: dict[Key, str] | None = None if before is None else {one.key: one.state for one in before}
             write_html(report, store, html, states, sys.stderr if markdown or csv or as_json else sys.stdout)
@@ -76,6 +82,15 @@ def ranked(store: Store, judge: str, most: int) -> list[Ranks]:
     from decisor.evaluation.preference_ranks import preference_ranks
 
     return with_judge(judge, lambda lm: preference_ranks(store, lm, judge.partition("@")[0], most))
+
+
+def won(store: Store, judge: str | None, over: str | None, most: int) -> list[WinRate]:
+    """How often each technique wins over the one that is named; none where nobody is to judge."""
+    from decisor.evaluation.win_rates import win_rates
+
+    if judge is None or over is None:
+        return []
+    return with_judge(judge, lambda lm: win_rates(store, lm, judge.partition("@")[0], over, most))
 
 
 def with_judge(judge: str, ask: Callable[[LM], Awaitable[T]]) -> T:
@@ -137,6 +152,7 @@ def show(report: Report) -> None:
     from rich.console import Console
 
     from decisor.render.text import one_line
+    from decisor.report.formatting import won_over
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
     for one in report.benchmarks:
@@ -147,6 +163,8 @@ def show(report: Report) -> None:
         order = ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(ranks.ranks.items(), key=lambda item: item[1]))
         console.print(one_line(f"Mean preference ranks on {ranks.benchmark} ({ranks.cases} cases): {order}", 400),
                       markup=False)  # fmt: skip
+    for rate in report.wins:
+        console.print(one_line(won_over(rate), 400), markup=False)
     if report.opinion:
         from decisor.report.formatting import agreed
 
@@ -193,6 +211,7 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
 
 def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
+    from decisor.plurals import counted
     from decisor.render.text import one_line
     from decisor.report.formatting import points, probability
     from decisor.report.markdown_csv import asides
@@ -219,6 +238,8 @@ def remarks(one: Benchmark, report: Report) -> list[str]:
         lines.append(f"Crashed {len(crashes)}, most of all: {why} (decisor eval --again crashed runs them again)")
     if one.published:
         lines.append(f"{len(one.published)} published figures beside these: --html, --markdown or --json.")
+    if one.tables:
+        lines.append(f"{counted(len(one.tables), 'table')} of its papers: --html, --markdown or --json.")
     return [one_line(line, 400) for line in lines]
 
 

@@ -28,6 +28,8 @@ MEANINGS: Mapping[str, str] = {
     "DEEP": "everything needed was there, and the conclusion was still wrong",
     "QUR": "a query was refused or failed, and what it asked for never came",
     "OTH": "no answer could be read, or the run ended at a limit",
+    "RULES": "the answer is right by the rules as they are printed, and the released answer follows other ones",
+    "FORM": "the right candidate is named around the answer, and the answer itself names none",
     "no_answer": "it gave no answer",
     "not_retrieved": "a passage that is needed never came back from retrieval",
     "misread": "all passages needed came back, and the answer is still wrong",
@@ -47,7 +49,7 @@ MEANINGS: Mapping[str, str] = {
 """What the failure classes of all benchmarks mean. A class that is not here goes by its name."""
 
 FAMILIES: Sequence[Sequence[str]] = (
-    ("MIS", "QUR", "CAN", "DEEP", "OTH"),
+    ("MIS", "QUR", "CAN", "DEEP", "OTH", "RULES", "FORM"),
     ("no_answer", "not_retrieved", "misread", "wrong"),
     ("no_answer", "not_found", "not_selected"),
     ("hallucinated_tool", "tool_call_error", "unavailable", "decision_failure"),
@@ -118,7 +120,7 @@ def classes_of(failures: set[str]) -> list[str]:
     """All classes of the family that ``found`` are of, and what of them is in none.
 
     >>> classes_of({"misread"}), classes_of({"odd", "DEEP"})
-    (['no_answer', 'not_retrieved', 'misread', 'wrong'], ['MIS', 'QUR', 'CAN', 'DEEP', 'OTH', 'odd'])
+    (['no_answer', 'not_retrieved', 'misread', 'wrong'], ['MIS', 'QUR', 'CAN', 'DEEP', 'OTH', 'RULES', 'FORM', 'odd'])
     >>> classes_of({"no_answer"})  # two families have it
     ['no_answer']
     """

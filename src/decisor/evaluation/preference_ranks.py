@@ -1,7 +1,8 @@
 """Which technique's answers a judge prefers: all techniques of a run ranked on each case, and the mean ranks.
 
-Every two techniques' answers to a case are compared in both orders (``judges.preference``), with the steps that led to
-them. No gold answer is shown. Only first tries, and cases that every technique of the benchmark finished, are ranked.
+Every two techniques' answers to a case are compared in both orders (``judging.preference``), with the steps that led to
+them: of a search, those of the sequence that it chose, and how many. No gold answer is shown. Only first tries, and
+cases that every technique of the benchmark finished, are ranked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from decisor.benchmarks.search_metrics import chosen_path
 from decisor.errors import SetupError
 from decisor.evaluation.failure_judge import StoreBook, spread, steps_of
 from decisor.evaluation.store.protocol import Store
@@ -17,8 +19,9 @@ from decisor.judging.lm_judge import judging
 from decisor.judging.preference import TOOL_CRITERIA, Preference, all_pairs, mean_ranks
 from decisor.lms.journal import Journal
 from decisor.outcome import Outcome
+from decisor.plurals import counted
 from decisor.statistics.compare import Side, side
-from decisor.trace.events import RunStart, events_of
+from decisor.trace.events import ActionStart, RunStart, events_of
 from decisor.types import LM
 
 MOST_STEPS = 6_000
@@ -84,6 +87,9 @@ def question_text(one: Outcome, store: Store) -> str:
 
 
 def answer_text(one: Outcome, store: Store) -> str:
-    steps = steps_of(store.trace(one.key))
+    """The steps of the sequence that was chosen, how many actions they are, and the answer."""
+    path = chosen_path(store.trace(one.key))
+    steps = steps_of(path)
     cut = steps if len(steps) <= MOST_STEPS else steps[: MOST_STEPS // 2] + "\n[...]\n" + steps[-MOST_STEPS // 2 :]
-    return f"{cut}\nFinal answer: {one.text or one.answer or '(none)'}".strip()
+    actions = counted(sum(isinstance(entry.event, ActionStart) for entry in path), "action")
+    return f"{cut}\n({actions})\nFinal answer: {one.text or one.answer or '(none)'}".strip()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from decisor.errors import ParseError
 from decisor.types import Message, Sampling
 
+HEADING = "\n\n# Your last reply could not be used"
 SHOWN = 160
 WARMER, WARMEST = 0.4, 1.0
 
@@ -15,7 +16,7 @@ WARMER, WARMEST = 0.4, 1.0
 def ask_again(prompt: Sequence[Message], reply: str, complaint: ParseError, example: str) -> list[Message]:
     """The prompt with what was wrong with the last reply, how that began, and a form that is filled in. Replies before
     the last are left out, and the prompt stays as it was at its beginning."""
-    parts = ["\n# Your last reply could not be used", str(complaint)]
+    parts = [HEADING, str(complaint)]
     if beginning := shorten(reply):
         parts.append(f"It began: {beginning}")
     if example:
@@ -23,7 +24,7 @@ def ask_again(prompt: Sequence[Message], reply: str, complaint: ParseError, exam
     else:
         parts.append("Reply again, in the form asked for.")
     last = prompt[-1]
-    return [*prompt[:-1], Message(last.role, "\n".join([last.content.rstrip("\n"), *parts]) + "\n")]
+    return [*prompt[:-1], Message(last.role, last.content + "\n".join(parts) + "\n")]
 
 
 def shorten(reply: str) -> str:

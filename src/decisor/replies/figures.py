@@ -1,16 +1,33 @@
-"""Numbers quoted in an answer, and whether what it cites holds them."""
+"""Numbers quoted in an answer, and what supports each: a record, the question, or a calculation from such figures."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from decisor.types import Figure, Record, Value
+from decisor.replies.numbers import Reading, numbers_in, readings, written_numbers
+from decisor.types import Figure, Record
 
-NUMBER = re.compile(r"(?<![\w.])[-\u2212]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d{1,3})?(?:\s?%)?(?![\w])")
 CITATION = re.compile(r"\[\s*(o\d+\.\w+(?:\s*[,;]\s*o\d+\.\w+)*)\s*\]")
-MAX_FIGURES = 200
+COMPUTED = "computed: "
+MOST_OPERANDS = 40
+FEW_DIGITS = 3
+"""A figure with fewer digits that count is no calculation from numbers that the answer does not quote: too many fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A number that a calculation may start from. ``source``: its record; ``place``: its column there."""
+
+    value: float
+    source: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.value:.7g} [{self.source}]"
 
 
 def citations(text: str) -> tuple[str, ...]:
@@ -31,38 +48,102 @@ def without_citations(text: str) -> str:
     return re.sub(r"(?<!\s)\s*" + CITATION.pattern, "", text).strip()
 
 
-def written_numbers(text: str) -> tuple[str, ...]:
-    """The numbers in a text, as written.
+def check_figures(
+    text: str, sources: Iterable[tuple[str, Sequence[float]]], cited: Sequence[Record] = ()
+) -> tuple[Figure, ...]:
+    """Each number in ``text`` with the first source (its name, its numbers) that holds it, rounded as it is written, or
+    else with the calculation that gives it: from figures of the text that a source holds, or from those of ``cited``.
 
-    >>> written_numbers("At level 12 [o1.r3] the price falls by 3.5 % to 1,204.5 (building b7).")
-    ('12', '3.5 %', '1,204.5')
-    """
-    texts = (match.group().strip() for match in NUMBER.finditer(CITATION.sub(" ", text)))
-    return tuple(dict.fromkeys(texts))[:MAX_FIGURES]
-
-
-def check_figures(text: str, sources: Iterable[tuple[str, Sequence[float]]]) -> tuple[Figure, ...]:
-    """Each number in ``text`` with the first source (its name, its numbers) that holds it, rounded as it is written.
-
-    >>> check_figures("It rises to 12.3, not 99.", [("o1.r1", [12.34])])
-    (Figure(text='12.3', support='o1.r1'), Figure(text='99', support=''))
+    >>> check_figures("It rises from 10.5 to 12.3, by 17.5 %, not 99.", [("o1.r1", [12.34, 10.5])])[2:]
+    (Figure(text='17.5 %', support='computed: 12.34 [o1.r1] / 10.5 [o1.r1] - 1'), Figure(text='99', support=''))
     """
     numbers_by_source = list(sources)
-    return tuple(Figure(figure, support_of(figure, numbers_by_source)) for figure in written_numbers(text))
+    texts = written_numbers(CITATION.sub(" ", text))
+    supports = {figure: held_by(figure, numbers_by_source) for figure in texts}
+    quoted = [operand for operand in supports.values() if operand is not None]
+    shown = [Operand(value, one.id, place) for one in cited for place, value in numbers_of_fields(one)][:MOST_OPERANDS]
+    return tuple(
+        Figure(
+            figure, operand.source if operand else computed(figure, quoted, shown) or parts(figure, numbers_by_source)
+        )
+        for figure, operand in supports.items()
+    )
 
 
-def support_of(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> str:
+def held_by(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> Operand | None:
+    """The first number of a source that the figure rounds."""
     percent = figure.endswith("%")
-    bare = figure.rstrip("% ").replace(",", "").replace("\u2212", "-")
-    value = float(bare)
-    mantissa, _, power = bare.lower().partition("e")
-    room = 0.5 * 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2])) * (1 + 1e-9)
+    meanings = readings(figure)
     for name, numbers in sources:
         for number in numbers:
-            near = abs(abs(number) - abs(value)) <= room or (percent and abs(abs(100 * number) - abs(value)) <= room)
-            if math.isfinite(number) and near:
-                return name
+            if any(fits(number, one) or (percent and fits(100 * number, one)) for one in meanings):
+                return Operand(number, name)
+    return None
+
+
+def fits(number: float, reading: Reading) -> bool:
+    """Whatever the sign: a text says "falls by 3" of -3."""
+    return math.isfinite(number) and abs(abs(number) - abs(reading.value)) <= reading.room * (1 + 1e-9)
+
+
+def computed(figure: str, quoted: Sequence[Operand], shown: Sequence[Operand]) -> str:
+    """The calculation that gives the figure; '' where there is none. Numbers that the answer does not quote count where
+    they stand in one record or one column, and enough digits must agree."""
+    meanings = readings(figure)
+    percent = figure.endswith("%")
+    few = len(re.sub(r"\D", "", figure).strip("0")) < FEW_DIGITS
+    pairs = list(itertools.permutations(quoted, 2))
+    columns = [list(group) for group in by_place(shown)]
+    if not few:
+        pairs += [(a, b) for a, b in itertools.permutations(shown, 2) if a.source == b.source or a.place == b.place]
+    for a, b in pairs:
+        for value, formula in results(a, b, percent):
+            if any(fits(value, one) for one in meanings):
+                return COMPUTED + formula
+    for group in (quoted, *columns):
+        total = math.fsum(one.value for one in group)
+        whole, mean = fits_any(total, meanings), fits_any(total / len(group), meanings) if group else False
+        if len(group) > 2 and (whole or mean) and not (few and group is not quoted):
+            terms = ", ".join([*map(str, group[:5]), *(["..."] if len(group) > 5 else [])])
+            return f"{COMPUTED}{'sum' if whole else 'mean'} of {terms}"
     return ""
+
+
+def fits_any(number: float, meanings: Iterable[Reading]) -> bool:
+    return any(fits(number, one) for one in meanings)
+
+
+def by_place(operands: Iterable[Operand]) -> Iterator[list[Operand]]:
+    """Those of one column together."""
+    places: dict[str, list[Operand]] = {}
+    for one in operands:
+        places.setdefault(one.place, []).append(one)
+    yield from places.values()
+
+
+def results(a: Operand, b: Operand, percent: bool) -> Iterator[tuple[float, str]]:
+    """What two numbers come to, and how that is written."""
+    if percent:
+        if b.value:
+            yield 100 * a.value / b.value, f"{a} / {b}"
+            yield 100 * (a.value / b.value - 1), f"{a} / {b} - 1"
+        return
+    if a.value >= b.value:
+        yield a.value - b.value, f"{a} - {b}"
+    if b.value:
+        yield a.value / b.value, f"{a} / {b}"
+        yield 100 * (a.value / b.value - 1), f"100 * ({a} / {b} - 1)"
+    yield a.value + b.value, f"{a} + {b}"
+    yield a.value * b.value, f"{a} * {b}"
+    yield a.value * b.value / 100, f"{a} * {b} / 100"
+
+
+def parts(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> str:
+    """Of what was taken for one number and is several ("buildings 12 345"), the sources of all."""
+    pieces = re.split(r"[ ,]", figure)
+    operands = [held_by(piece, sources) for piece in pieces if piece[-1:].isdigit()]
+    together = len(pieces) == len(operands) > 1 and all(operands)
+    return ", ".join(dict.fromkeys(one.source for one in operands if one)) if together else ""
 
 
 def numbers_of(record: Record) -> list[float]:
@@ -70,13 +151,8 @@ def numbers_of(record: Record) -> list[float]:
     return [*numbers_in(record.fields), *numbers_in(record.text)]
 
 
-def numbers_in(value: Value) -> Iterator[float]:
-    if isinstance(value, bool) or value is None:
-        return
-    if isinstance(value, int | float):
-        yield float(value) if abs(value) < 1e300 else math.inf
-    elif isinstance(value, str):
-        yield from (float(text.rstrip("% ").replace(",", "").replace("\u2212", "-")) for text in written_numbers(value))
-    else:
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from numbers_in(item)
+def numbers_of_fields(record: Record) -> Iterator[tuple[str, float]]:
+    """The numbers of a row that are numbers, with their columns."""
+    for name, value in record.fields.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, float(value) if abs(value) < 1e300 else math.inf

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from decisor.benchmarks.dqa.questions import KINDS, kind_of, kinds
 from decisor.benchmarks.paper_figures import PublishedFigure
 from decisor.benchmarks.qa.paper_figures import DEPTHS
 from decisor.outcome import Outcome
 from decisor.statistics.compare import Side, sides_of
-from decisor.statistics.curves import Point, budget_curve, by_count, by_tag, deciles, limits_for
+from decisor.statistics.curves import Point, budget_curve, by_count, by_kind, deciles, limits_for
 from decisor.statistics.estimates import Interval
 from decisor.statistics.summary import COUNTED, Row
 
@@ -67,8 +68,7 @@ def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], pub
         cost or against("tokens", "tokens a case", entries, lambda row: row.usage.tokens / row.outcomes),
         against("critical", "seconds a case (critical path)", entries, lambda row: row.critical),
         counted(parts, "replans", "Accuracy by number of replans", "replans"),
-        tagged(parts, ("SR", "MR", "none"), "sr-mr", "One retrieval or several",
-               "SR: exactly one retrieval before the answer; MR: several."),
+        sr_mr(parts, outcomes),
         counted(parts, "depth", "Accuracy by depth of the plan", "depth of the plan"),
         depths(benchmark, parts),
         rated(outcomes, entries, label),
@@ -154,12 +154,21 @@ def counted(parts: dict[str, list[Outcome]], count: str, title: str, x_label: st
     )
 
 
-def tagged(parts: dict[str, list[Outcome]], tags: Sequence[str], id: str, title: str, note: str) -> Chart | None:
-    series = [Series(name, marks) for name, part in parts.items() if (marks := _marks(by_tag(part, tags)))]
-    return (
-        Chart(id=id, title=title, kind="bars", x_label="", y_label="accuracy", series=tuple(series), note=note)
-        if series
-        else None
+def sr_mr(parts: dict[str, list[Outcome]], outcomes: Sequence[Outcome]) -> Chart | None:
+    """Only where IterRAG ran: it sorts the questions."""
+    by_question = kinds(outcomes)
+    series = [Series(name, marks) for name, part in parts.items()
+              if (marks := _marks(by_kind(part, KINDS, lambda one: kind_of(one, by_question))))]  # fmt: skip
+    if not by_question or not series:
+        return None
+    return Chart(
+        id="sr-mr",
+        title="Questions of one retrieval or several",
+        kind="bars",
+        x_label="",
+        y_label="accuracy",
+        series=tuple(series),
+        note="SR: questions for which iter_rag made exactly one retrieval; MR: several.",
     )
 
 

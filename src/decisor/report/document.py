@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from decisor.benchmarks.paper_figures import PublishedFigure, figures_for
+from decisor.benchmarks.paper_tables import PaperTable, tables_for
 from decisor.encoding import finite
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
+from decisor.evaluation.win_rates import WinRate
 from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
-from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed
+from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed, sides_of
 from decisor.statistics.summary import Row, summarise
 from decisor.types import Usage, Value
 
@@ -23,7 +25,7 @@ MOST_SIDES = 12
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark of a run. ``rows``: of all groups and then of each, best first. ``metrics``: the names of the
-    metrics that rows have."""
+    metrics that rows have. ``tables``: those of its papers, with what they printed."""
 
     name: str
     cases: int
@@ -32,6 +34,7 @@ class Benchmark:
     published: tuple[PublishedFigure, ...]
     comparisons: tuple[Comparison, ...]
     charts: tuple[Chart, ...]
+    tables: tuple[PaperTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Report:
     diff: Diff | None = None
     opinion: Agreement | None = None
     ranks: tuple[Ranks, ...] = ()
+    wins: tuple[WinRate, ...] = ()
 
     def label(self, side: Side) -> str:
         return side.technique if self.one_model is not None else str(side)
@@ -68,9 +72,10 @@ def make(
     before: Sequence[Outcome] | None = None,
     opinion: Agreement | None = None,
     ranks: Sequence[Ranks] = (),
+    wins: Sequence[WinRate] = (),
 ) -> Report:
     """The report of a run; ``before``: the outcomes of an earlier run to set it against; ``opinion``: how far a judge
-    agrees on its failures; ``ranks``: how a judge ranks its techniques."""
+    agrees on its failures; ``ranks``: how a judge ranks its techniques; ``wins``: how often they win over one."""
     models = {one.model for one in outcomes}
     one_model = models.pop() if len(models) == 1 else None
     names = tuple(dict.fromkeys(one.benchmark for one in outcomes))
@@ -87,6 +92,7 @@ def make(
         diff=None if before is None else _diff(outcomes, before),
         opinion=opinion,
         ranks=tuple(ranks),
+        wins=tuple(wins),
     )
     benchmarks = tuple(_benchmark(name, outcomes, report) for name in names)
     return replace(report, benchmarks=benchmarks)
@@ -105,6 +111,7 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
         published=published,
         comparisons=in_order(all_pairs(part), rows) if sides <= MOST_SIDES else (),
         charts=charts(name, part, rows, published, report.label),
+        tables=tables_for(name, {report.label(side): one for side, one in sides_of(part, name).items()}),
     )
 
 

@@ -8,6 +8,7 @@ from decisor.plurals import plural
 
 if TYPE_CHECKING:
     from decisor.evaluation.failure_judge import Agreement
+    from decisor.evaluation.win_rates import WinRate
     from decisor.statistics.summary import Row
 
 SPACE = "\u202f"
@@ -95,4 +96,16 @@ def agreed(agreement: Agreement) -> str:
     kappa = "" if agreement.kappa is None else f" (Cohen’s kappa {agreement.kappa:.2f})"
     return (f"{agreement.judge} was asked about {agreement.failures} failures, {agreement.read} of its replies could "
             f"be read, and {percent(agreement.agreed)} of these name the class that the rules gave{kappa}."
+    )  # fmt: skip
+
+
+def won_over(one: WinRate) -> str:
+    """A win rate, in a sentence."""
+    rest = f"{one.wins.ties} ties, {one.wins.unread} not read"
+    if one.wins.rate is None:
+        cases = counted(one.cases, "case")
+        return f"{one.technique} against {one.over} on {one.benchmark}: no winner in {cases} ({rest})."
+    decided = one.wins.wins + one.wins.losses
+    return (f"{one.technique} wins over {one.over} on {one.benchmark} in {percent(one.wins.rate, 1)} of "
+            f"{counted(decided, 'case')} with a winner ({rest}), judged by {one.judge} where both or neither passed."
     )  # fmt: skip

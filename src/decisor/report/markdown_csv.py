@@ -8,10 +8,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from decisor.benchmarks.paper_tables import PaperTable
 from decisor.outcome import Outcome
 from decisor.report import formatting
 from decisor.report.document import Report
-from decisor.report.formatting import SPACE, agreed, money, percent, points, probability, short, spoken
+from decisor.report.formatting import SPACE, agreed, money, percent, points, probability, short, spoken, won_over
 from decisor.statistics.compare import Comparison, Side
 from decisor.statistics.summary import STATES, Row
 from decisor.types import Usage
@@ -38,10 +39,14 @@ def markdown(report: Report) -> str:
             lines = [(figure.technique, figure.group, spoken(figure.metric), f"{figure.value:g}", figure.source)
                      for figure in one.published]  # fmt: skip
             parts += ["### Published by others", grid(("technique", "part", "metric", "value", "source"), lines)]
+        for paper in one.tables:
+            parts += [f"### {plain(paper.title)}", paper_table(paper), plain(f"{paper.source}. {paper.note}".strip())]
     for ranks in report.ranks:
         best = sorted(ranks.ranks.items(), key=lambda item: item[1])
         parts += [f"## Preference ranks on {plain(ranks.benchmark)}, {ranks.cases} cases, by {plain(ranks.judge)}",
                   grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best])]  # fmt: skip
+    if report.wins:
+        parts += ["## Win rates", *(plain(won_over(one)) for one in report.wins)]
     if report.opinion:
         parts += ["## A second opinion on failures", plain(agreed(report.opinion))]
     if report.diff:
@@ -50,6 +55,11 @@ def markdown(report: Report) -> str:
         parts += ["## Against the earlier run", f"{gained} gained, {lost} lost.",
                   comparisons(report.diff.comparisons, report)]  # fmt: skip
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def paper_table(paper: PaperTable) -> str:
+    names = (f"{line.cells[0]} (published)" if line.published else line.cells[0] for line in paper.lines)
+    return grid(paper.head, [(name, *line.cells[1:]) for name, line in zip(names, paper.lines, strict=True)])
 
 
 def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:

@@ -18,7 +18,14 @@ from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.report.document import Report
 from decisor.report.formatting import counted, money, percent, short, spoken
 from decisor.report.palette import palette
-from decisor.report.sections import benchmark_section, diff_section, opinion_section, ranks_section, slug
+from decisor.report.sections import (
+    benchmark_section,
+    diff_section,
+    opinion_section,
+    ranks_section,
+    slug,
+    wins_section,
+)
 from decisor.statistics.summary import STATES
 from decisor.story.html import cut, story
 from decisor.trace.events import Entry
@@ -74,12 +81,13 @@ def body(report: Report, compared: bool) -> Html:
     diff = diff_section(report.diff, report) if report.diff else Html()
     opinion = opinion_section(report.opinion) if report.opinion else Html()
     ranks = ranks_section(report.ranks) if report.ranks else Html()
+    wins = wins_section(report.wins) if report.wins else Html()
     sections = (benchmark_section(one, report, colours) for one in report.benchmarks)
     return join(
         tag("header", tag("p", tag("b", "Decisor"), " report", cls="brand"), tag("h1", report.title), tiles(report),
             cls="wrap"),
         tag("nav", tag("div", *links, cls="wrap"), aria_label="Parts of this report"),
-        tag("main", diff, *sections, ranks, opinion, cases(report, compared), cls="wrap"),
+        tag("main", diff, *sections, ranks, wins, opinion, cases(report, compared), cls="wrap"),
         tag("footer", settings(report), cls="wrap"),
     )  # fmt: skip
 

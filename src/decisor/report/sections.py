@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from decisor.benchmarks.paper_figures import RADAGENT
-from decisor.benchmarks.toolbench.paper_figures import TOOL_FAILURES
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
+from decisor.evaluation.win_rates import WinRate
 from decisor.render.markup import Html, join, table, tag
 from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.charts import Chart
 from decisor.report.document import Benchmark, Diff, Report
-from decisor.report.formatting import agreed, percent, points, probability, short, spoken
+from decisor.report.formatting import agreed, percent, points, probability, short, spoken, won_over
 from decisor.report.palette import Palette
 from decisor.report.results import metric_cell, results
 from decisor.statistics.compare import Comparison, Side
@@ -35,6 +34,7 @@ def benchmark_section(one: Benchmark, report: Report, colours: Palette) -> Html:
         other_metrics(one, report), groups(one, report),
         join(tag("h3", "Charts"), figures) if plots else "",
         comparisons("Techniques against each other", PAIRED, one.comparisons, report), failures(one, report),
+        paper_tables(one),
         id=slug(one.name),
     )  # fmt: skip
 
@@ -144,7 +144,6 @@ def failures(one: Benchmark, report: Report) -> Html:
     return join(
         tally("What went wrong", WRONG, {side: row.failures for side, row in rows.items()}, rows),
         tally("What happened on the way", MARKS, {side: marks(row) for side, row in rows.items()}, rows, right=True),
-        published_failures() if one.name.startswith("toolbench") else "",
         tally("How runs ended", "", ended, rows) if odd else "",
     )
 
@@ -164,17 +163,23 @@ def ranks_section(ranks: Sequence[Ranks]) -> Html:
                id="ranks")  # fmt: skip
 
 
-def published_failures() -> Html:
-    """What RaD-Agent's paper found on the way, to stand below ours."""
-    names = list(dict.fromkeys(name for classes in TOOL_FAILURES.values() for name in classes))
-    lines = []
-    for technique, classes in TOOL_FAILURES.items():
-        shares = [(share, f", {fix:g} % right" if fix is not None else "") for share, fix in classes.values()]
-        cells = (heat(share / 100, f"{share:g} %", f"of instances{more}") for share, more in shares)
-        lines.append(tag("tr", tag("th", technique, " ", tag("span", "published", cls="badge"), scope="row"), *cells))
-    head = join(tag("th", "Technique"), *(tag("th", spoken(name)) for name in names))
-    source = tag("p", f"Published: {RADAGENT}, table 3 (incidence and fix ratio).", cls="note")
-    return join(table(head, join(*lines), "heat"), source)
+def wins_section(wins: Sequence[WinRate]) -> Html:
+    """A sentence for each."""
+    lines = (tag("li", won_over(one)) for one in wins)
+    return tag("section", tag("h2", "Win rates"), tag("ul", *lines), id="wins")
+
+
+def paper_tables(one: Benchmark) -> Html:
+    """The tables of the benchmark's papers, folded away, what was published in them marked."""
+    badge = tag("span", "published", cls="badge")
+    parts = []
+    for paper in one.tables:
+        body = [tag("tr", tag("th", line.cells[0], " ", badge if line.published else "", scope="row"),
+                    *(tag("td", cell, cls="n") for cell in line.cells[1:])) for line in paper.lines]  # fmt: skip
+        head = join(*(tag("th", name, cls="n" if at else None) for at, name in enumerate(paper.head)))
+        note = tag("p", f"{paper.source}. {paper.note}".strip(), cls="note")
+        parts.append(tag("details", tag("summary", paper.title), table(head, join(*body)), note, cls="more"))
+    return join(tag("h3", "The tables of the papers"), *parts) if parts else Html()
 
 
 def opinion_section(agreement: Agreement) -> Html:

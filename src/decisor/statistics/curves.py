@@ -70,12 +70,12 @@ def by_count(part: Iterable[Outcome], name: str) -> tuple[Point, ...]:
     return _points((one.counts[name], one) for one in part if name in one.counts)
 
 
-def by_tag(part: Iterable[Outcome], tags: Sequence[str]) -> tuple[Point, ...]:
-    """Accuracy of the outcomes with each tag, those that occur."""
+def by_kind(part: Iterable[Outcome], names: Sequence[str], kind: Callable[[Outcome], str]) -> tuple[Point, ...]:
+    """Accuracy of the outcomes of each kind, those that occur, in the order of ``names``."""
     counted = [one for one in part if one.state in COUNTED]
-    groups = [(at, tag, [one for one in counted if tag in one.tags]) for at, tag in enumerate(tags)]
+    groups = [(at, name, [one for one in counted if kind(one) == name]) for at, name in enumerate(names)]
     return tuple(
-        Point(at, sum(one.state == "right" for one in group), len(group), tag) for at, tag, group in groups if group
+        Point(at, sum(one.state == "right" for one in group), len(group), name) for at, name, group in groups if group
     )
 
 

@@ -10,13 +10,16 @@ Ye et al., "Rational Decision-Making Agent with Learning Internal Utility Judgme
     return the sequence whose last step has the highest Elo (eq. 9)
 
 Failed and abandoned sequences stay and are judged; only one with an answer is returned. Every call counts, the judge's
-too. ``paper`` is the paper's setting; ``tuned`` lets each new sequence play the best one, with larger steps.
+too. ``paper`` is the paper as printed, ``release`` what its code does on WebShop (matches with the nearest Elo, then
+between random pairs, three votes an order, its own annealing, parents of ended leaves closed); ``tuned`` lets each new
+sequence play the best one, with larger steps.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
@@ -41,12 +44,15 @@ class RadAgent:
     """What is None is as the preset has it.
 
     ``calls``: LM calls, all of them. ``sequences``: at most so many, 0 for no cap. ``explore``: Elo of the rejection
-    node. ``matches``: opponents of a new sequence, 0 for none (no judge). ``close``: a leaf that ended is not walked
-    into, nor is its parent. ``playoff``: so many of the best play each other at the end. ``check`` ends the search at
-    the first answer that passes, and then nothing is judged: for a test that its user can run, never for gold.
+    node. ``matches``: opponents of a new sequence, 0 for none (no judge). ``side_matches``: then so many between two
+    random sequences. ``close``: a leaf that ended is not walked into, nor is its parent. ``playoff``: so many of the
+    best play each other at the end. ``settled``: the search ends once the best has won so many matches in both orders
+    since it last lost one; 0 for never. ``select``: the highest Elo, or for comparison a random answer. ``check`` ends
+    the search at the first answer that passes, and then nothing is judged: for a test that its user can run, never for
+    gold.
     """
 
-    preset: Literal["paper", "tuned"] = "tuned"
+    preset: Literal["paper", "release", "tuned"] = "tuned"
     calls: int = 100
     sequences: int | None = None
     max_steps: int = 12
@@ -56,11 +62,14 @@ class RadAgent:
     explore: float | None = field(default=None, metadata={"below_zero": True})
     opponent: Opponent | None = None
     matches: int | None = None
+    side_matches: int | None = None
     anneal: Anneal | None = None
     backup: Backup | None = None
     close: Close | None = None
     playoff: int | None = None
-    votes: int = 1
+    votes: int | None = None
+    settled: int = 0
+    select: Literal["elo", "random"] = "elo"
     at_once: int = 1
     temperature: float = 1.0
     seed: int = 0
@@ -72,18 +81,19 @@ class RadAgent:
         search = Search.of(self, question, run)
         await search.explore()
         await search.play_off()
-        highest = search.highest()
+        chosen = search.chosen()
         played = counted(search.played, "comparison") if search.played else "no comparison"
         among = counted(len(search.tree.sequences), "sequence")
-        return search.tree.decide(highest, f"Chosen by Elo among {among} after {played}.")
+        how = "by Elo" if self.select == "elo" else "at random"
+        return search.tree.decide(chosen, f"Chosen {how} among {among} after {played}.")
 
     def rules_of_search(self) -> Rules:
         """The settings of the search. Raises SetupError where one cannot be."""
         own = {name: value for name in RULES if (value := getattr(self, name)) is not None}
         rules = replace(PRESETS[self.preset], **own)
-        if min(rules.tau, rules.r) <= 0 or min(self.calls, self.max_steps, self.votes, self.at_once) < 1:
+        if min(rules.tau, rules.r) <= 0 or min(self.calls, self.max_steps, rules.votes, self.at_once) < 1:
             raise SetupError("radagent needs tau and r above 0, and calls, max_steps, votes and at_once of 1 or more.")
-        return replace(rules, matches=0, playoff=0) if self.check else rules
+        return replace(rules, matches=0, side_matches=0, playoff=0) if self.check else rules
 
 
 @dataclass(frozen=True)
@@ -97,13 +107,21 @@ class Rules:
     explore: float = 0.0
     opponent: Opponent = "random"
     matches: int = 1
+    side_matches: int = 0
     anneal: Anneal = "paper"
     backup: Backup = "soft"
-    close: Close = "parent"
+    close: Close = "leaf"
     playoff: int = 0
+    votes: int = 1
 
 
-PRESETS = {"paper": Rules(), "tuned": Rules(sequences=0, K=200.0, explore=100.0, opponent="best")}
+PRESETS = {
+    "paper": Rules(),
+    "release": Rules(
+        sequences=6, opponent="nearest", matches=3, side_matches=4, anneal="code", close="parent", votes=3
+    ),
+    "tuned": Rules(sequences=0, K=200.0, explore=100.0, opponent="best", close="parent"),
+}
 RULES = tuple(rule.name for rule in fields(Rules))
 
 
@@ -119,6 +137,7 @@ class Search:
     started: int = 0
     played: int = 0
     passed: Node | None = None
+    streaks: Counter[int] = field(default_factory=Counter)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
@@ -135,16 +154,16 @@ class Search:
         )
         judge = tree.run.using(lm=settings.judge)
         search = cls(settings, rules, tree, judge, luck=random.Random(settings.seed))
-        tree.best = search.highest
+        tree.best = search.chosen
         return search
 
     async def explore(self) -> None:
         """``at_once`` explorers share the tree; what changes it happens between two awaits."""
-        keep = 2 * self.settings.votes * pairs(self.rules.playoff)
+        keep = 2 * self.rules.votes * pairs(self.rules.playoff)
 
         async def explorer(_: int) -> None:
             try:
-                while not self.passed and not (self.rules.sequences and self.started >= self.rules.sequences):
+                while not self.over() and not (self.rules.sequences and self.started >= self.rules.sequences):
                     self.started += 1
                     await self.one(keep)
             except BudgetExceeded:
@@ -161,11 +180,20 @@ class Search:
         self.rate(node)
         if self.settings.check and node.answer and self.settings.check(node.answer):
             self.passed = node
-        for _ in range(self.rules.matches):
+        for number in range(self.rules.matches + self.rules.side_matches):
             async with self.turn:
-                if rival := self.rival(node):
-                    self.tree.need(keep + 2 * self.settings.votes)
-                    await self.match(node, rival)
+                x = node if number < self.rules.matches else self.luck.choice(self.rated())
+                if not self.over() and (rival := self.rival(x, number >= self.rules.matches)):
+                    self.tree.need(keep + 2 * self.rules.votes)
+                    await self.match(x, rival)
+
+    def over(self) -> bool:
+        """An answer passed the check, or the best has won often enough."""
+        best = self.highest() if self.settings.settled and self.played else None
+        return bool(self.passed or (best and self.streaks[best.id] >= self.settings.settled))
+
+    def rated(self) -> list[Node]:
+        return [node for node in self.tree.sequences if node.rated]
 
     def walk(self) -> Node:
         """Eq. 4 and 5: down from the root until the rejection node is drawn."""
@@ -191,14 +219,14 @@ class Search:
             leaf.parent.closed = True
         self.back_up(leaf)
 
-    def rival(self, leaf: Node) -> Node | None:
-        """Whom a new sequence plays. Only a random rival may have the same answer: to compare those decides nothing."""
-        same = leaf.answer if self.rules.opponent != "random" else ""
-        others = [node for node in self.tree.sequences
-                  if node is not leaf and node.rated and not (same and node.answer == same)]  # fmt: skip
+    def rival(self, leaf: Node, at_random: bool = False) -> Node | None:
+        """Whom a sequence plays. Only a random rival may have the same answer: to compare those decides nothing."""
+        at_random = at_random or self.rules.opponent == "random"
+        same = "" if at_random else leaf.answer
+        others = [node for node in self.rated() if node is not leaf and not (same and node.answer == same)]
         if not others:
             return None
-        if self.rules.opponent == "random":
+        if at_random:
             return self.luck.choice(others)
         if self.rules.opponent == "best":
             return max(others, key=lambda node: node.elo)
@@ -206,8 +234,10 @@ class Search:
 
     async def match(self, x: Node, y: Node) -> None:
         """Eq. 2, 3 and 6 on the two leaves, then eq. 7 on their ancestors."""
-        score = await compare(self.tree, x, y, self.judge, self.settings.votes)
+        score = await compare(self.tree, x, y, self.judge, self.rules.votes)
         self.played += 1
+        for node, won in ((x, score == 1), (y, score == 0)):
+            self.streaks[node.id] = self.streaks[node.id] + won if won or score == 0.5 else 0
         x.elo, y.elo = update(x.elo, y.elo, score, self.rules.K, self.rules.r)
         for leaf in (x, y):
             for node in (self.tree.root, *leaf.path()):
@@ -234,6 +264,13 @@ class Search:
                     await self.match(x, y)
         except BudgetExceeded:
             return
+
+    def chosen(self) -> Node | None:
+        """The answer: by eq. 9, or any for comparison."""
+        answers = [node for node in self.tree.answers() if node.rated]
+        if self.settings.select == "random" and answers and not self.passed:
+            return random.Random(f"{self.settings.seed} {len(answers)}").choice(answers)
+        return self.highest()
 
     def highest(self) -> Node | None:
         """Eq. 9: the highest Elo, the earliest of equals, among those with an answer."""

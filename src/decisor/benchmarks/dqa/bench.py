@@ -16,7 +16,7 @@ from decisor.benchmarks.dqa.summary import replans
 from decisor.benchmarks.dqa.worlds import SCENARIOS, WorldCase, read_cases
 from decisor.benchmarks.protocol import Case, Score
 from decisor.errors import SetupError
-from decisor.trace.events import Entry
+from decisor.trace.events import Entry, LMCall, events_of
 from decisor.types import Decision, Environment, Tool
 
 UNLABELLED = {"unlabelled": True}
@@ -32,15 +32,17 @@ class SharedState:
 
 @dataclass(frozen=True)
 class DqaBench:
-    """``data``: a folder in the released layout. ``limit``: only the first questions of each scenario. ``db``: a loaded
-    database to ask, instead of loading those of the questions. ``tools``: the database, or for ``exact`` the decision
-    model behind the questions."""
+    """``data``: a folder in the released layout. ``limit``: only the first questions of each scenario. ``db``: a server
+    (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each question's world in a place of its own, loaded where
+    it is not there, or anew where ``fresh``; or one database to ask, which must hold the world of each question.
+    ``tools``: the database, or for ``exact`` the decision model behind the questions."""
 
     data: Path
     scenario: Literal["locating", "building", "both"] = "both"
     form: Literal["sql", "graph"] = "sql"
     limit: int | None = field(default=None, metadata=UNLABELLED)
     db: str = field(default="", metadata=UNLABELLED)
+    fresh: bool = field(default=False, metadata=UNLABELLED)
     tools: Literal["database", "whatif"] = "database"
     name: str = "dqa"
     shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
@@ -69,24 +71,32 @@ class DqaBench:
         if self.tools == "whatif":
             yield Toolbox([what_if(one)])
             return
-        self.shared.stores = self.shared.stores or Stores(self.form, self.db)
+        self.shared.stores = self.shared.stores or Stores(self.form, self.db, self.fresh)
         async with self.shared.stores.tool(one.world) as tool:
             yield Toolbox([tool])
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
-        """``right`` is strict; ``ties`` also counts what is as good as the released answer."""
+        """``right`` is strict; ``ties`` also counts what is as good as the released answer, ``printed`` what is best by
+        the rules as they are printed."""
         one = self.shared.cases[case.id]
         reading = score(decision.answer, case.gold[0], one.candidates, one.ties)
-        facts = Facts(case.group, case.gold[0], one.able)
+        printed = score(decision.answer, case.gold[0], one.candidates, one.printed).tie_right
         answer = reading.answer or (decision.answer if not any_mention(decision.answer, one.candidates) else "")
         changes = replans(events)
-        missed = failures.missed(events, case.group)
+        failure = ""
+        if not reading.tie_right and printed:
+            failure = "RULES"
+        elif not reading.answer and in_substance(decision, events, one):
+            failure = "FORM"
+        elif not reading.tie_right:
+            facts = Facts(case.group, case.gold[0], one.able)
+            failure = failures.classify(events, facts, answer, decision.stopped)
         return Score(
             reading.right,
             reading.answer,
-            metrics={"strict": float(reading.right), "ties": float(reading.tie_right)},
-            failure="" if reading.tie_right else failures.classify(events, facts, answer, decision.stopped),
-            tags=(failures.retrieved_by(events), *(f"missed: {name}" for name in missed),
+            metrics={"strict": float(reading.right), "ties": float(reading.tie_right), "printed": float(printed)},
+            failure=failure,
+            tags=(*(f"missed: {name}" for name in failures.missed(events, case.group)),
                   *(f"replan: {change.change}, {change.kind}" for change in changes)),
             counts={"replans": len(changes), "retrievals": len(failures.retrievals(events))},
         )  # fmt: skip
@@ -94,6 +104,13 @@ class DqaBench:
     async def close(self) -> None:
         if self.shared.stores is not None:
             await self.shared.stores.close()
+
+
+def in_substance(decision: Decision, events: Sequence[Entry], one: WorldCase) -> bool:
+    """Whether the reasons, or the last reply, name the right candidate and no other, where the answer names none."""
+    replies = [call.texts[0] for call in events_of(events, LMCall) if call.texts]
+    texts = [" ".join(decision.reasons), *replies[-1:]]
+    return any(score(text, one.case.gold[0], one.candidates, one.ties).tie_right for text in texts)
 
 
 def what_if(one: WorldCase) -> Tool:

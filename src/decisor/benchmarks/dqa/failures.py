@@ -9,6 +9,10 @@
   goods, a node where the country has no power), or the best one was never among the records, nor in a query, nor left
   to the database to pick (order by ... limit, min, max).
 * DEEP: everything was there, and the conclusion was still wrong.
+
+Two classes of ours come before all of them: RULES, the answer is right by the printed rules, which the release did not
+follow to the letter; FORM, right in substance and wrong in form: no candidate could be read from the answer, and what
+was written around it names the right one and no other.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import Literal
 from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
 from decisor.types import Observation, Value
 
-Failure = Literal["CAN", "MIS", "DEEP", "QUR", "OTH"]
+Failure = Literal["RULES", "FORM", "CAN", "MIS", "DEEP", "QUR", "OTH"]
 Reading = Literal["any", "all"]
 
 DATABASES = frozenset({"sql", "cypher"})
@@ -113,12 +117,6 @@ def missed(events: Sequence[Entry], scenario: str) -> tuple[str, ...]:
         return ()
     texts = [f"{COMMENT.sub(' ', got.query)} {' '.join(got.columns)}" for got in retrievals(events) if got.rows]
     return tuple(name for name, asks in NEEDED[scenario].items() if not any(asks.search(text) for text in texts))
-
-
-def retrieved_by(events: Sequence[Entry]) -> Literal["none", "SR", "MR"]:
-    """SR: exactly one retrieval before the answer; MR: several."""
-    count = len(retrievals(events))
-    return "none" if not count else "SR" if count == 1 else "MR"
 
 
 def classify(events: Sequence[Entry], facts: Facts, answer: str, stopped: str = "answered") -> Failure:

@@ -17,10 +17,12 @@ from decisor.trace.events import Entry, Plan, PlanChange
 from decisor.trace.graph_events import GraphPlan
 from decisor.types import Value
 
+COURSES = ("none", "once", "several")
+
 
 class Course(NamedTuple):
-    """How the run of a question went, from its outcome's tags. ``retrieved``: none, SR (once) or MR; ``missed``: needed
-    values that were not retrieved; ``replans``: change and kind of each."""
+    """How the run of a question went, from its outcome's tags. ``retrieved``: none, once or several times; ``missed``:
+    needed values that were not retrieved; ``replans``: change and kind of each."""
 
     retrieved: str
     missed: list[str]
@@ -31,7 +33,7 @@ def course(outcome: Outcome) -> Course:
     tags = [tag.partition(": ") for tag in outcome.tags]
     replans = [what.partition(", ") for kind, _, what in tags if kind == "replan"]
     return Course(
-        next((tag for tag in outcome.tags if tag in ("SR", "MR")), "none"),
+        COURSES[min(outcome.counts.get("retrievals", 0), 2)],
         [what for kind, _, what in tags if kind == "missed"],
         [(change, kind) for change, _, kind in replans],
     )
@@ -72,9 +74,11 @@ def beside_the_paper(outcomes: Sequence[Outcome], form: str) -> Iterator[str]:
     for name in sorted({row.group for row in outcomes}, reverse=True):
         rows = [row for row in outcomes if row.group == name]
         right, ties = sum(row.state == "right" for row in rows), sum(map(is_tie_right, rows))
+        printed = sum(map(is_printed_right, rows))
         figures = ", ".join(f"{one.technique} {one.value}" for one in paper_figures(name, form))
         yield (
-            f"{name}, {form}: {100 * right / len(rows):.1f} % right, {100 * ties / len(rows):.1f} % with ties. "
+            f"{name}, {form}: {100 * right / len(rows):.1f} % right, {100 * ties / len(rows):.1f} % with ties, "
+            f"{100 * printed / len(rows):.1f} % right by the printed rules. "
             f"Published ({PAPER}): {figures}. On the release, a reader of the printed rules reaches {CEILING[name]} at "
             "most."
         )
@@ -86,6 +90,7 @@ def accuracies(rows: Sequence[Outcome]) -> dict[str, Value]:
         "asked": len(rows),
         "accuracy": share(right, len(rows)) or 0.0,
         "tie_accuracy": share(sum(is_tie_right(row) for row in rows), len(rows)) or 0.0,
+        "printed_accuracy": share(sum(is_printed_right(row) for row in rows), len(rows)) or 0.0,
     }
 
 
@@ -105,7 +110,9 @@ def scenario(name: str, rows: Sequence[Outcome]) -> dict[str, Value]:
         "interval": [100 * within.low, 100 * within.high],
         "missed_any": share(sum(count > 0 for count in missed), len(missed)),
         "missed_all": share(sum(count == all_of_them for count in missed), len(missed)),
-        "by_retrievals": {kind: right_of([one.retrieved == kind for one in courses]) for kind in ("SR", "MR", "none")},
+        "by_retrievals": {
+            kind: right_of([one.retrieved == kind for one in courses]) for kind in ("none", "once", "several")
+        },
         "failures": dict(Counter(row.failure for row in rows if row.failure)),
         "stopped": dict(Counter(row.stopped for row in rows)),
         "replans": dict(Counter(label for one in courses for replan in one.replans for label in replan)),
@@ -121,7 +128,8 @@ def question(row: Outcome) -> dict[str, Value]:
     retrieved_by, missed, changes = course(row)
     return {
         "scenario": row.group, "question_num": number(row), "answer": row.answer, "gold": row.gold[0],
-        "right": row.state == "right", "tie_right": is_tie_right(row), "stopped": row.stopped, "seconds": row.seconds,
+        "right": row.state == "right", "tie_right": is_tie_right(row), "printed_right": is_printed_right(row),
+        "stopped": row.stopped, "seconds": row.seconds,
         "text": row.text, "reasons": row.reasons, "failure": row.failure or None, "retrieved": retrieved_by,
         "missed": missed, "replans": [{"change": change, "kind": kind} for change, kind in changes],
         "usage": json_value(row.usage),
@@ -135,6 +143,10 @@ def number(row: Outcome) -> int:
 
 def is_tie_right(row: Outcome) -> bool:
     return row.metrics.get("ties") == 1.0
+
+
+def is_printed_right(row: Outcome) -> bool:
+    return row.metrics.get("printed") == 1.0
 
 
 def share(part: int, whole: int) -> float | None:

@@ -36,13 +36,14 @@ class World:
 @dataclass(frozen=True)
 class WorldCase:
     """A case, its world, and whom the question is about (a country, or goods). ``ties``: what is as good as the gold
-    answer; ``able``: what can change the outcome."""
+    answer; ``printed``: what is best by the rules as they are printed; ``able``: what can change the outcome."""
 
     case: Case
     world: World
     subject: str
     candidates: tuple[str, ...]
     ties: tuple[str, ...]
+    printed: tuple[str, ...]
     able: frozenset[str]
 
     def model(self, semantics: str) -> WhatIf:
@@ -95,20 +96,23 @@ def world_case(one: DqaCase, world: World) -> WorldCase:
         one.subject,
         model(world.data, one.subject, "released").candidates(),
         ties(world.data, one.subject, one.gold),
+        best(world.data, one.subject, "paper"),
         able(world.data, one.subject),
     )
+
+
+def best(data: LocatingData | BuildingData, subject: str, semantics: str) -> tuple[str, ...]:
+    """The tie set: everything that is best."""
+    from decisor.decision_models.ranking import rank
+
+    return rank(model(data, subject, semantics), trials=0).ties
 
 
 def ties(data: LocatingData | BuildingData, subject: str, gold: str) -> tuple[str, ...]:
     """What is as good as the gold answer: the tie set of the released semantics, or of the printed rules where the
     gold answer is from these (generated questions); the gold answer alone where it is best under neither."""
-    from decisor.decision_models.ranking import rank
-
-    for semantics in ("released", "paper"):
-        best = rank(model(data, subject, semantics), trials=0).ties
-        if gold in best:
-            return best
-    return (gold,)
+    sets = (best(data, subject, semantics) for semantics in ("released", "paper"))
+    return next((one for one in sets if gold in one), (gold,))
 
 
 def able(data: LocatingData | BuildingData, subject: str) -> frozenset[str]:

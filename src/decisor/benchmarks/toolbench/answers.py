@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from decisor.benchmarks.toolbench.functions import Api, schema, standardize
 from decisor.benchmarks.toolbench.load import Call
-from decisor.benchmarks.toolbench.statuses import FAILED, NOT_RECORDED, reply_of
+from decisor.benchmarks.toolbench.statuses import BAD_INPUT, FAILED, NOT_RECORDED, reply_of
 from decisor.errors import LMError
 from decisor.secrets import Secret, redact_known
 from decisor.types import LM, Message, Sampling, Usage, Value
@@ -166,7 +166,8 @@ class SimulatedAnswers:
 
 @dataclass(frozen=True)
 class AnswersInOrder:
-    """The first that has something to say; of a live server only what is an answer, if somebody follows it."""
+    """The first that has something to say; of a live server only what is an answer, if somebody follows it. A call
+    without a parameter that the API needs is an error wherever no API was reached to say so."""
 
     sources: Sequence[Answers]
 
@@ -176,12 +177,16 @@ class AnswersInOrder:
 
     async def answer(self, api: Api, arguments: Mapping[str, Value]) -> Reply:
         last: Reply | None = None
+        missing = [name for name in schema(api)["parameters"]["required"] if name not in arguments]
+        wrong = Reply(f"{BAD_INPUT}: {api.function} needs {', '.join(missing)}.", "") if missing else None
         for one in self.sources:
+            if wrong and isinstance(one, SimulatedAnswers):
+                return last or wrong
             reply = await one.answer(api, arguments)
             last = reply or last
             if reply and (reply.by != "live" or is_answer(reply)):
                 return reply
-        return last or Reply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
+        return last or wrong or Reply(f"{NOT_RECORDED}: this call was not made when answers were recorded.", "")
 
     async def close(self) -> None:
         for one in self.sources:

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from decisor.benchmarks.protocol import Case, Score
-from decisor.benchmarks.search_metrics import search_metrics
+from decisor.benchmarks.search_metrics import answers_on_the_way, chosen_path, search_metrics
 from decisor.benchmarks.toolbench.answers import Answers, AnswersInOrder, LiveAnswers, RecordedAnswers, SimulatedAnswers
 from decisor.benchmarks.toolbench.environment import ToolServer, describe_function
 from decisor.benchmarks.toolbench.failures import CallOutcome, calls, failure, tags
@@ -39,7 +39,8 @@ class ToolBenchBench:
     """``data``: the folder of the test instructions, and of ``recorded_calls.jsonl.gz`` if there are any. ``split``:
     all, or one such as G1_instruction. ``judge`` and ``simulate``: LMs, as MODEL@URL. ``live``: the address of a
     server with ToolBench's interface; the environment variable ``key_env`` holds its key. ``evaluations``: of one
-    answer."""
+    answer. ``every_answer`` has the judge read every answer that a search reached: whether any of them passes is
+    ``found``, as the paper counts CoT@3."""
 
     data: Path
     split: str = "all"
@@ -48,6 +49,7 @@ class ToolBenchBench:
     live: str = ""
     key_env: str = "TOOLBENCH_KEY"
     evaluations: int = 4
+    every_answer: bool = False
     name: str = "toolbench"
 
     @cached_property
@@ -95,15 +97,19 @@ class ToolBenchBench:
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         outcomes = calls(events)
-        attempt = self.attempt(case, decision, outcomes)
+        steps = calls(chosen_path(events))
+        attempt = self.attempt(case, decision.answer, steps)
         judge = self.judging_lm.for_case() if self.judging_lm is not None else None
         passed = await self.passed(attempt, judge)
         metrics = {"valid": float(attempt.has_answer), **search_metrics(events)}
         if passed.right is not None:
             metrics["passed"] = float(passed.right)
+            if self.every_answer:
+                metrics["found"] = float(passed.right or await self.any_passed(case, decision, events, judge))
         if passed.statuses:
             metrics["solved"] = solvable_pass_rate([passed.statuses])[0]
-        counts = {"api_calls": sum(one.status not in (3, 4) for one in outcomes), "judged": len(passed.votes)}
+        counts = {"api_calls": sum(one.status not in (3, 4) for one in outcomes),
+                  "steps": len(steps), "judged": len(passed.votes)}  # fmt: skip
         return Score(
             passed.right,
             decision.answer,
@@ -114,10 +120,17 @@ class ToolBenchBench:
             judging=Usage() if judge is None else judge.usage,
         )
 
-    def attempt(self, case: Case, decision: Decision, outcomes: Sequence[CallOutcome]) -> Attempt:
+    async def any_passed(self, case: Case, decision: Decision, events: Sequence[Entry], judge: LM | None) -> bool:
+        """Whether another answer than the decision's passes; judged by the answer alone."""
+        for answer in answers_on_the_way(events):
+            if answer != decision.answer and (await self.passed(self.attempt(case, answer, ()), judge)).right:
+                return True
+        return False
+
+    def attempt(self, case: Case, answer: str, outcomes: Sequence[CallOutcome]) -> Attempt:
         functions = "\n\n".join(describe_function(schema(api)) for api in self.tasks[case.id].apis)
         steps = "\n".join(f"{one.tool} {one.input}\n-> {one.response}" for one in outcomes)
-        return Attempt(case.question.text, functions, decision.answer, steps, finished=bool(decision.answer.strip()))
+        return Attempt(case.question.text, functions, answer, steps, finished=bool(answer.strip()))
 
     async def passed(self, attempt: Attempt, judge: LM | None) -> PassResult:
         if not attempt.has_answer:

@@ -1,5 +1,6 @@
-"""What others published for ToolBench. CoT@3 counts as right where any of three chains is, which nothing here does;
-what StableToolBench calls DFS is ToolLLM's DFSDT, which goes back two levels."""
+"""What others published for ToolBench. CoT@3 counts as right where any of three chains is: ours is ``found`` of
+``cot chains=3`` where the bench has ``every_answer=yes``. What StableToolBench calls DFS is ToolLLM's DFSDT, which goes
+back two levels."""
 
 from __future__ import annotations
 
@@ -12,13 +13,15 @@ FIGURES: tuple[PublishedFigure, ...] = (
         "toolbench",
         RADAGENT,
         "accuracy",
-        "cot: 16.60\nCoT@3: 31.20\nreflexion: 26.60\nbfs: 38.00\ndfs: 45.58\ndfsdt: 50.20\nradagent: 61.92",
+        "cot: 16.60\nCoT@3: 31.20\nreflexion: 26.60\nbfs: 38.00\ndfs: 45.58\ndfsdt: 50.20\n"
+        "radagent preset=paper: 61.92",
     ),
     *figure_table(
         "toolbench",
         RADAGENT,
         "preference_rank",
-        "CoT@3: 3.45\nreflexion: 3.48\nbfs: 3.25\ndfsdt: 2.91\nradagent, random choice: 3.24\nradagent: 2.19",
+        "CoT@3: 3.45\nreflexion: 3.48\nbfs: 3.25\ndfsdt: 2.91\n"
+        "radagent preset=paper select=random: 3.24\nradagent preset=paper: 2.19",
     ),
     *figure_table(
         "toolbench",
@@ -38,7 +41,7 @@ TOOL_FAILURES: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
             "unavailable": (2.6, None), "decision_failure": (48.6, None)},
     "dfsdt": {"hallucinated_tool": (31.5, 38.9), "tool_call_error": (62.5, 41.0),
               "unavailable": (3.0, None), "decision_failure": (26.4, None)},
-    "radagent": {"hallucinated_tool": (42.1, 53.3), "tool_call_error": (62.3, 54.0),
+    "radagent preset=paper": {"hallucinated_tool": (42.1, 53.3), "tool_call_error": (62.3, 54.0),
                  "unavailable": (3.0, None), "decision_failure": (14.8, None)},
 }  # fmt: skip
 """Incidence and fix ratio in percent on ToolBench: RaD-Agent, table 3."""

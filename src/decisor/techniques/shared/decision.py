@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from string import Template
 
+from decisor.calls.prompt_parts import Template, Text
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
 from decisor.replies.cleaning import clean
-from decisor.replies.figures import check_figures, citations, numbers_in, numbers_of, without_citations
+from decisor.replies.figures import check_figures, citations, numbers_of, without_citations
 from decisor.replies.form import Form
 from decisor.replies.labelled import LABEL, LabelledReply, parse_answer, read_fields
+from decisor.replies.numbers import numbers_in
 from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
@@ -58,7 +59,7 @@ class Trajectory:
         """The records that the model was really shown, by id."""
         return {record.id: record for observation in self.observations for record in observation.records}
 
-    def show(self, thoughts: bool = True) -> str:
+    def show(self, thoughts: bool = True) -> Text:
         """The steps so far as the model reads them."""
         return show_steps(self.steps, thoughts, self.replans, self.observations)
 
@@ -67,11 +68,13 @@ class Trajectory:
         shown_records = self.shown_records()
         ids = tuple(dict.fromkeys(name for name in citations(f"{answer}\n{because}") if name in shown_records))
         name = without_citations(answer).strip(LEFT_OUT)
-        sources = [(id, numbers_of(shown_records[id])) for id in ids]
+        cited = [shown_records[id] for id in ids]
+        sources = [(one.id, numbers_of(one)) for one in cited]
         if ranking := self.ranking():
             sources.append((f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]))
-        question_numbers = list(numbers_in(str(self.question)))
-        figures = check_figures(f"{name}\n{because}", [*sources, ("question", question_numbers)])
+        sources.append(("question", list(numbers_in(str(self.question)))))
+        sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
+        figures = check_figures(f"{name}\n{because}", sources, cited)
         reasons = (because.strip(),) if because else ()
         return Decision(
             name,

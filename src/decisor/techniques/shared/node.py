@@ -47,12 +47,21 @@ class Node:
 
 
 def tried_line(node: Node) -> str:
+    """What was done at a node, what came back, and how the sequences through it ended."""
     assert node.step is not None
     action = node.step.action
     observation = show_observation(node.step.observation)
-    return f"{action.tool} {action.input[:300]}" + (
-        f" -> {observation[:300]}" if observation and not node.ended else ""
-    )
+    came_back = f" -> {observation[:300]}" if observation and not node.ended else ""
+    ends = "; ".join(ENDED[leaf.ended].format(answer=leaf.answer[:100]) for leaf in ended_below(node))
+    return f"{action.tool} {action.input[:300]}{came_back}" + (f"\n   How it ended: {ends}" if ends else "")
+
+
+def ended_below(node: Node) -> list[Node]:
+    """The sequences through a node that ended, itself where it did."""
+    return [node] if node.ended else [leaf for child in node.children for leaf in ended_below(child)]
+
+
+ENDED = {"answered": "with the answer {answer}", "gave_up": "given up", "steps": "no steps were left"}
 
 
 def show_sequence(node: Node) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from string import Template
+from decisor.calls.prompt_parts import Template
 
 SYSTEM = Template("""\
 You solve a task in an environment, one action at a time. Look at what each action brought before you choose the next.
@@ -55,8 +55,13 @@ DIFFER = Template("""\
 # Tried from here before
 $tried
 
-Choose something that is really different from these, and promises more.
+$advice
 """)
+
+NEW_WAY = "Choose something that is really different from these, and promises more."
+OTHER_WAY = """\
+Choose what promises most. What led nowhere is not worth another try. A way that ended with an answer may be the right
+one: leave it only for one that you expect to do better."""
 
 LESSONS = Template("""
 # Lessons from earlier attempts

@@ -1,0 +1,113 @@
+"""The tables of the PlanRAG paper from outcomes, and what a wrong answer is called that the rules or a reader allow."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from decisor.benchmarks.dqa.bench import DqaBench
+from decisor.benchmarks.dqa.generator.generate import generate
+from decisor.benchmarks.dqa.paper_tables import tables
+from decisor.benchmarks.dqa.questions import kinds
+from decisor.benchmarks.dqa.worlds import WorldCase
+from decisor.benchmarks.paper_tables import tables_for
+from decisor.benchmarks.protocol import Score
+from decisor.outcome import Outcome
+from decisor.trace.events import Entry, LMCall, Trace
+from decisor.types import Decision
+
+
+def outcome(case: str, technique: str, right: bool, retrievals: int, **more: object) -> Outcome:
+    one = Outcome("dqa", case, technique, "m", 0, "right" if right else "wrong", "locating",
+                  counts={"retrievals": retrievals})  # fmt: skip
+    return replace(one, **more)  # type: ignore[arg-type]
+
+
+ITER = [outcome("a", "iter_rag", False, 1), outcome("b", "iter_rag", True, 3), outcome("c", "iter_rag", False, 2)]
+PLAN = [outcome("a", "plan_rag", True, 5), outcome("b", "plan_rag", True, 1), outcome("c", "plan_rag", False, 1)]
+
+
+def test_questions_are_sorted_by_what_iter_rag_did_whoever_answers() -> None:
+    (table,) = [one for one in tables("dqa", {"iter_rag": ITER, "plan_rag": PLAN}) if "figure 5" in one.source]
+    assert [line.cells for line in table.lines] == [
+        ("iter_rag", "0.0 % of 1", "50.0 % of 2", ""),
+        ("plan_rag", "100.0 % of 1", "50.0 % of 2", ""),
+    ]
+
+
+def test_another_models_runs_do_not_sort_the_questions_of_a_model_that_ran_iter_rag_itself() -> None:
+    other = [replace(ITER[0], model="n", counts={"retrievals": 4})]
+    by_question = kinds([*ITER, *other])
+    assert by_question["a", "m"] == "SR" and by_question["a", "n"] == "MR" and ("a", "") not in by_question
+
+
+def test_without_iter_rag_nothing_is_sorted() -> None:
+    assert not [one for one in tables_for("dqa", {"plan_rag": PLAN}) if "figure 5" in one.source]
+
+
+def test_each_printed_table_has_its_published_lines_marked() -> None:
+    marked = {table.source.rpartition(", ")[2]: sum(line.published for line in table.lines)
+              for table in tables_for("dqa form=graph", {"plan_rag": PLAN})}  # fmt: skip
+    assert marked == {"140 questions": 4, "table 11": 3, "a tenth of the questions": 4, "table 6": 2, "figure 6": 0,
+                      } | {name: 2 for name in marked if name == "both forms"}  # fmt: skip
+
+
+def test_a_kind_of_replan_counts_each_question_once() -> None:
+    twice = replace(PLAN[0], tags=("replan: same, reorder", "replan: same, reorder", "replan: increase, divide"))
+    once = replace(PLAN[1], tags=("replan: increase, divide",))
+    made = tables("dqa", {"plan_rag": [twice, once, PLAN[2]]})
+    (table,) = [one for one in made if one.title == "Kinds of replans"]
+    cells = dict(zip(table.head, table.lines[0].cells, strict=True))
+    assert (cells["reorder"], cells["divide"], cells["merge"]) == ("50.0 % of 2", "100.0 % of 2", "0.0 % of 2")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> DqaBench:
+    folder = tmp_path_factory.mktemp("dqa")
+    generate("building", "small", 3, folder, 3)
+    bench = DqaBench(folder)
+    bench.cases()
+    return bench
+
+
+def first(bench: DqaBench) -> WorldCase:
+    return next(iter(bench.shared.cases.values()))
+
+
+def scored(bench: DqaBench, decision: Decision, *replies: str) -> Score:
+    case = first(bench).case
+    trace = Trace()
+    for text in replies:
+        trace.add(LMCall("m", (), (text.format(gold=case.gold[0]),)))
+    events: tuple[Entry, ...] = tuple(trace.entries)
+    answer = decision.answer.format(gold=case.gold[0])
+    return asyncio.run(bench.score(case, replace(decision, answer=answer), events))
+
+
+def test_an_answer_without_a_name_beside_a_reply_that_names_the_right_one_is_wrong_in_form(bench: DqaBench) -> None:
+    assert scored(bench, Decision("as I said above"), "Final answer: {gold}").failure == "FORM"
+    assert scored(bench, Decision(""), "Final answer: none of them").failure == "OTH"
+    assert scored(bench, Decision("{gold}"), "Final answer: {gold}").failure == ""
+
+
+def test_an_answer_that_is_best_by_the_printed_rules_is_counted_and_is_no_misuse_of_data(bench: DqaBench) -> None:
+    one = first(bench)
+    other = next(name for name in one.candidates if name not in one.ties)
+    bench.shared.cases[one.case.id] = replace(one, printed=(other,))
+    try:
+        score = scored(bench, Decision(other))
+    finally:
+        bench.shared.cases[one.case.id] = one
+    assert (score.right, score.failure, score.metrics["printed"], score.metrics["ties"]) == (False, "RULES", 1.0, 0.0)
+
+
+def test_a_generated_question_has_its_own_answer_as_the_best_by_the_printed_rules(bench: DqaBench) -> None:
+    assert all(one.case.gold[0] in one.printed for one in bench.shared.cases.values())
+
+
+def test_a_folder_of_one_scenario_is_counted_alone(tmp_path: Path) -> None:
+    from decisor.benchmarks.dqa.statistics import sizes
+
+    generate("building", "tiny", 1, tmp_path, 2)
+    assert [(one.scenario, one.questions) for one in sizes(tmp_path)] == [("building", 2)]

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+from decisor.replies.figures import check_figures
+from decisor.replies.numbers import readings, written_numbers
+from decisor.types import Figure, Record
+
+ROWS = (
+    Record("o1.r1", {"site": "oak", "rent": 700.0, "area": 40}),
+    Record("o1.r2", {"site": "elm", "rent": 412.5, "area": 30}),
+    Record("o1.r3", {"site": "fir", "rent": 655.25, "area": 35}),
+)
+
+
+def support(text: str, *records: Record) -> dict[str, str]:
+    sources = [(one.id, [value for value in one.fields.values() if isinstance(value, float | int)]) for one in records]
+    return {figure.text: figure.support for figure in check_figures(text, sources, records)}
+
+
+@pytest.mark.parametrize(
+    ("text", "figure", "formula"),
+    [
+        ("elm costs 412.5, oak 700, so 287.5 less", "287.5", "computed: 700 [o1.r1] - 412.5 [o1.r2]"),
+        ("oak and elm cost 1,112.5 together (700 and 412.5)", "1,112.5", "computed: 700 [o1.r1] + 412.5 [o1.r2]"),
+        ("elm costs 412.5 of oak's 700: 58.9 %", "58.9 %", "computed: 412.5 [o1.r2] / 700 [o1.r1]"),
+        ("elm is 41.1 % cheaper: 412.5 against 700", "41.1 %", "computed: 412.5 [o1.r2] / 700 [o1.r1] - 1"),
+        ("a metre of oak costs 17.5", "17.5", "computed: 700 [o1.r1] / 40 [o1.r1]"),
+        ("all three cost 1767.75", "1767.75", "computed: sum of 700 [o1.r1], 412.5 [o1.r2], 655.25 [o1.r3]"),
+    ],
+)
+def test_what_follows_from_cited_figures_is_computed_and_says_how(text: str, figure: str, formula: str) -> None:
+    assert support(text, *ROWS)[figure] == formula
+
+
+def test_a_figure_that_no_record_and_no_calculation_gives_is_unsupported() -> None:
+    assert support("elm costs 412.5, and 931.7 with heating", *ROWS) == {"412.5": "o1.r2", "931.7": ""}
+
+
+def test_a_short_figure_is_no_calculation_from_numbers_that_the_answer_does_not_quote() -> None:
+    assert support("it takes 75 days", *ROWS) == {"75": ""}
+
+
+def test_a_record_that_was_shown_supports_a_figure_though_another_one_is_cited() -> None:
+    figures = check_figures("it costs 655.25", [("o1.r1", [700.0]), ("o1.r3", [655.25])], ROWS[:1])
+    assert figures == (Figure("655.25", "o1.r3"),)
+
+
+@pytest.mark.parametrize("text", ["1.234,5", "1 234,5", "1\u202f234,5", "1,234.5", "1234.5", "1'234.5", "１２３４.５"])
+def test_a_number_is_read_in_the_form_of_any_country(text: str) -> None:
+    (figure,) = written_numbers(f"es kostet {text} Mark")
+    assert [one.value for one in readings(figure)] == [1234.5]
+    assert check_figures(f"es kostet {text} Mark", [("o1.r1", [1234.5])])[0].support == "o1.r1"
+
+
+def test_a_mark_with_two_meanings_counts_in_either() -> None:
+    assert check_figures("1.234 und 1,234", [("o1.r1", [1234.0]), ("o1.r2", [1.234])]) == (
+        Figure("1.234", "o1.r1"),
+        Figure("1,234", "o1.r1"),
+    )
+
+
+def test_numbers_stand_between_chinese_words_and_in_ten_thousands() -> None:
+    figures = check_figures("价格从12.5元降到３.２元，产量1.2万吨", [("o1.r1", [12.5, 3.2, 12_000])])
+    assert [(one.text, one.support) for one in figures] == [("12.5", "o1.r1"), ("3.2", "o1.r1"), ("1.2万", "o1.r1")]
+
+
+def test_two_numbers_side_by_side_are_taken_apart_where_only_that_is_supported() -> None:
+    assert check_figures("buildings 12 345", [("o1.r1", [12]), ("o1.r2", [345])]) == (Figure("12 345", "o1.r1, o1.r2"),)
