@@ -236,7 +236,8 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
         LMError: the endpoint will not answer at all (key, quota, model).
     """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-    why = for_people(error) if error else f"The limit of {trajectory.actions or len(trajectory.steps)} steps is reached."
+    steps = trajectory.actions or len(trajectory.steps)
+    why = for_people(error) if error else f"The limit of {steps} steps is reached."
     try:
         decision = await run.ask(prompt, final_form(trajectory, FINAL, lenient=True), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
