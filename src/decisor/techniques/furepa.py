@@ -129,7 +129,7 @@ class FuRePA:
                 except ParseError as complaint:
                     run.trace.add(UnreadableReply(complaint.reason, str(complaint)), run.span_id)
         one = replace(sampling, n=1)
-        return proposals or [await run.ask(prompt, form, one)]
+        return proposals or [await run.ask(prompt, form, one, tries=self.max_rounds)]
 
     def untried(self, proposals: Sequence[Proposal], trajectory: Trajectory) -> list[str]:
         """One query of each cluster that was not run yet, in the order of proposal."""
