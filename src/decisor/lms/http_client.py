@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 
 import aiohttp
+from yarl import URL
 
 from decisor.errors import LMError
 from decisor.lms.http_body import TooLarge, Unreadable, pass_on, read_body, unpack, words_of_refusal
@@ -106,7 +107,7 @@ class HttpClient:
         """Raises LMError, and what aiohttp raises."""
         proxy = self.target.proxy
         async with self.session.post(
-            url,
+            URL(url, encoded=True) if "%" in url else url,
             data=payload if len(payload) < LARGE_BODY else BytesIO(payload),
             headers={**self.headers, **headers},
             allow_redirects=False,
