@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
-DB = "A database, such as sqlite:///shop.db. Several times; NAME=URL gives it a name."
+DB = "A database (sqlite:///shop.db), or files (sales.csv, 'data/*.parquet'). Several times; NAME=URL names it."
 TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
 LM = (
     'The LM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 '

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from decisor.calling import Ways
 from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
 from decisor.lms.anthropic_stream import MessageParts
@@ -19,6 +20,7 @@ from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
 from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
+from decisor.lms.structured import call_text, instruction
 from decisor.secrets import Secret
 from decisor.trace.writing import OnText
 from decisor.types import Completion, Message, Sampling, Usage
@@ -26,6 +28,8 @@ from decisor.types import Completion, Message, Sampling, Usage
 ANTHROPIC = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 MAX_TOKENS = 8192
+REPLY = "reply"
+"""The tool whose input is the reply, where that is to fit a schema."""
 FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length", "refusal": "refusal",
           "model_context_window_exceeded": "length", "loop": "loop"}  # fmt: skip
 
@@ -54,6 +58,7 @@ class Anthropic:
         self.dropped: set[str] = set()
         self.marks = CacheMarks()
         self.settings = LMSettings()
+        self.ways = Ways()
         headers: dict[str, Secret | str] = {
             "User-Agent": "decisor",
             "anthropic-version": VERSION,
@@ -110,13 +115,13 @@ class Anthropic:
             except LMError as error:
                 refused = refused_part(error, body)
                 if marks is not None and error.kind == "request" and "cache_control" in str(error):
-                    refused = "cache_control"
-                if refused == "cache_control":
-                    self.dropped.add(refused)
+                    self.dropped.add("cache_control")
                     continue
-                if refused not in ("temperature", "stop_sequences"):
+                if refused not in ("temperature", "stop_sequences", "tool_choice", "tools"):
                     raise
                 self.dropped.add(refused)
+                if refused == "tools":
+                    self.ways.against |= {"json": "it refused tools", "tools": "it refused tools"}
 
     def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
@@ -129,7 +134,8 @@ def request(
     """The body of a Messages request: system text apart, turns that alternate, blank stop words left out; ``marks``:
     for the endpoint's cache."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
-    turns = alternating([message for message in messages if message.role != "system"])
+    words = instruction(sampling, {"tools", "response_format"}) if "tools" in without else ""
+    turns = alternating([*messages_of(messages), *([Message("user", words)] if words else [])])
     if system and not turns:
         turns, system = [{"role": "user", "content": system}], ""
     body: dict[str, object] = {
@@ -142,10 +148,25 @@ def request(
         body["system"] = marks.system(system) if marks else system
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
-    if sampling.schema is not None:
-        body["tools"] = [{"name": "reply", "description": "Give the reply.", "input_schema": sampling.schema}]
-        body["tool_choice"] = {"type": "tool", "name": "reply"}
+    body |= tools_of(sampling)
     return {name: value for name, value in body.items() if name not in without}
+
+
+def tools_of(sampling: Sampling) -> dict[str, object]:
+    """The tools of which one must be used: the functions, or one whose input is the object that fits the schema."""
+    if sampling.functions:
+        tools = [{"name": one.name, "description": one.description, "input_schema": one.parameters}
+                 for one in sampling.functions]  # fmt: skip
+        return {"tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+    if sampling.schema is None:
+        return {}
+    tool = {"name": REPLY, "description": "Give the reply.", "input_schema": sampling.schema}
+    return {"tools": [tool], "tool_choice": {"type": "tool", "name": REPLY}}
+
+
+def messages_of(messages: Sequence[Message]) -> list[Message]:
+    """Without those of the system, which stand apart."""
+    return [message for message in messages if message.role != "system"]
 
 
 def alternating(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -178,7 +199,7 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
         not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
     ):
         raise Again(f"{where} sent a message without content.", used=anthropic_usage(usage, messages, (), calls=0))
-    text = "".join(block_text(block) for block in blocks)
+    text = text_of(blocks)
     model = reply.get("model")
     return Completion(
         (text,),
@@ -188,9 +209,14 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
     )
 
 
-def block_text(block: object) -> str:
-    if not isinstance(block, Mapping):
-        return ""
-    if block.get("type") == "tool_use":
-        return tidy(json.dumps(block.get("input"), ensure_ascii=False))
-    return tidy(str(block.get("text") or "")) if block.get("type") == "text" else ""
+def text_of(blocks: Sequence[object]) -> str:
+    """What was written. Of the tool ``reply`` the input, of other tools that were used the calls, as JSON."""
+    rows = [block for block in blocks if isinstance(block, Mapping)]
+    written = "".join(tidy(str(row.get("text") or "")) for row in rows if row.get("type") == "text")
+    uses = [row for row in rows if row.get("type") == "tool_use"]
+    if not uses:
+        return written
+    if uses[0].get("name") == REPLY:
+        return tidy(json.dumps(uses[0].get("input"), ensure_ascii=False))
+    calls = [{"function": {"name": one.get("name"), "arguments": one.get("input")}} for one in uses]
+    return call_text(written, calls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -64,9 +65,17 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
         from decisor.tools.databases.cypher import CypherTool
 
         return await CypherTool.open(source.place, source.name, deny=deny_tables, only=tables)
+    from decisor.tools.databases.files.places import names_files
     from decisor.tools.databases.sql import SqlTool
 
-    return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables)
+    if not names_files(source.place):
+        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables)
+    from decisor.tools.databases.files.store import store_of
+
+    store = await asyncio.to_thread(store_of, source.place)
+    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables)
+    tool.notes = store.notes
+    return tool
 
 
 async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from decisor.story.decision import beside
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
@@ -189,7 +190,7 @@ class Teller:
             "kind": "decides",
             "answer": self.cut(decision.answer),
             "stopped": decision.stopped,
-            "reasons": self.lines(decision.reasons),
+            "reasons": self.lines((*decision.reasons, *beside(decision))),
             "evidence": list(decision.evidence.ids)[:200],
             "unsupported": [self.cell(text) for text in decision.evidence.unsupported][:40],
             "ranking": [[self.cell(option.name), option.outcome, option.name in ties] for option in options],

@@ -16,8 +16,8 @@ Verma et al., "Plan-RAG: Planning-guided Retrieval Augmented Generation" (Plan*R
             G <- G + chunk
 
 A node sees its own question, its parents' answers and its documents, nothing else (equation 1). Beyond the paper: a
-chunk that the critic rejects is written again instead of kept, a node may be served by a database, and a node that
-fails blocks only those that need it.
+chunk that the critic rejects is written again instead of kept, a node may be served by a database, a node that fails
+blocks only those that need it, and the answer of a plan's only last node is not put together again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.planner import NONE
 from decisor.techniques.plan_dag.node_answer import Chunk, node_answer, note, show_graph
-from decisor.techniques.plan_dag.node_input import context_of, in_place, once, sources_of
-from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of
+from decisor.techniques.plan_dag.node_input import bare, context_of, in_place, once, sources_of
+from decisor.techniques.plan_dag.result import FALLBACK, attribution_of, conclusion, counts_of, only_last
 from decisor.techniques.plan_dag.roles import OURS, Experts
 from decisor.techniques.shared.decision import tell
 from decisor.techniques.shared.documents import PASSAGES
@@ -50,13 +50,20 @@ SHORT = 8
 
 @dataclass(frozen=True)
 class ReasoningDAG:
-    """``critic=False`` retrieves always, ``relevance="none"`` keeps all documents, ``literal`` keeps the chunks that
-    the critic rejects, as algorithm 2 is printed; ``schedule="levels"`` waits for whole levels, as algorithm 1 is."""
+    """``critic="no"`` retrieves always, once; ``auto`` retrieves before the first draft where documents are all there
+    is, and again where the answer is unknown, and asks the critic elsewhere. ``relevance="none"`` keeps all documents.
+    ``literal`` keeps the chunks that the critic rejects, as algorithm 2 is printed; ``chunk``: their tokens, 0 for
+    sentences. ``schedule="levels"`` waits for whole levels, as algorithm 1 is. ``context="filled"`` tells a node its
+    parents' questions with the grandparents' answers filled in. ``aggregator="auto"`` lets an only last node
+    answer."""
 
-    critic: bool = True
+    critic: Literal["auto", "yes", "no"] = "auto"
     relevance: Literal["one", "many", "none"] = "one"
     literal: bool = False
+    chunk: int = 0
     schedule: Literal["ready", "levels"] = "ready"
+    context: Literal["own", "filled"] = "own"
+    aggregator: Literal["auto", "always"] = "auto"
     dynamic: Literal["auto", "always", "never"] = "auto"
     unknown: Literal["ask", "stop"] = "ask"
     documents: int = 10
@@ -104,6 +111,7 @@ class ReasoningDAG:
                 return note(NodeAnswer(part.id, part.query, status="blocked", why=why), sub)
             try:
                 async with asyncio.timeout(self.node_seconds or None):
+                    parents = [self.of_its_own(parent) for parent in parents]
                     sub_question = await self.put(part, parents, sub)
                     context = context_of(parents, question if part.degraded else None, hint)
                     return note(await self.answer(part, parents, sub_question, context, sub), sub)
@@ -118,6 +126,10 @@ class ReasoningDAG:
             except TimeoutError:
                 why = f"it took longer than {self.node_seconds:g} seconds"
                 return note(NodeAnswer(part.id, part.query, status="failed", why=why), sub)
+
+    def of_its_own(self, parent: NodeAnswer) -> NodeAnswer:
+        """A parent as a child is told of it: with nothing in its question that other nodes answered."""
+        return parent if self.context == "filled" or not parent.query else replace(parent, question=bare(parent.query))
 
     async def put(self, part: Part, parents: Sequence[NodeAnswer], run: Run) -> str:
         """The question with its tags filled in: as texts where they are short, else by the dynamic query expert. In the
@@ -144,7 +156,7 @@ class ReasoningDAG:
             documents, query, retrievals = await self.query(question, context, sources[0], run)
             with_query = f"{context}\n# The documents are what this query brought\n{query}\n"
             chunk = await self.experts.generate(run, question, with_query, documents, None)
-        elif self.literal:
+        elif self.literal or self.chunk:
             chunk, documents, retrievals = await self.write_on(question, context, sources, run)
         else:
             chunk, documents, retrievals = await self.write(question, context, sources, run)
@@ -157,9 +169,18 @@ class ReasoningDAG:
         """Write, criticise, and where evidence is needed look for it and write again."""
         documents: tuple[Record, ...] = ()
         count = 0
-        if not self.critic:
-            documents, count = await self.search(sources, question, question, "", (), run)
-            return await self.experts.generate(run, question, context, documents, None), documents, count
+        if not self.asks_critic(run):
+            chunk, search = Chunk(""), question
+            for _ in range(self.rounds if self.critic == "auto" else 1):
+                new, searches = await self.search(sources, search, question, "", documents, run)
+                count += searches
+                if not new and count > searches:
+                    break
+                documents = new
+                chunk = await self.experts.generate(run, question, context, documents, None)
+                if chunk.text or not documents:
+                    break
+            return chunk, documents, count
         for last in (*[False] * (self.rounds - 1), True):
             chunk = await self.experts.generate(run, question, context, documents, None)
             if last or (chunk.text and not await self.experts.criticise(run, question, context, chunk.text, documents)):
@@ -172,20 +193,30 @@ class ReasoningDAG:
             documents = new
         return chunk, documents, count
 
+    def asks_critic(self, run: Run) -> bool:
+        """``auto``: not where documents are the only source, as nothing then is to be answered from memory."""
+        only_documents = set(forms_of(run.env).values()) == {PASSAGES}
+        return self.critic == "yes" or (self.critic == "auto" and not only_documents)
+
     async def write_on(
         self, question: str, context: str, sources: Sequence[str], run: Run
     ) -> tuple[Chunk, tuple[Record, ...], int]:
-        """Algorithm 2 to the letter: evidence that a chunk was found to need only helps the next one."""
+        """Algorithm 2, chunk by chunk. To the letter, evidence that a chunk was found to need only helps the next one;
+        else the chunk is written again with it."""
         text, count = "", 0
         documents: tuple[Record, ...] = ()
+        size = (self.chunk,) if self.chunk else ()
         for _ in range(self.rounds):
-            chunk = await self.experts.generate(run, question, context, documents, text)
+            chunk = await self.experts.generate(run, question, context, documents, text, *size)
             if not chunk.text:
                 break
-            if not self.critic or await self.experts.criticise(run, question, context, chunk.text, documents):
+            if self.critic == "no" or await self.experts.criticise(run, question, context, chunk.text, documents):
                 search = f"{question} {chunk.text}"
                 new, searches = await self.search(sources, search, question, chunk.text, (), run)
-                documents, count = new or documents, count + searches
+                count += searches
+                if new and not self.literal:
+                    chunk = await self.experts.generate(run, question, context, new, text, *size)
+                documents = new or documents
             text = f"{text} {chunk.text}".strip()
         return Chunk(text), documents, count
 
@@ -223,9 +254,11 @@ class ReasoningDAG:
 
     async def aggregate(self, question: Question, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
         """The answer to the main question from all answers. Where that fails, the last node's stands. Without a plan
-        the one node has answered it already."""
+        the one node has answered it already; where just one node is last, that is the answer too."""
         if plan.simple and answers[0].status == "answered" and str(question) == question.text:
             return self.tell(conclusion(question, plan, answers, answers[0].answer, ""), plan, answers, run)
+        if self.aggregator == "auto" and (last := only_last(question, plan, answers)):
+            return self.tell(conclusion(question, plan, answers, last.answer, ""), plan, answers, run)
         try:
             answer, because = await self.experts.aggregate(run, question, answers)
             decision = conclusion(question, plan, answers, answer, because)

@@ -7,9 +7,10 @@ import difflib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
+from decisor.rankings import note
 from decisor.types import Goal, Observation, Ranking, Record, WhatIf
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ class Rank(Protocol):
     """Ranks the candidates of a model: ``decisor.decision_models.ranking.rank``."""
 
     def __call__(self, model: WhatIf, percent: float = ..., trials: int = ...) -> Ranking: ...
+
+
+@runtime_checkable
+class Narrow(Protocol):
+    """A model that knows its candidates by more names than one."""
+
+    def only(self, names: Sequence[str]) -> WhatIf: ...
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class Cut:
 
     model: WhatIf
     names: tuple[str, ...]
+    whole: int
 
     @property
     def measure(self) -> str:
@@ -94,8 +103,10 @@ class WhatIfTool:
     def _compute(self, wish: Wish) -> Observation:
         model = self.find(wish.semantics or self.semantics)
         if wish.candidates:
-            model = Cut(model, existing(wish.candidates, model.candidates()))
+            model = model.only(wish.candidates) if isinstance(model, Narrow) else cut(model, wish.candidates)
         ranking = self.rank(model, percent=wish.percent, trials=wish.trials)
+        if isinstance(model, Cut):
+            ranking = replace(ranking, candidates=model.whole)
         records = tuple(
             Record(f"r{at}", {"candidate": option.name, ranking.measure: option.outcome, "rank": at}, source=self.name)
             for at, option in enumerate(ranking.options[: self.most], 1)
@@ -153,18 +164,7 @@ def existing(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def note(ranking: Ranking) -> str:
-    """A ranking in one or two lines."""
-    if not ranking.options:
-        return "There is no candidate."
-    best = ranking.options[0]
-    parts = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({best.outcome:.6g})."]
-    if len(ranking.ties) > 1:
-        parts.append(f"Equally good: {', '.join(ranking.ties[:10])} ({len(ranking.ties)} in all).")
-    if ranking.margin is not None:
-        parts.append(f"Margin to the next: {ranking.margin:.3%}.")
-    if ranking.robustness is not None:
-        parts.append(
-            f"Stays best in {ranking.robustness:.0%} of trials with inputs varied by {ranking.varied_percent:g} %."
-        )
-    return " ".join(parts)
+def cut(model: WhatIf, names: Sequence[str]) -> WhatIf:
+    """Raises ToolError where a name is no candidate."""
+    there = model.candidates()
+    return Cut(model, existing(names, there), len(there))

@@ -18,14 +18,6 @@ OF_ANSWER: Mapping[str, Callable[[str, Sequence[str]], float]] = {
 }  # fmt: skip
 AT = (2, 5, 10)
 PASSAGES = "passages"
-WORDS = {
-    "quoted": "attributed",
-    "model_knowledge": "declared",
-    "manual": "declared",
-    "own": "declared",
-    "given": "declared",
-}
-"""How a plan of experts calls what is one of the three kinds of attribution."""
 
 
 def exact(answer: str, case: Case) -> bool:
@@ -48,7 +40,8 @@ def same(answer: str, case: Case) -> bool:
 def score(case: Case, decision: Decision, events: Sequence[Entry], right: Right, answer: str) -> Score:
     """``answer``: the decision's as it is read (a letter, yes or no), '' where it holds none.
 
-    Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates.
+    Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates; one function
+    finds it for all techniques.
     """
     won = bool(answer) and right(answer, case)
     golds = gold_of(case)
@@ -64,7 +57,7 @@ def score(case: Case, decision: Decision, events: Sequence[Entry], right: Right,
         "cited": len(citations),
         **of_plan(events),
     }
-    attribution = attribution_of(decision, citations, events)
+    attribution = retrieval.attribution(decision.answer, citations)
     if won:
         metrics |= {name: float(attribution == name) for name in ("attributed", "declared", "unattributed")}
     return Score(
@@ -130,15 +123,6 @@ def of_plan(events: Sequence[Entry]) -> dict[str, int]:
     """What a technique with a plan counted: nodes, depth, plan_fallback, degraded, and the like."""
     counts = [result.counts for result in events_of(events, GraphResult)]
     return {name: number for name, number in (counts[-1] if counts else {}).items() if name != "retrievals"}
-
-
-def attribution_of(decision: Decision, citations: Sequence[Record], events: Sequence[Entry]) -> str:
-    """The technique's own finding where it made one, else whether a cited passage holds the answer."""
-    attributions = [result.attribution for result in events_of(events, GraphResult)]
-    if attributions:
-        return WORDS.get(attributions[-1], attributions[-1])
-    documents = [f"{record.fields.get('title', '')} {record.text}" for record in citations]
-    return retrieval.attribution(decision.answer, documents)
 
 
 def failure_of(won: bool, answer: str, golds: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]) -> str:

@@ -15,7 +15,7 @@ from decisor.replies.labelled import LABEL, LabelledReply, parse_answer, read_fi
 from decisor.replies.numbers import numbers_in
 from decisor.replies.shape import read_object
 from decisor.run import Run
-from decisor.techniques.shared.labelled_form import answer_shape
+from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
 from decisor.trace.events import ActionResult, ActionStart, Conclusion
 from decisor.types import (
@@ -57,6 +57,15 @@ class Trajectory:
         """The records that the model was really shown, by id."""
         return {record.id: record for observation in self.observations for record in observation.records}
 
+    @property
+    def actions(self) -> int:
+        """Steps, without thoughts to oneself."""
+        return sum(step.action.tool != THINK for step in self.steps)
+
+    def goes_on(self, max_steps: int) -> bool:
+        """Whether another reply is wanted: fewer actions than this, and at most as many thoughts to oneself."""
+        return self.actions < max_steps and len(self.steps) < 2 * max_steps
+
     def show(self, thoughts: bool = True) -> Text:
         """The steps so far as the model reads them."""
         return show_steps(self.steps, thoughts, self.replans, self.observations)
@@ -90,14 +99,14 @@ class Trajectory:
         return rankings[-1] if rankings else None
 
 
-def decide(answer: str, because: str, trajectory: Trajectory, lenient: bool = False) -> Decision:
-    """``lenient`` for the last call: what is missing is left out instead of asked for again.
+def decide(reply: LabelledReply, trajectory: Trajectory, lenient: bool = False) -> Decision:
+    """Of a reply with an answer. ``lenient`` for the last call: what is missing is left out instead of asked for again.
 
     Raises:
         ParseError: a citation of something never shown (unknown_source), none at all (no_citation), or nothing was
             found yet that could support an answer (no_evidence).
     """
-    shown_records = trajectory.shown_records()
+    shown_records, answer, because = trajectory.shown_records(), reply.answer or "", reply.because
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
     cited_ids = citations(f"{answer}\n{because}")
@@ -113,7 +122,29 @@ def decide(answer: str, because: str, trajectory: Trajectory, lenient: bool = Fa
                          f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
     if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
-    return trajectory.decision(answer, because)
+    decision = trajectory.decision(answer, because)
+    return replace(decision, runner_up=in_words(reply.runner_up), assumptions=each_in_words(reply.assumptions))
+
+
+def in_words(text: str) -> str:
+    """On one line; '' where it says that there is none.
+
+    >>> in_words("None."), in_words("elm, with 412 [o1.r2]")
+    ('', 'elm, with 412 [o1.r2]')
+    """
+    text = " ".join(text.split())
+    return "" if NO_ANSWER.fullmatch(text) else text
+
+
+def each_in_words(text: str) -> tuple[str, ...]:
+    """
+    >>> each_in_words("- rents are monthly\\n- oak is open; elm too"), each_in_words("none")
+    (('rents are monthly', 'oak is open', 'elm too'), ())
+    """
+    parts = re.split(r"\n|;\s", text)
+    return tuple(
+        part for part in (in_words(re.sub(r"^\s*(?:[-*]|\d{1,2}[.)])\s+", "", part)) for part in parts) if part
+    )
 
 
 def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> Decision:
@@ -124,7 +155,9 @@ def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> De
             raise ParseError("Write it as Final answer: and the name of the candidate.", "missing_field")
         fields["answer"] = reply.strip()
     answer, because = parse_answer(fields)
-    return decide(answer or "", because, trajectory, lenient)
+    runner_up, assumptions = fields.get("runner_up", ""), fields.get("assumptions", "")
+    whole = LabelledReply(answer=answer, because=because, runner_up=runner_up, assumptions=assumptions)
+    return decide(whole, trajectory, lenient)
 
 
 def read_final(value: Mapping[str, Value], trajectory: Trajectory, lenient: bool = False) -> Decision:
@@ -133,7 +166,7 @@ def read_final(value: Mapping[str, Value], trajectory: Trajectory, lenient: bool
     if not written.answer:
         raise ParseError("final_answer is missing: write the name of the candidate.", "missing_field")
     answer, because = parse_answer({"answer": written.answer, "because": written.because})
-    return decide(answer or "", because, trajectory, lenient)
+    return decide(replace(written, answer=answer, because=because), trajectory, lenient)
 
 
 def final_form(trajectory: Trajectory, text: str, lenient: bool = False) -> Form[Decision]:
@@ -175,7 +208,7 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
         LMError: the endpoint will not answer at all (key, quota, model).
     """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-    why = str(error) if error else f"The limit of {len(trajectory.steps)} steps is reached."
+    why = str(error) if error else f"The limit of {trajectory.actions or len(trajectory.steps)} steps is reached."
     try:
         decision = await run.ask(prompt, final_form(trajectory, FINAL, lenient=True), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
@@ -197,8 +230,10 @@ LAST = Template("""\
 No more actions can be made. Write the answer that is best supported by what you have seen, as
 $form""")
 
-FINAL = """\
+FINAL = f"""\
 Final answer: the name or id of the candidate, and nothing else
 Because: why, with the ids of the records it rests on
+Runner-up: {RUNNER_UP}
+Assumptions: {ASSUMPTIONS}
 If nothing you have seen can decide, write Final answer: none
 """
