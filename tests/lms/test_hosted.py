@@ -251,10 +251,9 @@ async def test_a_service_account_signs_for_its_token_and_keeps_it(tmp_path: Path
         await lm.endpoint.close()
     assert seen.body["grant_type"] == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]
     head, claims, signature = seen.body["assertion"][0].split(".")
-    text = lambda part: json.loads(decoded(part))  # noqa: E731
-    assert text(head) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
-    assert (text(claims)["iss"], text(claims)["aud"]) == ("me@p.iam", f"{seen.origin}/token")
-    assert text(claims)["exp"] - text(claims)["iat"] == 3600
+    assert json.loads(decoded(head)) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
+    terms = json.loads(decoded(claims))
+    assert (terms["iss"], terms["aud"], terms["exp"] - terms["iat"]) == ("me@p.iam", f"{seen.origin}/token", 3600)
     key.public_key().verify(decoded(signature), f"{head}.{claims}".encode(), padding.PKCS1v15(), hashes.SHA256())
 
 
