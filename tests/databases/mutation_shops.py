@@ -88,8 +88,8 @@ SESSION = {
 
 @dataclass(eq=False)
 class Shop:
-    """``engine``: its name in ``ENGINES``; ``dialect``: of the corpus. ``state``: what an effect would change. ``session``: a query for the settings of the
-    worker's own connection."""
+    """``engine``: its name in ``ENGINES``; ``dialect``: of the corpus. ``state``: what an effect would change.
+    ``session``: a query for the settings of the worker's own connection."""
 
     engine: str
     dialect: str
