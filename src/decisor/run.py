@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from decisor.aio import each
 from decisor.budget import Budget
-from decisor.calling import Calling, Way, Ways
+from decisor.calling import Calling, Way, ways_of
 from decisor.calls.charge import Call
 from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, ToolError
 from decisor.outside import framed, framed_observation
-from decisor.replies.form import Form
+from decisor.replies.form import Form, is_object
 from decisor.secrets import redact
-from decisor.trace.events import ActionResult, ActionStart, Span, Trace, UnreadableReply
+from decisor.trace.events import ActionResult, ActionStart, Note, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
 
@@ -27,6 +27,7 @@ UNFINISHED = {
     "length": ("Your reply was cut off at its length limit. Answer more briefly.", "truncated"),
     "content_filter": ("Your reply was held back by a content filter. Say it in other words.", "content_filter"),
     "refusal": ("That is no answer: the question is about the data you were given.", "refusal"),
+    "loop": ("Your reply repeated itself and was stopped. Answer briefly, and say nothing twice.", "loop"),
 }
 """Ways to stop that make a reply no answer: what is said to it, once, and the reason that is counted."""
 ACTION = Usage(actions=1)
@@ -53,12 +54,16 @@ class Run:
         """How replies are asked for, as far as it is known what this LM takes."""
         if self.calling != "auto":
             return self.calling
-        ways: Ways | None = getattr(self.lm, "ways", None)
+        ways = ways_of(self.lm)
         return ways.best() if ways is not None else "text"
 
     def sampling(self, form: Form[T], sampling: Sampling) -> Sampling:
-        """The same with what holds the LM to the form."""
-        return sampling
+        """The same with what holds the LM to the form. Stop words are for text: within an object they would cut it."""
+        if not form.shapes or self.way == "text":
+            return sampling
+        if self.way == "tools":
+            return replace(sampling, stop=(), functions=form.functions())
+        return replace(sampling, stop=(), schema=form.schema())
 
     def wording(self, form: Form[T]) -> str:
         """What a prompt says of the form of the reply."""
@@ -82,11 +87,12 @@ class Run:
             LMError: the endpoint failed for good.
         """
         form = form if isinstance(form, Form) else Form("reply", "", form)
-        sampling = self.sampling(form, sampling)
         messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
         unfinished = 0
         for left in range(self.retries, -1, -1):
-            reply = await self.complete(messages, sampling, final)
+            way = self.way
+            reply = await self.complete(messages, self.sampling(form, sampling), final)
+            self._note_way(way, form, reply)
             try:
                 if reply.finish in UNFINISHED:
                     unfinished += 1
@@ -97,8 +103,21 @@ class Run:
                 if not left or complaint.reason == "limits" or unfinished > 1:
                     raise
                 again = f"{complaint}\nAnswer again, in the form asked for."
+                if self.way != way:
+                    again = f"{complaint}\nAnswer again, in this form.\n{self.wording(form)}"
                 messages = [*messages, Message("assistant", reply.text or "(nothing)"), Message("user", again)]
         raise AssertionError("unreachable")
+
+    def _note_way(self, way: Way, form: Form[T], reply: Completion) -> None:
+        """What ``auto`` learns from a reply: whether the endpoint refused or ignored the way that it was asked in."""
+        ways = ways_of(self.lm)
+        if ways is None or self.calling != "auto" or way == "text" or not form.shapes:
+            return
+        if way not in ways.against and reply.finish == "stop" and reply.text.strip() and not is_object(reply.text):
+            ways.against[way] = "it wrote text all the same"
+        if self.way != way:
+            note = f"{self.lm.name} does not take {way} ({ways.against[way]}): replies are asked for as {self.way}."
+            self.trace.add(Note(note), self.span_id)
 
     async def complete(
         self, messages: Sequence[Message], sampling: Sampling = Sampling(), final: bool = False

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from decisor.calling import Function
     from decisor.run import Run
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
@@ -69,12 +70,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that.
-
-    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
-    of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
-    reply. ``capped``: ``max_tokens`` is the run's own cap, and says nothing of what was asked.
-    """
+    """How an LM is to complete. ``schema``: what the reply fits; ``functions``: one of them is called, and the reply is
+    ``{"name": ..., "arguments": {...}}``. ``logprobs``: of how many alternatives for each token. ``continuation``: the
+    messages are continued as they stand, without a chat template. ``capped``: ``max_tokens`` is the run's own."""
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
@@ -82,6 +80,7 @@ class Sampling:
     n: int = 1
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
+    functions: tuple[Function, ...] = ()
     logprobs: int = 0
     continuation: bool = False
     capped: bool = False

@@ -1,6 +1,6 @@
 """Runs mutants of hostile statements through the real sandbox and looks for effects; harmless ones must still run.
 
-PYTHONPATH=src:tests python -m databases.mutation_check --seconds 600 sqlite duckdb postgres mysql cypher
+PYTHONPATH=src:tests python -m databases.mutation_check --seconds 600 sqlite duckdb postgres mariadb mysql kglite neo4j
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Noise:
         return luck.choice(PROSE), "stop"
 
     def in_a_form(self, reply: str, luck: random.Random) -> tuple[str, str]:
-        """One of the corpus: actions in those of actions, answers in those of answers, others in forms without either."""
+        """One of the corpus, of the same kind as the reply: an action, an answer, a plan, or neither."""
         if call := CALL.search(reply):
             form = luck.choice([one for one in self.forms if one.kind in ("json_action", "planrag_text", "tool_call")])
             return filled(form, call["tool"], call["input"]), form.finish

@@ -30,7 +30,10 @@ def command(
         Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the sandbox.")
     ] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Show these tools.")] = None,
-    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none.")] = None,
+    lm: Annotated[
+        str | None,
+        typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none; with settings, as for ask."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
     """Say what was found here (LM, drivers), or what the sandbox says of statements without running them."""

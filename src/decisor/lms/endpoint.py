@@ -88,20 +88,24 @@ class Endpoint:
     async def _once(
         self, url: str, payload: bytes, headers: Mapping[str, str], read: Callable[[object], T], bill: list[Usage]
     ) -> T:
-        reply = await self._opened().post(url, payload, headers, bill)
+        reply = await self.opened().post(url, payload, headers, bill)
         if not 200 <= reply.status < 300:
             raise fault(reply.status, reply.headers, reply.body, self.where)
+        return self.read(reply.body, payload, read)
+
+    def read(self, body: bytes, payload: bytes, read: Callable[[object], T]) -> T:
+        """What ``read`` makes of a whole reply; raises what it raises, and Again where that is no JSON."""
         try:
-            content = json.loads(reply.body)
+            content = json.loads(body)
         except (ValueError, RecursionError):
-            page = reply.body[:200].lstrip()[:1] == b"<"
+            page = body[:200].lstrip()[:1] == b"<"
             problem = Again(f"{self.where} sent {'a web page' if page else 'no valid JSON'} instead of a completion.",
                             used=Usage() if page else prompt_usage(payload))  # fmt: skip
         else:
             return read(content)
         raise problem
 
-    def _opened(self) -> HttpClient:
+    def opened(self) -> HttpClient:
         """The connections of this event loop: what belongs to another one is of no use in it."""
         if self._client is None or self._client.loop is not asyncio.get_running_loop():
             from decisor.lms.http_client import HttpClient
@@ -124,9 +128,11 @@ class Endpoint:
 
 
 async def within(
-    seconds: float, act: Callable[[float, list[Usage]], Awaitable[Completion]], where: str, price: Price | None
-) -> Completion:
+    seconds: float, act: Callable[[float, list[Usage]], Awaitable[Completion]], where: str, price: Price | None,
+    clock: asyncio.Timeout | None = None,
+) -> Completion:  # fmt: skip
     """``act(ends, bill)`` under a wall clock that covers everything: retries, pauses, a body that only drips.
+    ``clock``: one that is set anew while something comes.
 
     What went onto the bill is part of the usage of the reply, or of the error.
     """
@@ -134,10 +140,12 @@ async def within(
     bill: list[Usage] = []
     failure: LMError
     try:
-        async with asyncio.timeout(seconds):
+        async with clock or asyncio.timeout(seconds):
             reply = await act(ends, bill)
     except TimeoutError:
-        failure = LMError(f"{where} gave no reply within {seconds:g} s.", "timeout")
+        failure = LMError(
+            f"{where} {'wrote nothing for' if clock else 'gave no reply within'} {seconds:g} s.", "timeout"
+        )
     except LMError as error:
         failure = error
     else:

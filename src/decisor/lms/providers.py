@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
+from decisor.calls.settings import LMSettings
 from decisor.errors import SetupError
 from decisor.lms.endpoint import Endpoint
 from decisor.lms.local import first_model
@@ -22,6 +23,8 @@ class EndpointLM(LM, Protocol):
     """An LM behind one endpoint."""
 
     price: Price | None
+    seconds: float
+    settings: LMSettings
 
     @property
     def endpoint(self) -> Endpoint: ...

@@ -112,6 +112,14 @@ def function_name(tool: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", tool)[:64] or "_"
 
 
+def is_object(reply: str) -> bool:
+    """Whether a reply is meant as a JSON object, readable or not."""
+    try:
+        return object_in(reply) is not None
+    except ParseError:
+        return True
+
+
 def object_in(reply: str) -> Mapping[str, Value] | None:
     """The JSON object that a reply is, with or without a fence or tags around it; None where it is something else."""
     text = strip_fence(clean(reply))

@@ -23,10 +23,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from string import Template
 from typing import Literal
 
 from decisor.aio import each
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, Error, ParseError
 from decisor.learned.features import Scene
 from decisor.learned.query_scorer import Assess, scorer_of

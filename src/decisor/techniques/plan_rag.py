@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from string import Template
 from typing import Literal
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
@@ -61,7 +61,7 @@ class PlanRAG:
 
         tools, steps = (*run.env.tools(), THINK), len(trajectory.steps)
         text = FORM[self.order] + (REPLAN if self.replan else "") + AFTER.substitute(last=self.max_steps)
-        first, later = act_shape(tools, ORDERS[self.order]), act_shape(tools, self.keys())
+        first, later = act_shape(tools, ORDERS[self.order], sizes={"plan": (1, 8)}), act_shape(tools, self.keys())
         now = () if trajectory.plan and steps else (later,) if trajectory.plan else (first,)
         return labelled_form("plan and action", text, tools, steps, check, (later, answer_shape()), now)
 

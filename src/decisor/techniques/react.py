@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from string import Template
 
+from decisor.calls.prompt_parts import Template, joined
 from decisor.errors import BudgetExceeded, Error, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply, parse_labelled, read_labelled
@@ -81,11 +81,11 @@ class ReAct:
         return Form("search", NEXT.substitute(left=left), read, LabelledReply, (search, answer), read_object)
 
     def prompt(self, trajectory: Trajectory, run: Run, next_: str = "") -> str:
-        steps = "\n".join(
+        steps = joined("\n", [
             f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
-            f"Observation:\n{show_passages(step.observation.records)}\n"
+            "Observation:\n" + show_passages(step.observation.records) + "\n"
             for step in trajectory.steps
-        )
+        ])  # fmt: skip
         next_ = next_ or run.wording(self.form(trajectory))
         return PROMPT.substitute(question=trajectory.question, steps=steps or "(no steps yet)\n", next=next_)
 

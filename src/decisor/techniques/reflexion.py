@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.form import Form

@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.form import Form
@@ -73,7 +73,7 @@ async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, .
     """Next actions from a state; none where the reply cannot be read."""
     system, user = tree.prompt(node, differ=False)
     form = proposals_form(tree.tools, count)
-    ask = Message("user", f"{user.content}\n{PROPOSE.substitute(count=count, form=tree.run.wording(form))}")
+    ask = Message("user", user.content + "\n" + PROPOSE.substitute(count=count, form=tree.run.wording(form)))
     try:
         return (await tree.ask([system, ask], form))[:count]
     except ParseError:

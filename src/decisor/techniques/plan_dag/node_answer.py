@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from decisor.calls.prompt_parts import joined
 from decisor.replies.attribution import attribute, rests_on
 from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
-from decisor.techniques.shared.render import show_value
+from decisor.techniques.shared.render import record_line, show_value
 from decisor.trace.graph_events import NodeAnswer, NodeResult
 from decisor.types import Record
 
@@ -72,10 +73,9 @@ def show_documents(documents: Sequence[Record], most: int = 4_000) -> str:
         title = record.fields.get("title")
         text = " ".join(record.text.split())
         text = text if len(text) <= most else text[:most] + " (cut)"
-        lines.append(
-            f"[{number}] " + " | ".join(part for part in (on_one_line(str(title or "")), fields, text) if part)
-        )
-    return "\n".join(lines) or "(none)"
+        parts = [part for part in (on_one_line(str(title or "")), fields, text) if part]
+        lines.append(record_line(record, f"[{number}] " + " | ".join(parts)))
+    return joined("\n", lines) or "(none)"
 
 
 def show_graph(plan: PlanGraph) -> tuple[str, ...]:

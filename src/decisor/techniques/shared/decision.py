@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from string import Template
 
+from decisor.calls.prompt_parts import Template, Text
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import check_figures, citations, numbers_of, without_citations
@@ -57,7 +57,7 @@ class Trajectory:
         """The records that the model was really shown, by id."""
         return {record.id: record for observation in self.observations for record in observation.records}
 
-    def show(self, thoughts: bool = True) -> str:
+    def show(self, thoughts: bool = True) -> Text:
         """The steps so far as the model reads them."""
         return show_steps(self.steps, thoughts, self.replans, self.observations)
 
@@ -165,7 +165,7 @@ def ask_last(prompt: Sequence[Message], trajectory: Trajectory, run: Run) -> lis
     """The same prompt, asking for the answer instead of the next action."""
     last = prompt[-1]
     ask = LAST.substitute(form=run.wording(final_form(trajectory, FINAL)))
-    return [*prompt[:-1], Message(last.role, f"{last.content}\n{ask}")]
+    return [*prompt[:-1], Message(last.role, last.content + "\n" + ask)]
 
 
 async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:

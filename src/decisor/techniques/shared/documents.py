@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from decisor.calls.prompt_parts import joined
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import citations, without_citations
@@ -16,7 +17,7 @@ from decisor.run import Run
 from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
 from decisor.techniques.shared.forms import forms_of
 from decisor.techniques.shared.labelled_form import answer_shape
-from decisor.techniques.shared.render import show_value
+from decisor.techniques.shared.render import record_line, show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped, Value
 
 PASSAGES = "passages"
@@ -67,11 +68,12 @@ def all_records(trajectory: Trajectory) -> tuple[Record, ...]:
 def show_passages(passages: Sequence[Record]) -> str:
     """One a line: id, title, text. A text that could be taken for something else is quoted."""
     lines = [
-        " | ".join([f"[{one.id}]", *(show_value(one.fields[name]) for name in ("title",) if name in one.fields),
-                    show_value(one.text)])
+        record_line(one, " | ".join([
+            f"[{one.id}]", *(show_value(one.fields[name]) for name in ("title",) if name in one.fields),
+            show_value(one.text)]))
         for one in passages
     ]  # fmt: skip
-    return "\n".join(lines) or "(nothing was found)"
+    return joined("\n", lines) or "(nothing was found)"
 
 
 def parse_reading(reply: str, trajectory: Trajectory, passages: Sequence[Record] = ()) -> Decision:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from string import Template
 from typing import Literal, TypeVar
 
 from decisor.aio import each
+from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object

@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
+from decisor.calls.prompt_parts import Section, Text, joined
+from decisor.outside import one_line
 from decisor.types import Observation, Record, Replan, Step, Value
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f|\"\[\]\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 MAX_CHARS = 24_000
+LONG_NOTE = 400
+"""Characters."""
 
 
 def show_value(value: Value) -> str:
@@ -29,6 +33,16 @@ def show_value(value: Value) -> str:
     return json.dumps(value, ensure_ascii=isinstance(value, str) and not value.isprintable(), default=str)
 
 
+def record_line(record: Record, line: str) -> Text:
+    """The line of a record, which a prompt that is too long loses."""
+    return Text(line, [Section(record.id, line, ranked=record.score is not None)])
+
+
+def long_note(note: str) -> str:
+    """A note; a long one is lost as a record is."""
+    return Text(note, [Section(one_line(note, 40), note)]) if len(note) > LONG_NOTE else note
+
+
 def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple[list[str], int]:
     """Rows under a header that is repeated where the columns change; passages as text after their id. Also how many
     of the records fitted in."""
@@ -39,7 +53,7 @@ def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple
         columns = tuple(record.fields)
         cells = [show_value(value) for value in record.fields.values()]
         text = [show_value(record.text)] if record.text else []
-        new = [" | ".join([f"[{record.id}]", *cells, *text])]
+        new: list[str] = [record_line(record, " | ".join([f"[{record.id}]", *cells, *text]))]
         if columns and columns != header:
             new.insert(0, " | ".join(["id", *(show_value(column) for column in columns)]))
             header = columns
@@ -66,7 +80,7 @@ class Rendering:
         return self.observation.records[: self._lines[1]]
 
     @cached_property
-    def text(self) -> str:
+    def text(self) -> Text:
         """What is cut is said."""
         observation, (lines, count) = self.observation, self._lines
         lines = list(lines)
@@ -76,13 +90,13 @@ class Rendering:
             total = f" of {observation.total}" if observation.total is not None else ""
             lines.append(f"(Cut: only the first {len(observation.records)}{total} rows came back.)")
         if observation.note:
-            lines.append(("Error: " if observation.error else "") + observation.note)
+            lines.append(long_note(("Error: " if observation.error else "") + observation.note))
         if not observation.records and not observation.note:
             lines.append("(nothing came back)")
-        return "\n".join(lines)
+        return joined("\n", lines)
 
 
-def show_observation(observation: Observation) -> str:
+def show_observation(observation: Observation) -> Text:
     return Rendering(observation).text
 
 
@@ -99,7 +113,7 @@ def show_steps(
     thoughts: bool = True,
     replans: Sequence[Replan] = (),
     observations: Sequence[Rendering] = (),
-) -> str:
+) -> Text:
     """All steps so far, in the labels the model itself uses, and where its plan changed."""
     changes = {replan.after_step: replan for replan in replans}
     parts: list[str] = []
@@ -109,10 +123,10 @@ def show_steps(
         if thoughts and step.thought:
             parts.append(f"Thought: {step.thought}")
         parts += [f"Action: {step.action.tool}", f"Action input: {step.action.input}"]
-        parts.append(f"Observation:\n{observation.text}\n")
+        parts.append("Observation:\n" + observation.text + "\n")
         if change := changes.get(number):
             parts.append(f"Re-plan: Y, {change.why}\nPlan: {show_plan(change.plan)}\n")
-    return "\n".join(parts)
+    return joined("\n", parts)
 
 
 def show_plan(plan: Sequence[str]) -> str:

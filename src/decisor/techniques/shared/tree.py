@@ -7,11 +7,13 @@ reply costs one call, also one that cannot be read, which becomes a step whose o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from decisor.budget import Limits
+from decisor.calls.prompt_parts import joined
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.form import Form
@@ -44,7 +46,8 @@ STOP = ("\nObservation:",)
 
 @dataclass
 class Tree:
-    """``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of it."""
+    """``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of it. ``halt``: the
+    limit that was reached."""
 
     question: Question
     run: Run
@@ -61,6 +64,7 @@ class Tree:
     sampled: int = 0
     marked: int = 0
     promised: int = 0
+    halt: BudgetExceeded | None = None
 
     @classmethod
     def plant(
@@ -95,7 +99,17 @@ class Tree:
         for budget in self.run.budget.chain():
             allowed = budget.limits.calls
             if allowed is not None and budget.spent.calls + budget.pending_calls + self.promised + calls > allowed:
-                raise BudgetExceeded("calls", allowed)
+                self.halt = BudgetExceeded("calls", allowed)
+                raise self.halt
+
+    @contextmanager
+    def limits(self) -> Iterator[None]:
+        """A limit that is reached is remembered: what it ends has not simply found no answer."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            self.halt = error
+            raise
 
     def answers(self) -> list[Node]:
         return [node for node in self.sequences if node.ended == "answered"]
@@ -112,7 +126,8 @@ class Tree:
         self.need(1)
         self.sampled += 1
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
-        return await (run or self.run).ask(prompt, form, sampling, final=True)
+        with self.limits():
+            return await (run or self.run).ask(prompt, form, sampling, final=True)
 
     async def grow(self, node: Node, differ: bool = True) -> Node:
         """One reply from here. ``differ``: the model is shown what was tried from here, to do something else."""
@@ -130,7 +145,8 @@ class Tree:
             step = Step(Action(ending, move.answer or move.because), Observation(), move.thought)
             return self.add(node, step, node.env, move.answer, move.because)
         env = node.env.fork()
-        observation = await self.run.using(env=env).act(move.action)
+        with self.limits():
+            observation = await self.run.using(env=env).act(move.action)
         return self.add(node, Step(move.action, observation, move.thought), env, observation.answer)
 
     def add(self, node: Node, step: Step, env: Environment, answer: str | None = None, because: str = "") -> Node:
@@ -178,7 +194,7 @@ class Tree:
     def prompt(self, node: Node, differ: bool = True) -> list[Message]:
         form = self.run.wording(self.form())
         system = SYSTEM.substitute(tools=self.root.env.describe(), form=form)
-        steps = "\n".join(step.text for step in node.path()) or "(nothing yet)\n"
+        steps = joined("\n", [step.text for step in node.path()]) or "(nothing yet)\n"
         siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(node.children, 1)] if differ else []
         answered = any(leaf.ended == "answered" for leaf in ended_below(node))
         advice = OTHER_WAY if answered else NEW_WAY
@@ -202,6 +218,8 @@ class Tree:
         self.run.trace.add(tree, self.run.span_id)
         if chosen is None or chosen.ended != "answered":
             why = f"None of {counted(len(self.sequences), 'sequence')} ended with an answer."
+            if self.halt is not None:
+                return tell(Decision("", reasons=(why, str(self.halt)), stopped="budget"), self.run)
             return tell(Decision("", reasons=(why,), stopped="no_answer"), self.run)
         steps = tuple(node.step for node in chosen.path() if node.step)
         decision = Trajectory(self.question, steps).decision(chosen.answer, chosen.because)

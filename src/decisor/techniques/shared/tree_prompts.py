@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from string import Template
+from decisor.calls.prompt_parts import Template
 
 SYSTEM = Template("""\
 You solve a task in an environment, one action at a time. Look at what each action brought before you choose the next.

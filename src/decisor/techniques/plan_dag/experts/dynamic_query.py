@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.form import Form

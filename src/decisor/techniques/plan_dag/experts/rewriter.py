@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.replies.cleaning import clean
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object
