@@ -202,6 +202,19 @@ def test_doctor_tests_the_lm_and_the_database(sites: Path, capsys: pytest.Captur
     assert told["database"]["ok"] and "rent" in told["database"]["schema"]
 
 
+def test_doctor_says_which_ways_of_calling_an_endpoint_has(capsys: pytest.CaptureFixture[str]) -> None:
+    def reply(request: dict[str, Any]) -> str:
+        return '{"copies": 2, "word": "ready"}' if "response_format" in request else "I am ready."
+
+    with serve_threaded(reply) as url:
+        assert run(["doctor", "--lm", f"toy@{url}", "--json"]) == 0
+        calling = json.loads(capsys.readouterr().out)["calling"]
+        assert run(["doctor", "--lm", f"toy@{url}"]) == 0
+    assert [(way["way"], way["ok"]) for way in calling] == [("json", True), ("tools", False)]
+    line = "Ways of calling (-o calling=): json, not tools (it wrote text all the same), text"
+    assert line in capsys.readouterr().out
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert run(["ask", "--help"]) == 0

@@ -7,11 +7,16 @@ import sys
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from decisor.errors import SetupError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from decisor.lms.probe_ways import WayCheck
 
 DRIVERS = {
     "SQLite": "apsw", "DuckDB": "duckdb", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
@@ -105,12 +110,13 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
 
 def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
-    from decisor.session.checks import check_database, check_lm, find_lms
+    from decisor.session.checks import check_database, check_lm, check_ways, find_lms
     from decisor.tools.databases.sandbox.platforms import here
 
     limits = here()
     places = find_lms(lm)
     probe = check_lm(lm) if any(place.chosen and place.model for place in places) else None
+    ways = check_ways(lm) if probe is not None and probe.ok else ()
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
     documents = {name: find_spec(module) is not None for name, module in DOCUMENTS.items()}
     database = check_database(url) if url else None
@@ -118,7 +124,8 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     if as_json:
         values = {
             "python": sys.version.split()[0], "lms": [asdict(place) for place in places],
-            "lm_test": asdict(probe) if probe else None, "drivers": drivers, "documents": documents,
+            "lm_test": asdict(probe) if probe else None, "calling": [asdict(way) for way in ways],
+            "drivers": drivers, "documents": documents,
             "sandbox": asdict(limits), "database": asdict(database) if database else None,
         }  # fmt: skip
         print(json.dumps(values, ensure_ascii=False))
@@ -134,6 +141,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
         print("  None is used: questions are decided by exact where there is a decision model. Name one with --lm.")
     elif probe.ok:
         print(f"  It answers in {probe.seconds:.1f} s: {one_line(probe.text, 60)}")
+        print(ways_line(ways))
     else:
         print(f"  It does not work: {one_line(probe.error, 200)}")
     print("Databases")
@@ -150,3 +158,10 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
         print(clean(database.schema))
     return 0 if good else 1
+
+
+def ways_line(ways: Sequence[WayCheck]) -> str:
+    from decisor.render.text import one_line
+
+    words = [way.way if way.ok else f"not {way.way} ({way.why})" for way in ways]
+    return f"  Ways of calling (-o calling=): {one_line(', '.join([*words, 'text']), 160)}"

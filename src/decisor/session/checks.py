@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from decisor.errors import Error
 from decisor.lms.choose import places_of_lms
 from decisor.lms.probe import Probe, probe
+from decisor.lms.probe_ways import WayCheck, probe_ways
 from decisor.secrets import redact
 from decisor.session.lms import LMs
 from decisor.session.opening import open_source
@@ -54,6 +55,20 @@ def check_lm(spec: str | None) -> Probe | None:
         try:
             lm = await lms.get(spec)
             return None if lm is None else await probe(lm)
+        finally:
+            await lms.close()
+
+    return in_thread(check())
+
+
+def check_ways(spec: str | None) -> tuple[WayCheck, ...]:
+    """Which ways of calling the endpoint of the LM has; none where there is no LM, or none that is held to a form."""
+
+    async def check() -> tuple[WayCheck, ...]:
+        lms = LMs()
+        try:
+            lm = await lms.get(spec)
+            return () if lm is None else await probe_ways(lm)
         finally:
             await lms.close()
 
