@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import Error
 from decisor.lms.choose import places_of_lms
-from decisor.lms.probe import Probe, probe
-from decisor.lms.probe_ways import WayCheck, probe_ways
+from decisor.lms.measure import Measurement, measure
+from decisor.lms.probe import probe
 from decisor.secrets import redact
 from decisor.session.lms import LMs
 from decisor.session.opening import open_source
@@ -47,28 +47,17 @@ def find_lms(spec: str | None) -> tuple[Place, ...]:
     return places_of_lms(os.environ, spec)
 
 
-def check_lm(spec: str | None) -> Probe | None:
-    """None where there is no LM. Raises SetupError where what is named cannot be used."""
+def check_lm(spec: str | None) -> Measurement | None:
+    """None where there is no LM; one that is named is measured by a few small calls, another by one. Raises SetupError
+    where what is named cannot be used."""
 
-    async def check() -> Probe | None:
+    async def check() -> Measurement | None:
         lms = LMs()
         try:
             lm = await lms.get(spec)
-            return None if lm is None else await probe(lm)
-        finally:
-            await lms.close()
-
-    return in_thread(check())
-
-
-def check_ways(spec: str | None) -> tuple[WayCheck, ...]:
-    """Which ways of calling the endpoint of the LM has; none where there is no LM, or none that is held to a form."""
-
-    async def check() -> tuple[WayCheck, ...]:
-        lms = LMs()
-        try:
-            lm = await lms.get(spec)
-            return () if lm is None else await probe_ways(lm)
+            if lm is None:
+                return None
+            return await measure(lm) if spec else Measurement(await probe(lm))
         finally:
             await lms.close()
 
