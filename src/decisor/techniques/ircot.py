@@ -45,7 +45,8 @@ class IRCoT:
         error: BudgetExceeded | ParseError | None = None
         try:
             while len(sentences) < self.max_steps:
-                sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE))
+                left = self.max_steps - len(sentences)
+                sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE, tries=left))
                 if ANSWERED.search(sentences[-1]):
                     break
                 trajectory = await find(without_citations(sentences[-1]), self.k, trajectory, run)

@@ -23,10 +23,10 @@ blocks only those that need it, and the answer of a plan's only last node is not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Literal
+from typing import Literal, TypeVar
 
 from decisor.aio import in_order
 from decisor.errors import BudgetExceeded, LMError, ParseError
@@ -42,10 +42,11 @@ from decisor.techniques.shared.decision import tell
 from decisor.techniques.shared.documents import PASSAGES
 from decisor.techniques.shared.forms import forms_of
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeSpan
-from decisor.types import Action, Decision, Question, Record, Stopped
+from decisor.types import Action, Decision, Observation, Question, Record, Stopped
 
 ROOT = "Q"
 SHORT = 8
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,10 @@ class ReasoningDAG:
         filled = [by_node[id] for id in part.tags]
         short = all(len(parent.answer.split()) <= SHORT and "\n" not in parent.answer for parent in filled)
         plain = self.dynamic == "never" or (self.dynamic == "auto" and short)
+        in_brackets = TAG.sub(lambda tag: in_place(by_node[f"Q{tag[1]}"]), part.query)
         if not filled or plain or any(parent.status == "unknown" for parent in filled):
-            return TAG.sub(lambda tag: in_place(by_node[f"Q{tag[1]}"]), part.query)
-        return await self.experts.resolve(run, part.query, filled)
+            return in_brackets
+        return await or_else(self.experts.resolve(run, part.query, filled), in_brackets)
 
     async def answer(
         self, part: Part, parents: Sequence[NodeAnswer], question: str, context: str, run: Run
@@ -183,7 +185,7 @@ class ReasoningDAG:
             return chunk, documents, count
         for last in (*[False] * (self.rounds - 1), True):
             chunk = await self.experts.generate(run, question, context, documents, None)
-            if last or (chunk.text and not await self.experts.criticise(run, question, context, chunk.text, documents)):
+            if last or (chunk.text and not await self.doubts(question, context, chunk, documents, run)):
                 break
             search = f"{question} {chunk.text}".strip() if count else question
             new, searches = await self.search(sources, search, question, chunk.text, documents, run)
@@ -192,6 +194,10 @@ class ReasoningDAG:
                 break
             documents = new
         return chunk, documents, count
+
+    async def doubts(self, question: str, context: str, chunk: Chunk, documents: tuple[Record, ...], run: Run) -> bool:
+        """Whether the critic wants evidence; it does where it cannot be understood."""
+        return await or_else(self.experts.criticise(run, question, context, chunk.text, documents), True)
 
     def asks_critic(self, run: Run) -> bool:
         """``auto``: not where documents are the only source, as nothing then is to be answered from memory."""
@@ -210,7 +216,7 @@ class ReasoningDAG:
             chunk = await self.experts.generate(run, question, context, documents, text, *size)
             if not chunk.text:
                 break
-            if self.critic == "no" or await self.experts.criticise(run, question, context, chunk.text, documents):
+            if self.critic == "no" or await self.doubts(question, context, chunk, documents, run):
                 search = f"{question} {chunk.text}"
                 new, searches = await self.search(sources, search, question, chunk.text, (), run)
                 count += searches
@@ -235,20 +241,21 @@ class ReasoningDAG:
             old |= {record.text for record in records}
             relevant = tuple(records)
             if records and self.relevance != "none":
-                relevant = await self.experts.choose(run, question, chunk, records, self.relevance == "many")
+                choice = self.experts.choose(run, question, chunk, records, self.relevance == "many")
+                relevant = await or_else(choice, relevant[:1])
             searches.append(search)
             rejected += records
             if relevant or len(searches) > self.retries:
                 return relevant, len(searches)
-            search = await self.experts.rewrite(run, question, searches, rejected)
+            search = await or_else(self.experts.rewrite(run, question, searches, rejected), question)
 
     async def query(self, question: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], str, int]:
         """Rows of a database and the query that brought them; one that fails or brings nothing is written again."""
         attempts: list[tuple[str, str]] = []
         while True:
-            text = await self.experts.write_query(run, question, context, source, attempts)
-            observation = await run.act(Action(source, text))
-            attempts.append((text, observation.note or "No rows came back."))
+            text = await or_else(self.experts.write_query(run, question, context, source, attempts), "")
+            observation = await run.act(Action(source, text)) if text else Observation()
+            attempts.append((text, observation.note or ("No rows came back." if text else "There was no query.")))
             if observation.records or len(attempts) > self.retries:
                 return observation.records, text, len(attempts)
 
@@ -275,3 +282,11 @@ class ReasoningDAG:
         attribution, document = attribution_of(decision.answer, plan, answers)
         run.trace.add(GraphResult(counts_of(plan, answers), attribution, document), run.span_id)
         return tell(decision, run)
+
+
+async def or_else(reply: Awaitable[T], otherwise: T) -> T:
+    """What an expert says, or this where none of its replies could be read: one expert does not end a run."""
+    try:
+        return await reply
+    except ParseError:
+        return otherwise

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
-from decisor.replies.cleaning import clean
+from decisor.replies.copies import refuse_copies
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
-from decisor.techniques.plan_dag.experts.labels import labels
+from decisor.techniques.plan_dag.experts.labels import labels, value_of
 from decisor.techniques.plan_dag.node_answer import Chunk, show_documents
 from decisor.types import Message, Record, Sampling, Value
 
@@ -46,9 +46,10 @@ def read_answer(reply: str) -> Chunk:
     values = labels(reply, "final answer", "answer", "quote")
     text = values.get("answer") or values.get("final answer", "")
     if not values:
-        text = clean(reply)
-        if len(text) > 300 or ANOTHER.match(text):
+        text = value_of(reply, "answer")
+        if ANOTHER.match(text):
             raise ParseError("Write a short answer, as Answer: ... and then Quote: ...", "missing_field")
+    refuse_copies("answer", text)
     return chunk_of(text, values.get("quote", ""))
 
 
@@ -63,7 +64,7 @@ def chunk_of(answer: str, quote: str) -> Chunk:
 
 
 def read_sentence(reply: str) -> Chunk:
-    return sentence_of(labels(reply, "next").get("next", clean(reply)).strip())
+    return sentence_of(value_of(reply, "next", 80).strip())
 
 
 def sentence_of(text: str) -> Chunk:

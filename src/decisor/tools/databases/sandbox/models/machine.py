@@ -1,7 +1,7 @@
 """A decision model's scratch copy: DuckDB in memory, in a worker. It opens on JSON in the place of a URL (``program``).
 
-A statement is a job of the parent: ``choice``, ``outcomes``, ``present``. The model's own statements are checked on
-their trees; the database has no way to files, extensions or settings; the parent watches time and memory.
+A statement is a job of the parent: ``choice``, ``outcomes``, ``present``, ``solve``. The model's own statements are
+checked on their trees; the database has no way to files, extensions or settings; the parent watches time and memory.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class Machine:
                 return self.outcomes(**parameters).table()
             case "present":
                 return self.present(**parameters)
+            case "solve":
+                return self.solve(**parameters)
             case _:
                 raise ToolError(f"a decision model has no job {statement!r}.")
 
@@ -116,6 +118,16 @@ class Machine:
         numbers = alone.present(self.db, self.program, self.parts, self.before(scenario, changes), seed)
         values = ((name, None if value is None or value != value else value) for name, value in numbers.items())
         return Table(("measure", "value"), tuple(values))
+
+    def solve(
+        self, seconds: float, scenario: str = "", changes: str = "", forced: Sequence[tuple[str, int, float]] = (),
+        excluded: Sequence[Sequence[int]] = (),
+    ) -> Table:  # fmt: skip
+        """What the solver proposes, measured by the model's SQL."""
+        from decisor.tools.databases.sandbox.models.solving import propose
+
+        before = self.before(scenario, changes)
+        return propose(self.db, self.program, self.parts, before, seconds, forced, excluded)
 
     def before(self, scenario: str, text: str) -> list[Statement]:
         """What holds for all candidates: a scenario, and more changes."""
