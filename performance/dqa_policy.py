@@ -1,10 +1,12 @@
 """The policy of the tests through the techniques, over HTTP: all questions x {sql, graph} x techniques.
 
     python performance/dqa_policy.py [DIR] [--limit N] [--form sql|graph] [--share 0.5] [--half first|second]
+                                     [--db mysql://HOST] [--graph bolt://HOST] [--fresh]
 
 It checks the harness, not a model: a perfect policy has to reach 100 %. With a share of planted mistakes, it counts
 how often the failure analysis names the one class that the mistake belongs to (tests/policies/dqa.py). With a half, it
-asks only that half of each scenario's questions: one to develop the rules on, one to measure them once.
+asks only that half of each scenario's questions: one to develop the rules on, one to measure them once. The seconds of
+the first technique hold those of loading the worlds.
 """
 
 from __future__ import annotations
@@ -79,11 +81,15 @@ async def main() -> None:
     parser.add_argument("--form", choices=("sql", "graph"))
     parser.add_argument("--share", type=float, default=0.0)
     parser.add_argument("--half", choices=("first", "second"))
+    parser.add_argument("--db", default="", help="a server for the worlds as SQL")
+    parser.add_argument("--graph", default="", help="a server for the worlds as graphs")
+    parser.add_argument("--fresh", action="store_true", help="load worlds anew that the server has")
     asked = parser.parse_args()
     forms: tuple[Form, ...] = (asked.form,) if asked.form else ("sql", "graph")
     for form in forms:
         for scenario in SCENARIOS:
-            bench = DqaBench(asked.data, scenario, form, asked.limit)
+            place = asked.db if form == "sql" else asked.graph
+            bench = DqaBench(asked.data, scenario, form, asked.limit, place, asked.fresh)
             cases = sorted(bench.cases(), key=lambda case: int(case.id.rpartition("-")[2]))
             half = len(cases) // 2
             cases = cases[:half] if asked.half == "first" else cases[half:] if asked.half == "second" else cases

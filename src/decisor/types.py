@@ -6,14 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from decisor.ranking import Excluded as Excluded
+from decisor.ranking import Goal as Goal
+from decisor.ranking import Option as Option
+from decisor.ranking import Ranking as Ranking
+from decisor.ranking import Winner as Winner
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from decisor.calling import Function
     from decisor.run import Run
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
-Goal = Literal["min", "max"]
 Role = Literal["system", "user", "assistant"]
 
 
@@ -61,12 +67,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that.
-
-    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
-    of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
-    reply. ``capped``: ``max_tokens`` is the run's own cap, and says nothing of what was asked.
-    """
+    """How an LM is to complete. ``schema``: what the reply fits; ``functions``: one of them is called, and the reply is
+    ``{"name": ..., "arguments": {...}}``. ``logprobs``: of how many alternatives for each token. ``continuation``: the
+    messages are continued as they stand, without a chat template. ``capped``: ``max_tokens`` is the run's own."""
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
@@ -74,6 +77,7 @@ class Sampling:
     n: int = 1
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
+    functions: tuple[Function, ...] = ()
     logprobs: int = 0
     continuation: bool = False
     capped: bool = False
@@ -141,32 +145,6 @@ class Record:
     text: str = ""
     source: str = ""
     score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A candidate and the outcome that the decision model predicts for it."""
-
-    name: str
-    outcome: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Candidates from best to worst (equal ones in data order).
-
-    ``ties``: the candidates within a relative 1e-9 of the best. ``margin``: relative distance from the best to the
-    first candidate outside the tie set, None where there is none. ``robustness``: share of trials in which the best
-    stayed in front while the inputs varied by ``varied_percent``, None where it was not measured.
-    """
-
-    measure: str
-    goal: Goal
-    options: tuple[Option, ...]
-    ties: tuple[str, ...] = ()
-    margin: float | None = None
-    robustness: float | None = None
-    varied_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

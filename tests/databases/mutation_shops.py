@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from data import DATA
 from databases.mutations import Seed
@@ -20,10 +21,13 @@ from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.graph_write import Edge, Node
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
-from servers.sql_databases import mysql_database, postgres_database
+from servers.neo4j_server import ask, neo4j_database
+from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 CORPUS = DATA / "security"
-ENGINES = ("sqlite", "duckdb", "postgres", "mysql", "cypher")
+ENGINES = ("sqlite", "duckdb", "postgres", "mariadb", "mysql", "kglite", "neo4j")
+DIALECTS = {"mariadb": "mysql", "kglite": "cypher", "neo4j": "cypher"}
+"""Of the corpus, where its name is not the engine's."""
 CAPS = Caps(seconds=1.0, memory_mb=600, deny=("api_tokens", "token", "owns_token"))
 SECRETS = {
     "secret.txt": "CANARY-FILE-0",
@@ -33,6 +37,8 @@ SECRETS = {
 }
 ENDS_SERVER = ("my-189",)
 """Not run on a server that others use."""
+GOES_ON = {"neo4j": ("n4-138",)}
+"""Not run where the server computes an expression to its end, though its transaction was ended: for hours."""
 POSTGRES_STATE = (
     "SELECT relname, relkind, relrowsecurity, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace",
     "SELECT proname, prosecdef FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
@@ -50,25 +56,42 @@ POSTGRES_STATE = (
     "WHERE datname = current_database() AND locktype = 'advisory'",
 )
 MYSQL_STATE = (
-    "SHOW FULL TABLES", "SHOW TRIGGERS", "SELECT * FROM seq_free",
-    "SELECT user, host FROM mysql.user WHERE user LIKE '%pwn%'",
-    "SHOW DATABASES LIKE '%pwn%'", "SELECT name, type FROM mysql.proc WHERE db = database()",
-    "SELECT variable_name, variable_value FROM information_schema.global_variables WHERE variable_name NOT LIKE "
-    "'%timestamp%' AND variable_name NOT LIKE 'gtid%'",
+    "SHOW FULL TABLES", "SHOW TRIGGERS", "SELECT user, host FROM mysql.user WHERE user LIKE '%pwn%'",
+    "SHOW DATABASES LIKE '%pwn%'",
+    "SELECT routine_name, routine_type FROM information_schema.routines WHERE routine_schema = database()",
+)  # fmt: skip
+VARIABLES = (
+    "SELECT variable_name, variable_value FROM {} WHERE variable_name NOT LIKE '%timestamp%' "
+    "AND variable_name NOT LIKE 'gtid%'"
+)
+MYSQL_OWN = {
+    "mariadb": ("SELECT * FROM seq_free", VARIABLES.format("information_schema.global_variables")),
+    "mysql": (VARIABLES.format("performance_schema.global_variables"),),
+}
+NEO4J_STATE = (
+    "MATCH (n) RETURN labels(n) AS labels, properties(n) AS properties",
+    "MATCH (a)-[r]->(b) RETURN type(r) AS type, properties(r) AS properties, a.id AS a, b.id AS b",
+    "SHOW INDEXES YIELD name", "SHOW CONSTRAINTS YIELD name", "SHOW USERS YIELD user", "SHOW DATABASES YIELD name",
+    "SHOW SETTINGS YIELD name, value WHERE name STARTS WITH 'db.' OR name STARTS WITH 'dbms.' RETURN name, value",
 )  # fmt: skip
 TABLES = ("customers", "products", "orders", "order_items", "employees", "edges", "tickets", "api_tokens", "audit_log")
 SESSION = {
     "duckdb": "SELECT name, value FROM duckdb_settings()",
     "postgres": "SELECT name, setting FROM pg_settings WHERE name NOT LIKE '%timeout%'",
-    "mysql": "SELECT variable_name, variable_value FROM information_schema.session_variables WHERE variable_name NOT "
-    "REGEXP 'timestamp|rand_seed|last_insert|statement_time|gtid|warning_count|error_count|in_transaction|pseudo'",
+    **{
+        engine: f"SELECT variable_name, variable_value FROM {schema}.session_variables WHERE variable_name NOT REGEXP "
+        "'timestamp|rand_seed|last_insert|statement_time|gtid|warning_count|error_count|in_transaction|pseudo|statement_id'"
+        for engine, schema in (("mariadb", "information_schema"), ("mysql", "performance_schema"))
+    },
 }
 
 
 @dataclass(eq=False)
 class Shop:
-    """``state``: what an effect would change. ``session``: a query for the settings of the worker's own connection."""
+    """``engine``: its name in ``ENGINES``; ``dialect``: of the corpus. ``state``: what an effect would change.
+    ``session``: a query for the settings of the worker's own connection."""
 
+    engine: str
     dialect: str
     worker: Worker
     state: Callable[[], object]
@@ -82,10 +105,12 @@ def rows(name: str, dialect: str) -> list[dict[str, str]]:
     return [row for row in map(json.loads, lines) if row["dialect"] == dialect]
 
 
-def hostile(dialect: str) -> list[Seed]:
-    found = rows("hostile", dialect)
+def hostile(engine: str) -> list[Seed]:
+    left_out = (*ENDS_SERVER, *GOES_ON.get(engine, ()))
     return [
-        Seed(row["id"], row["statement"], row["expected"] == "bound") for row in found if row["id"] not in ENDS_SERVER
+        Seed(row["id"], row["statement"], row["expected"] == "bound")
+        for row in rows("hostile", DIALECTS.get(engine, engine))
+        if row["id"] not in left_out
     ]
 
 
@@ -103,8 +128,9 @@ def fixture(dialect: str) -> list[str]:
 
 def file_database(dialect: str, folder: Path) -> str:
     path = folder / f"shop.{dialect}"
-    if dialect == "cypher":
-        return graph(folder)
+    if dialect == "kglite":
+        load(f"kglite:///{folder}/shop.kgl", *graph())
+        return f"kglite:///{folder}/shop.kgl"
     script = (CORPUS / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
     if dialect == "sqlite":
         import apsw
@@ -120,13 +146,12 @@ def file_database(dialect: str, folder: Path) -> str:
     return f"{dialect}:///{path}"
 
 
-def graph(folder: Path) -> str:
+def graph() -> tuple[list[Node], list[Edge]]:
     nodes = [Node("Customer", {"id": n, "name": name, "region": "EU", "tier": "gold"}) for n, name in enumerate("abcd")]
     nodes += [Node(label, {"id": 1, "name": "x", "total": 9.5}) for label in ("Order", "Orders", "Product", "Employee")]
     nodes.append(Node("Token", {"id": 1, "value": "CANARY-TOKEN-51c0ffee"}))
     edges = [Edge("PLACED", 0, 4), Edge("CONTAINS", 4, 6, {"qty": 14}), Edge("LIKES", 0, 6), Edge("OWNS_TOKEN", 0, 8)]
-    load(f"kglite:///{folder}/shop.kgl", nodes, edges)
-    return f"kglite:///{folder}/shop.kgl"
+    return nodes, edges
 
 
 def contents(*folders: Path) -> list[tuple[str, str]]:
@@ -142,15 +167,16 @@ def postgres_state(url: str) -> list[object]:
         return [sorted(map(repr, admin.execute(query.encode()).fetchall())) for query in (*data, *POSTGRES_STATE)]
 
 
-def mysql_state(url: str) -> list[object]:
+def mysql_state(url: str, engine: str) -> list[object]:
     import pymysql
 
+    place = urlsplit(url)
     with (
-        pymysql.connect(host="127.0.0.1", user="root", database=url.rpartition("/")[2]) as admin,
+        pymysql.connect(host="127.0.0.1", port=place.port or 0, user="root", database=place.path[1:]) as admin,
         admin.cursor() as cursor,
     ):
         values: list[object] = []
-        for query in (f"CHECKSUM TABLE {', '.join(TABLES)}", *MYSQL_STATE):
+        for query in (f"CHECKSUM TABLE {', '.join(TABLES)}", *MYSQL_STATE, *MYSQL_OWN[engine]):
             cursor.execute(query)
             values.append(sorted(map(repr, cursor.fetchall())))
         return values
@@ -175,19 +201,24 @@ def port() -> Iterator[tuple[int, list[object]]]:
 
 
 @contextmanager
-def database(dialect: str, folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
-    if dialect == "postgres":
-        with postgres_database(fixture(dialect)) as url:
+def database(engine: str, folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    if engine == "postgres":
+        with postgres_database(fixture(engine)) as url:
             yield url, lambda: postgres_state(url)
-    elif dialect == "mysql":
-        with mysql_database(fixture(dialect)) as url:
-            yield url, lambda: mysql_state(url)
+    elif engine in MYSQLS:
+        texts = [text for text in fixture("mysql") if engine == "mariadb" or "SEQUENCE" not in text]
+        with mysql_database(texts, MYSQLS[engine]) as url:
+            yield url, lambda: mysql_state(url, engine)
+    elif engine == "neo4j":
+        with neo4j_database() as url:
+            load(url, *graph())
+            yield url, lambda: [sorted(map(repr, ask(query))) for query in NEO4J_STATE]
     else:
-        yield file_database(dialect, folder), lambda: None
+        yield file_database(engine, folder), lambda: None
 
 
 @contextmanager
-def shop(dialect: str) -> Iterator[Shop]:
+def shop(engine: str) -> Iterator[Shop]:
     """The worker is the caller's to close. A server's own account may write into the box."""
     folder = Path(tempfile.mkdtemp(prefix="decisor-shop-"))
     data, box = folder / "data", folder / "box"
@@ -197,18 +228,19 @@ def shop(dialect: str) -> Iterator[Shop]:
     for name, text in SECRETS.items():
         (box / name).write_text(text)
     try:
-        with port() as (number, visits), database(dialect, data) as (url, inside):
+        with port() as (number, visits), database(engine, data) as (url, inside):
 
             def placed(text: str) -> str:
                 return re.sub("18999|55432", str(number), text.replace("/tmp/guardbox", str(box)))
 
             worker = Worker(url.partition(":")[0].replace("postgresql", "postgres"), url, CAPS)
             yield Shop(
-                dialect,
+                engine,
+                DIALECTS.get(engine, engine),
                 worker,
                 lambda: (contents(data, box), tuple(visits), inside()),
                 placed,
-                SESSION.get(dialect, ""),
+                SESSION.get(engine, ""),
             )
     finally:
         shutil.rmtree(folder)

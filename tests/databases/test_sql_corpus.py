@@ -148,6 +148,8 @@ async def test_harmless_statements_mean_on_a_server_what_they_meant(server: str)
         worker = Worker(dialect, url, Caps(seconds=5.0))
         for row in statements("benign", dialect):
             checked = await worker.run(row["statement"])
+            if server == "mysql" and row["statement"].startswith("VALUES ("):
+                continue  # only MariaDB's way to write it
             meant = await worker.run(row["statement"], trusted=True)
             if not re.search(r"random\(|rand\(|now\(|current_", row["statement"], re.I):
                 assert sorted(map(repr, checked.rows)) == sorted(map(repr, meant.rows)), row["id"]

@@ -31,6 +31,7 @@ dbms.usage_report.enabled=false
 db.tx_log.preallocate=false
 END
     export NEO4J_HOME="$home" NEO4J_CONF="$home/conf"
+    unset GLIBC_TUNABLES # room that a small stack of Java does not have
     java -cp "$jars/*" org.neo4j.cli.AdminTool dbms set-initial-password decisor-tests >"$home/password.log" 2>&1
     in_background "$home/server.log" java -Xms256m -Xmx768m -XX:+UseSerialGC -cp "$jars/*" \
         --add-opens=java.base/java.nio=ALL-UNNAMED --add-opens=java.base/java.io=ALL-UNNAMED \

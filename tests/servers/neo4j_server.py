@@ -44,11 +44,11 @@ def ask(statement: str, **parameters: Any) -> list[dict[str, Any]]:
     """As the administrator."""
     import neo4j
 
-    address, auth = "bolt://127.0.0.1:17687", ("neo4j", "decisor-tests")
-    with (
-        neo4j.GraphDatabase.driver(
-            address, auth=auth, connection_timeout=2, notifications_min_severity="OFF"
-        ) as driver,
-        driver.session() as session,
-    ):
+    driver = neo4j.GraphDatabase.driver(
+        "bolt://127.0.0.1:17687",
+        auth=("neo4j", "decisor-tests"),
+        connection_timeout=2,
+        notifications_min_severity="OFF",
+    )
+    with driver, driver.session() as session:
         return session.run(statement, parameters).data()

@@ -46,11 +46,16 @@ def run_command(
     data: Annotated[Path, typer.Option("--data", help="Folder in the released layout.")],
     technique: Annotated[str, typer.Option("--technique", "-t")] = "plan_rag",
     scenario: Annotated[str, typer.Option(help="locating, building or both.")] = "both",
-    form: Annotated[str, typer.Option(help="sql or graph.")] = "sql",
+    form: Annotated[str | None, typer.Option(help="sql or graph.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first questions of each scenario.")] = None,
     lm: Annotated[str | None, typer.Option("--lm", help="MODEL or MODEL@BASE_URL.")] = None,
     settings: Annotated[list[str] | None, typer.Option("-o", help="A setting of the technique: key=value.")] = None,
-    db: Annotated[str | None, typer.Option("--db", help="A loaded database to ask, instead of loading one.")] = None,
+    db: Annotated[
+        str | None,
+        typer.Option("--db", help="mysql://HOST: a server for all worlds; or a database that holds the one."),
+    ] = None,
+    graph: Annotated[str | None, typer.Option("--graph", help="bolt://HOST, likewise; means --form graph.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Load worlds anew that the server has.")] = False,
     at_once: Annotated[int, typer.Option(min=1, max=1000, help="Questions at a time.")] = 8,
     max_calls: Annotated[int | None, typer.Option(min=1, help="LM calls for one question.")] = None,
     max_seconds: Annotated[float | None, typer.Option(min=0.0, help="Seconds for one question.")] = None,
@@ -64,7 +69,9 @@ def run_command(
     from decisor.evaluation.suite import SuiteRequest, read_settings, suite_of
     from decisor.report.document import make
 
-    options = {"data": data, "scenario": scenario, "form": form, "limit": limit, "db": db}
+    form = form or ("graph" if graph and not db else "sql")
+    options = {"data": data, "scenario": scenario, "form": form, "limit": limit,
+               "db": graph if form == "graph" and graph else db, "fresh": "yes" if fresh else None}  # fmt: skip
     own_settings = read_settings(settings or [])
     suite = suite_of(
         SuiteRequest(
@@ -172,10 +179,12 @@ def import_command(
 ) -> None:
     """Load one database of the benchmark into a store, in file order, to the last digit."""
     from decisor.benchmarks.dqa.load import load_database
+    from decisor.secrets import without_password
 
     began = time.monotonic()
     asyncio.run(load_database(path, db))
-    print(f"{path.name} loaded in {time.monotonic() - began:.2f} s. Try: decisor bench dqa run --data DIR --db URL")
+    seconds, place = time.monotonic() - began, quote(without_password(db))
+    print(f"{path.name} loaded in {seconds:.2f} s. Try: decisor ask QUESTION --db {place}")
 
 
 @dqa.command("extract")

@@ -17,8 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import without_citations
@@ -45,7 +45,8 @@ class IRCoT:
         error: BudgetExceeded | ParseError | None = None
         try:
             while len(sentences) < self.max_steps:
-                sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE))
+                left = self.max_steps - len(sentences)
+                sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE, tries=left))
                 if ANSWERED.search(sentences[-1]):
                     break
                 trajectory = await find(without_citations(sentences[-1]), self.k, trajectory, run)

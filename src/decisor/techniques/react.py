@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from string import Template
 
+from decisor.calls.prompt_parts import Template, joined
 from decisor.errors import BudgetExceeded, Error, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply, parse_labelled, read_labelled
@@ -50,7 +50,8 @@ class ReAct:
         trajectory = Trajectory(question)
         try:
             while len(trajectory.steps) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory), STOP)
+                left = self.max_steps - len(trajectory.steps)
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory), STOP, tries=left)
                 if isinstance(move, Decision):
                     return tell(move, run)
                 assert move.call is not None
@@ -83,11 +84,11 @@ class ReAct:
 
     def prompt(self, trajectory: Trajectory, run: Run, next_: str = "") -> str:
         first = first_ids(trajectory)
-        steps = "\n".join(
+        steps = joined("\n", [
             f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
-            f"Observation:\n{show_passages(step.observation.records, first)}\n"
+            "Observation:\n" + show_passages(step.observation.records, first) + "\n"
             for step in trajectory.steps
-        )
+        ])  # fmt: skip
         return PROMPT.substitute(
             question=show_question(trajectory.question),
             form=run.wording(self.form(trajectory)),

@@ -10,8 +10,8 @@ The single-turn baseline of Lee et al., "PlanRAG", NAACL 2024.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply

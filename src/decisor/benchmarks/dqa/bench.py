@@ -32,15 +32,17 @@ class SharedState:
 
 @dataclass(frozen=True)
 class DqaBench:
-    """``data``: a folder in the released layout. ``limit``: only the first questions of each scenario. ``db``: a loaded
-    database to ask, instead of loading those of the questions. ``tools``: the database, or for ``exact`` the decision
-    model behind the questions."""
+    """``data``: a folder in the released layout. ``limit``: only the first questions of each scenario. ``db``: a server
+    (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each question's world in a place of its own, loaded where
+    it is not there, or anew where ``fresh``; or one database to ask, which must hold the world of each question.
+    ``tools``: the database, or for ``exact`` the decision model behind the questions."""
 
     data: Path
     scenario: Literal["locating", "building", "both"] = "both"
     form: Literal["sql", "graph"] = "sql"
     limit: int | None = field(default=None, metadata=UNLABELLED)
     db: str = field(default="", metadata=UNLABELLED)
+    fresh: bool = field(default=False, metadata=UNLABELLED)
     tools: Literal["database", "whatif"] = "database"
     name: str = "dqa"
     shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
@@ -69,7 +71,7 @@ class DqaBench:
         if self.tools == "whatif":
             yield Toolbox([what_if(one)])
             return
-        self.shared.stores = self.shared.stores or Stores(self.form, self.db)
+        self.shared.stores = self.shared.stores or Stores(self.form, self.db, self.fresh)
         async with self.shared.stores.tool(one.world) as tool:
             yield Toolbox([tool])
 

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
+from decisor.benchmarks.dqa.places import check, own_place, settle
 from decisor.benchmarks.dqa.worlds import World
-from decisor.types import Tool
+from decisor.types import Source, Tool
 
 STORES = {"sql": "sqlite", "graph": "kglite"}
 ENDINGS = {"sql": ".db", "graph": ".kgl"}
@@ -20,10 +22,14 @@ IDLE = 4
 
 @dataclass
 class Stores:
-    """``users``: how many questions use each world just now. ``url``: one database for all of them."""
+    """``users``: how many questions use each world just now. ``url``: a server for all worlds (see ``places``), or one
+    database, which must hold the world that is asked for. ``fresh``: drop what the server has of a world, and load it.
+    ``settled``: worlds that are known to be where they should be."""
 
     form: str
     url: str = ""
+    fresh: bool = False
+    settled: set[str] = field(default_factory=set)
     users: Counter[str] = field(default_factory=Counter)
     opened: dict[str, asyncio.Task[Tool]] = field(default_factory=dict)
     closing: list[asyncio.Task[None]] = field(default_factory=list)
@@ -32,12 +38,16 @@ class Stores:
     @asynccontextmanager
     async def tool(self, world: World) -> AsyncIterator[Tool]:
         """The database of a world, for one question. Raises SetupError where it cannot be opened."""
-        key = self.url or world.key
+        key = world.key if not self.url or own_place(self.url, world.key) else self.url
         opening = self.opened.pop(key, None) or asyncio.create_task(self._open(world))
         self.opened[key] = opening  # the latest used is last
         self.users[key] += 1
         try:
-            yield await asyncio.shield(opening)
+            tool = await asyncio.shield(opening)
+            if key == self.url and world.key not in self.settled:
+                await check(cast(Source, tool), world, self.url)
+                self.settled.add(world.key)
+            yield tool
         finally:
             self.users[key] -= 1
             self._close_idle()
@@ -51,7 +61,12 @@ class Stores:
 
     async def _open(self, world: World) -> Tool:
         if self.url:
-            return await open_database(self.url)
+            place = own_place(self.url, world.key)
+            if place and world.key not in self.settled:
+                tool = await settle(place, world, self.fresh)
+                self.settled.add(world.key)
+                return tool
+            return await open_database(place or self.url)
         from decisor.benchmarks.dqa.load import load_world
 
         path = self._path(world.key)

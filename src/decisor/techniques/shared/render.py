@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
-from decisor.outside import framed
+from decisor.calls.prompt_parts import Section, Text, joined
+from decisor.outside import framed, one_line
 from decisor.replies.figures import CITATION
 from decisor.types import Observation, Record, Replan, Step, Value
 
 PLAIN = re.compile(r"[^\x00-\x1f\x7f|\"\[\]\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 MAX_CHARS = 24_000
+LONG_NOTE = 400
+"""Characters."""
 LATER_ROWS = 50
 DIGITS = 7
 EXACT = 10**DIGITS
@@ -38,6 +41,16 @@ def show_value(value: Value) -> str:
     if isinstance(value, Mapping | list | tuple):
         value = with_short_numbers(value)
     return json.dumps(value, ensure_ascii=isinstance(value, str) and not value.isprintable(), default=str)
+
+
+def record_line(record: Record, line: str) -> Text:
+    """The line of a record, which a prompt that is too long loses."""
+    return Text(line, [Section(record.id, line, ranked=record.score is not None)])
+
+
+def long_note(note: str) -> str:
+    """A note; a long one is lost as a record is."""
+    return Text(note, [Section(one_line(note, 40), note)]) if len(note) > LONG_NOTE else note
 
 
 def show_number(value: int | float) -> str:
@@ -85,7 +98,7 @@ def show_records(records: Sequence[Record], max_chars: int = MAX_CHARS) -> tuple
         columns = tuple(record.fields)
         cells = [show_value(value) for value in record.fields.values()]
         text = [show_text(record.text)] if record.text else []
-        new = [" | ".join([f"[{record.id}]", *cells, *text])]
+        new: list[str] = [record_line(record, " | ".join([f"[{record.id}]", *cells, *text]))]
         if columns and columns != header:
             new.insert(0, " | ".join(["record", *(show_value(column) for column in columns)]))
             header = columns
@@ -112,18 +125,18 @@ class Rendering:
         return self.observation.records[: self._lines[1]]
 
     @cached_property
-    def text(self) -> str:
+    def text(self) -> Text:
         """What is cut is said."""
         return self._text(*self._lines)
 
     @cached_property
-    def later_text(self) -> str:
+    def later_text(self) -> Text:
         """As it is shown once others came after it: its first rows, which is how ``text`` begins."""
         if len(self.records) <= LATER_ROWS:
             return self.text
         return self._text(*show_records(self.records[:LATER_ROWS]), later=True)
 
-    def _text(self, lines: Sequence[str], count: int, later: bool = False) -> str:
+    def _text(self, lines: Sequence[str], count: int, later: bool = False) -> Text:
         observation = self.observation
         rows = [*lines]
         if later:
@@ -134,13 +147,13 @@ class Rendering:
             more = "" if total is not None else ", and there are more"
             rows.append(f"(Only the first {count}{of_them} rows are shown{more}: rank, add up or filter in the query.)")
         if observation.note:
-            rows.append(("Error: " if observation.error else "") + observation.note)
+            rows.append(long_note(("Error: " if observation.error else "") + observation.note))
         if not observation.records and not observation.note:
             rows.append("(nothing came back)")
-        return "\n".join(rows)
+        return joined("\n", rows)
 
 
-def show_observation(observation: Observation) -> str:
+def show_observation(observation: Observation) -> Text:
     return Rendering(observation).text
 
 
@@ -157,7 +170,7 @@ def show_steps(
     thoughts: bool = True,
     replans: Sequence[Replan] = (),
     observations: Sequence[Rendering] = (),
-) -> str:
+) -> Text:
     """All steps so far, in the labels the model itself uses, and where its plan changed. Of all observations but the
     latest the first rows."""
     changes = {replan.after_step: replan for replan in replans}
@@ -169,10 +182,10 @@ def show_steps(
         if thoughts and step.thought:
             parts.append(f"Thought: {step.thought}")
         parts += [f"Action: {step.action.tool}", f"Action input: {step.action.input}"]
-        parts.append(f"Observation:\n{text}\n")
+        parts.append("Observation:\n" + text + "\n")
         if change := changes.get(number):
             parts.append(f"Re-plan: Y, {change.why}\nPlan: {show_plan(change.plan)}\n")
-    return "\n".join(parts)
+    return joined("\n", parts)
 
 
 def show_plan(plan: Sequence[str]) -> str:

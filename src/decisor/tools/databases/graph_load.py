@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 from decisor.errors import SetupError
 from decisor.secrets import without_password
-from decisor.tools.databases.graph_write import Edge, Node, write
+from decisor.tools.databases.graph_write import Edge, Node, labels_of, quoted, write
 
 
 def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
@@ -73,12 +74,58 @@ def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> Non
 
 
 def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
-    from decisor.tools.databases.sandbox.engines.bolt import driver_of
+    """Added to a database; where the URL has a ``label``, as the graph of that label: all of it or nothing, once."""
+    from decisor.tools.databases.sandbox.engines.bolt import OPTIONS, driver_of
+    from decisor.tools.databases.sandbox.urls import options
 
+    label = options(url, OPTIONS).get("label", "")
     driver, database = driver_of(url)
     with driver, driver.session(database=database) as session:
+        if label:
+            load_labelled(session, label, nodes, edges)
+        else:
+            write_bolt(session, nodes, edges)
 
-        def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
-            return [record[0] for record in session.run(statement, rows=rows)]
 
-        write(run, nodes, edges, returned="elementId(n)", start="(a:{})", end="(b:{})", by="elementId")
+def load_labelled(session: Any, label: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+    """A node ``:decisor_graph`` stands for the graph, so that of two who load it at once one waits, and fails."""
+    from neo4j.exceptions import Neo4jError
+
+    with contextlib.suppress(Neo4jError):  # an account that may not, or a server that has it by another name
+        session.run("CREATE CONSTRAINT decisor_graph IF NOT EXISTS FOR (g:decisor_graph) REQUIRE g.label IS UNIQUE")
+    labelled = [Node((*labels_of(node), label), node.properties) for node in nodes]
+    try:
+        with session.begin_transaction() as transaction:
+            if list(transaction.run("MATCH (g:decisor_graph {label: $label}) RETURN g", label=label)):
+                raise SetupError(f"The graph {label} already exists.")
+            transaction.run("CREATE (g:decisor_graph {label: $label})", label=label)
+            write_bolt(transaction, labelled, edges)
+            transaction.commit()
+    except Neo4jError as error:
+        raise SetupError(f"The graph {label} cannot be loaded: {error.message}") from error
+
+
+def write_bolt(session: Any, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+    """``session``: or a transaction."""
+
+    def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
+        return [record[0] for record in session.run(statement, rows=rows)]
+
+    write(run, nodes, edges, returned="elementId(n)", start="(a:{})", end="(b:{})", by="elementId")
+
+
+def drop_labelled(url: str) -> None:
+    """Removes the graph of the URL's ``label``. Raises SetupError where the server does not do it."""
+    from neo4j.exceptions import DriverError, Neo4jError
+
+    from decisor.tools.databases.sandbox.engines.bolt import OPTIONS, driver_of
+    from decisor.tools.databases.sandbox.urls import options
+
+    label = options(url, OPTIONS)["label"]
+    driver, database = driver_of(url)
+    try:
+        with driver, driver.session(database=database) as session:
+            session.run(f"MATCH (n:{quoted(label)}) DETACH DELETE n").consume()
+            session.run("MATCH (g:decisor_graph {label: $label}) DELETE g", label=label).consume()
+    except (DriverError, Neo4jError) as error:
+        raise SetupError(f"The graph {label} cannot be dropped: {error}") from error

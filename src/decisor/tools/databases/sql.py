@@ -24,12 +24,14 @@ COUNT_SECONDS = 2.0
 
 @dataclass(eq=False)
 class SqlTool:
-    """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then."""
+    """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then. ``notes``: what was
+    read from files, where the data come from some."""
 
     worker: Worker
     tables: tuple[TableInfo, ...]
     name: str = "sql"
     form: Literal["sql"] = "sql"
+    notes: tuple[str, ...] = ()
 
     @classmethod
     async def open(
@@ -74,7 +76,7 @@ class SqlTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return render(self.worker.description, self.tables)
+        return "\n".join([render(self.worker.description, self.tables), *self.notes])
 
     async def call(self, text: str) -> Observation:
         """One reading statement. Raises ToolError, with close names where a table or column is misspelt."""

@@ -40,7 +40,9 @@ FUNCTIONS = words(
     duration.between duration.indays duration.inmonths duration.inseconds date.truncate datetime.truncate
     localdatetime.truncate time.truncate localtime.truncate date.realtime point.distance point.withinbbox
     datetime.realtime localdatetime.realtime time.realtime localtime.realtime date.statement datetime.statement
-    date.transaction datetime.transaction datetime.fromepoch datetime.fromepochmillis percentile_cont percentile_disc
+    date.transaction datetime.transaction localdatetime.statement localdatetime.transaction localtime.statement
+    localtime.transaction time.statement time.transaction vector.similarity.cosine vector.similarity.euclidean
+    datetime.fromepoch datetime.fromepochmillis percentile_cont percentile_disc
     stdev_samp stdev_pop path_length cardinality collect_list ln"""
 )
 

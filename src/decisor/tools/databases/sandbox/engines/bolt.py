@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
+from decisor.tools.databases.sandbox.cypher_within import undone, within
 from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.tools.databases.sandbox.urls import options
 from decisor.tools.databases.sandbox.values import table
@@ -25,18 +26,21 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 CANCEL_SECONDS = 1.0
+OPTIONS = frozenset({"label"})
 END = """SHOW TRANSACTIONS YIELD transactionId AS id, metaData WHERE metaData.decisor = $mark
 TERMINATE TRANSACTIONS id YIELD message RETURN message"""
 
 
 @dataclass(eq=False)
 class Bolt:
-    """``database``: None is the server's own default. ``mark``: stands on every transaction, to find it again."""
+    """``database``: None is the server's own default. ``label``: where it is not '', the nodes of this label are all
+    that there is. ``mark``: stands on every transaction, to find it again."""
 
     url: str
     driver: neo4j.Driver
     database: str | None
     deny: frozenset[str] = frozenset()
+    label: str = ""
     mark: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def check(self, statement: str) -> str:
@@ -47,6 +51,7 @@ class Bolt:
         from neo4j._exceptions import BoltError
         from neo4j.exceptions import DriverError, Neo4jError
 
+        statement = within(statement, self.label) if self.label else statement
         try:
             with (
                 self.driver.session(database=self.database, default_access_mode=neo4j.READ_ACCESS) as session,
@@ -54,16 +59,20 @@ class Bolt:
             ):
                 result = transaction.run(statement, dict(parameters))
                 try:
-                    return table(list(result.keys()), rows(result), caps)
+                    return table(list(map(self.said, result.keys())), rows(result, self.label), caps)
                 finally:
                     transaction.rollback()
         except Neo4jError as error:
-            raise ToolError(error.message or str(error)) from error
+            raise ToolError(self.said(error.message or str(error))) from error
         except (DriverError, BoltError, OSError, ValueError, LookupError, struct.error) as error:
             with contextlib.suppress(Exception):
                 self.driver.close()
             self.driver, _ = driver_of(self.url)
             raise ConnectionLost(f"The connection broke off: {' '.join(str(error).split())}") from error
+
+    def said(self, text: str) -> str:
+        """What the server says, in the words of the statement as it was."""
+        return undone(text, self.label) if self.label else text
 
     def close(self) -> None:
         self.driver.close()
@@ -74,35 +83,37 @@ class Bolt:
             session.run(END, mark=self.mark).consume()
 
 
-def rows(result: neo4j.Result) -> Iterator[list[object]]:
+def rows(result: neo4j.Result, label: str = "") -> Iterator[list[object]]:
     for record in result:
-        yield [plain(value) for value in record.values()]
+        yield [plain(value, label) for value in record.values()]
 
 
-def plain(value: object) -> object:
-    """Nodes, relationships, paths and dates of the driver as plain values."""
+def plain(value: object, label: str = "") -> object:
+    """Nodes (without ``label``), relationships, paths and dates of the driver as plain values."""
     from neo4j.graph import Node, Path, Relationship
 
     match value:
         case Node():
-            return graph_values.node(sorted(value.labels), dict(value.items()))
+            return graph_values.node(sorted(value.labels - {label}), dict(value.items()))
         case Relationship():
             return graph_values.relationship(value.type, dict(value.items()))
         case Path():
-            return graph_values.path(map(plain, value.nodes), map(plain, value.relationships))
+            nodes = (plain(node, label) for node in value.nodes)
+            return graph_values.path(nodes, map(plain, value.relationships))
         case dict():
-            return {key: plain(item) for key, item in value.items()}
+            return {key: plain(item, label) for key, item in value.items()}
         case list():
-            return [plain(item) for item in value]
+            return [plain(item, label) for item in value]
         case _:
             return value.iso_format() if hasattr(value, "iso_format") else value
 
 
 def driver_of(url: str, seconds: float = CONNECT_SECONDS) -> tuple[neo4j.Driver, str | None]:
-    """A driver, and the database that the path of the URL names: ``bolt://user:password@host:7687/database``."""
+    """A driver, and the database that the path of the URL names: ``bolt://user:password@host:7687/database``, with
+    ``?label=LABEL`` where the graph is the nodes of a label."""
     import neo4j
 
-    options(url, frozenset())
+    options(url, OPTIONS)
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or "127.0.0.1"
     address = f"{parts.scheme}://{host}:{parts.port or 7687}"
@@ -128,7 +139,7 @@ def connect(url: str, caps: Caps) -> Bolt:
     except Exception as error:
         driver.close()
         raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
-    return Bolt(url, driver, database, frozenset(caps.deny))
+    return Bolt(url, driver, database, frozenset(caps.deny), options(url, OPTIONS).get("label", ""))
 
 
 ENGINE = Engine(
