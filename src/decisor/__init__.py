@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from decisor.budget import Limits
     from decisor.errors import BudgetExceeded, Error, LMError, SetupError, ToolError
     from decisor.lms.scripted import ScriptedLM
+    from decisor.lms.spec import LMSpec
     from decisor.run import Run
     from decisor.session.data import Data
     from decisor.session.front import ask, open
@@ -28,6 +29,7 @@ __all__ = [
     "Error",
     "Evidence",
     "LMError",
+    "LMSpec",
     "Limits",
     "Observation",
     "Question",
@@ -47,6 +49,7 @@ _HOMES = {
     "budget": ("Limits",),
     "errors": ("BudgetExceeded", "Error", "LMError", "SetupError", "ToolError"),
     "lms.scripted": ("ScriptedLM",),
+    "lms.spec": ("LMSpec",),
     "run": ("Run",),
     "session.data": ("Data",),
     "session.front": ("ask", "open"),

@@ -66,6 +66,8 @@ async def faulty(
     seen = Faulty()
 
     async def chat(request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            return web.Response(status=404)  # it tells nothing of itself
         seen.at.append(time.monotonic())
         seen.sent.append(await request.read())
         seen.bodies.append(json.loads(seen.sent[-1]))

@@ -10,8 +10,8 @@ import decisor
 from decisor.session.options import Options
 
 NAMES = {
-    "BudgetExceeded", "Data", "Decision", "Error", "Evidence", "LMError", "Limits", "Observation", "Question",
-    "Ranking", "Record", "Result", "Run", "ScriptedLM", "SetupError", "ToolError", "ToolSpecs", "Usage", "ask", "open",
+    "BudgetExceeded", "Data", "Decision", "Error", "Evidence", "LMError", "LMSpec", "Limits", "Observation",
+    "Question", "Ranking", "Record", "Result", "Run", "ScriptedLM", "SetupError", "ToolError", "ToolSpecs", "Usage", "ask", "open",
 }  # fmt: skip
 
 

@@ -184,7 +184,7 @@ async def test_a_reply_that_cannot_be_read_is_a_step_and_the_model_sees_why() ->
     assert "There is no 7" in lm.seen[2]
     assert "There is no tool 'fly'" in lm.seen[3]
     (leaf,) = made.tree.sequences
-    assert (leaf.ended, leaf.depth, decision.answer, decision.stopped) == ("gave_up", 4, "", "no_answer")
+    assert (leaf.ended, leaf.depth, decision.answer, decision.stopped) == ("gave_up", 4, "", "budget")
 
 
 async def test_a_sequence_that_gave_up_is_judged_and_never_the_answer() -> None:

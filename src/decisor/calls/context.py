@@ -19,13 +19,15 @@ CONTEXT = (
     rf"limit(?: of|:)? {NUMBER}",
 )
 PROMPT = (
+    rf"\({NUMBER} in the messages",
     rf"prompt is too long: {NUMBER}",
     rf"resulted in {NUMBER}",
     rf"requested (?:about )?{NUMBER}",
     rf"n_prompt_tokens\W+{NUMBER}",
     rf"(?:request|input|prompt)(?: length)? \(?{NUMBER}",
-    rf"(?:has|contains|is) (?:at least )?{NUMBER} (?:input )?tokens",
+    rf"(?:has|contains) (?:at least )?{NUMBER} (?:input )?tokens",
 )
+LOOKS = 2
 
 
 def sizes_in(complaint: str) -> tuple[int, int]:
@@ -51,22 +53,22 @@ def first_number(forms: tuple[str, ...], text: str) -> int:
 
 @dataclass
 class ContextLength:
-    """Of one model at one endpoint. ``look``: asks the endpoint, 0 where it does not say; it is asked once."""
+    """Of one model at one endpoint. ``look``: asks the endpoint, 0 where it does not say."""
 
     look: Callable[[], int] = lambda: 0
     tokens: int = 0
-    settled: bool = False
+    looks: int = 0
 
     async def find(self) -> int:
         """Tokens, or 0 where nobody knows."""
-        if not self.settled:
-            tokens = await asyncio.to_thread(self.look)
-            self.tokens, self.settled = self.tokens or tokens, True
+        if not self.tokens and self.looks < LOOKS:
+            self.looks += 1
+            self.tokens = await asyncio.to_thread(self.look) or self.tokens
         return self.tokens
 
     def learn(self, tokens: int) -> None:
         """From a refusal."""
-        self.tokens, self.settled = tokens, True
+        self.tokens = tokens
 
 
 def context_of(lm: LM) -> ContextLength | None:

@@ -18,14 +18,13 @@ NOTICE = "({count} left out here, because the prompt would be too long.)"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A record as it stands in a prompt: its id, its line, and its rank in its observation (0: first).
+    """A record as it stands in a prompt: its id and its line. Those of one observation are in its order.
 
-    ``ranked``: a retriever put it there, so what ranks last is worth the least; else what is oldest.
+    ``ranked``: a retriever put it at its place, so what is last is worth the least; else what is oldest.
     """
 
     id: str
     line: str
-    rank: int
     ranked: bool = False
 
 
@@ -95,19 +94,23 @@ def shorten(
 
 def by_worth(sections: Sequence[Section]) -> list[Section]:
     """Each once, what is worth the least first."""
-    ages: dict[str, int] = {}
-    for section in sections:
-        ages.setdefault(observation_of(section), len(ages))
-
-    def worth(section: Section) -> tuple[bool, int, int]:
-        age = ages[observation_of(section)]
-        return (False, -section.rank, age) if section.ranked else (True, age, -section.rank)
-
-    return sorted(dict.fromkeys(sections), key=worth)
+    observations: dict[str, list[Section]] = {}
+    for section in dict.fromkeys(sections):
+        observations.setdefault(observation_of(section), []).append(section)
+    places = {
+        section: (False, -rank, age) if section.ranked else (True, age, -rank)
+        for age, own in enumerate(observations.values())
+        for rank, section in enumerate(own)
+    }
+    return sorted(places, key=places.__getitem__)
 
 
 def observation_of(section: Section) -> str:
     return section.id.partition(".")[0]
+
+
+def same_observation(one: Section, other: Section) -> bool:
+    return observation_of(one) == observation_of(other)
 
 
 def without(text: str, gone: Collection[Section]) -> str:
@@ -116,7 +119,7 @@ def without(text: str, gone: Collection[Section]) -> str:
     sections = sections_of(text)
     while at < len(sections):
         row = at
-        while row < len(sections) and sections[row] in gone:
+        while row < len(sections) and sections[row] in gone and same_observation(sections[at], sections[row]):
             row += 1
         if row == at:
             left.append(sections[at])

@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
-DB = "A database, such as sqlite:///shop.db. Several times; NAME=URL gives it a name."
+DB = "A database (sqlite:///shop.db), or files (sales.csv, 'data/*.parquet'). Several times; NAME=URL names it."
 TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
+LM = (
+    'The LM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 '
+    'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
+)
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -47,7 +51,7 @@ def command(
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
     technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
-    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="The LM, or none.")] = None,
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
     example: Annotated[str, typer.Option("--example", help="supply or trade: made here, no data needed.")] = "",
     form: Annotated[str, typer.Option("--form", help="The example as sql or as graph.")] = "sql",
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls.")] = None,
@@ -92,7 +96,8 @@ def ask_live(decide: Callable[..., Result], question: Question) -> Result:
 
     out = console()
     with LiveView(out, question) as view:
-        result = decide(on_event=view.hear)
+        streams = {"on_text": view.hear_text} if out.is_terminal else {}
+        result = decide(on_event=view.hear, **streams)
     result.show(out)
     return result
 

@@ -28,7 +28,9 @@ def command(
         Names, typer.Option("-b", "--bench", help='"NAME key=value ...", see: decisor bench list')
     ] = None,
     techniques: Annotated[Names, typer.Option("-t", "--technique", help='"NAME key=value ..."')] = None,
-    models: Annotated[Names, typer.Option("--lm", help='MODEL or MODEL@BASE_URL, or "... price=0.4,1.6"')] = None,
+    models: Annotated[
+        Names, typer.Option("--lm", help='MODEL or MODEL@BASE_URL, or "... timeout=900 price=0.4,1.6"')
+    ] = None,
     store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
     repeats: Annotated[int | None, typer.Option(min=1)] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,

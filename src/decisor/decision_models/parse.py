@@ -35,9 +35,9 @@ class ModelFault(ModelMistake):
     """A text is no decision model. ``faults``: line (0 where it has none) and complaint."""
 
     def __init__(self, faults: list[tuple[int, str]]) -> None:
-        shown = [f"line {line}: {words}" if line else words for line, words in faults[:SHOWN_FAULTS]]
-        more = len(faults) - len(shown)
-        super().__init__("; ".join([*shown, *([f"and {more} more"] if more > 0 else [])]) + ".")
+        first = [f"line {line}: {words}" if line else words for line, words in faults[:SHOWN_FAULTS]]
+        more = len(faults) - len(first)
+        super().__init__("; ".join([*first, *([f"and {more} more"] if more > 0 else [])]) + ".")
         self.faults = tuple(faults)
 
 

@@ -11,8 +11,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from decisor.calling import Ways, ways_of
 from decisor.errors import LMError, SetupError
-from decisor.lms.choose import lm_with_price
+from decisor.lms import choose
 from decisor.lms.closing import close_lm
 from decisor.lms.journal import Journal
 from decisor.lms.prices import price_of_lm
@@ -34,7 +35,7 @@ class OwnLM:
 
     def open(self) -> LM:
         """Raises SetupError where ``spec`` names no LM."""
-        self.lm = self.lm or lm_with_price(self.spec, os.environ)
+        self.lm = self.lm or choose.lm(self.spec, os.environ)
         if self.lm is None:
             raise SetupError(f"{without_password(self.spec)!r} names no LM: give MODEL@URL.")
         return self.lm
@@ -68,6 +69,10 @@ class CaseLM:
     @property
     def price(self) -> Pricing | None:
         return price_of_lm(self.lm)
+
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         journal = self.owner.journal

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
+from decisor.aio import each
+from decisor.calling import Ways, ways_of
+from decisor.calls.clock import in_line
 from decisor.lms.closing import close_lm
 from decisor.lms.endpoint import Endpoint
+from decisor.lms.facts import facts_at
 from decisor.lms.prices import price_of_lm
 from decisor.lms.retry import Retries
 from decisor.types import LM, Completion, Message, Pricing, Sampling
 
+NO_SLOTS: Mapping[str, int] = MappingProxyType({})
 SLOWED_SECONDS = 1.0
 """Refusals within this time of a slow-down are about the same crowd."""
 
@@ -35,7 +41,8 @@ class ConcurrencyLimit:
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         """A place among those that run, first come, first served."""
-        await self._enter()
+        with in_line():
+            await self._enter()
         try:
             yield
         finally:
@@ -96,6 +103,10 @@ class LimitedLM:
     def price(self) -> Pricing | None:
         return price_of_lm(self.lm)
 
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
+
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         async with self.at_once.place():
             began = time.monotonic()
@@ -107,15 +118,31 @@ class LimitedLM:
         await close_lm(self.lm)
 
 
-def limit_concurrency(lms: Sequence[LM], most: int) -> list[LimitedLM]:
-    """The LMs, those of one provider under one limit of calls at once and behind one retry layer."""
+async def slots_of(lms: Sequence[LM]) -> dict[str, int]:
+    """Place -> how many calls it takes at once, for those that say so."""
+    endpoints = {endpoint.where: (endpoint, lm.name) for lm in lms if (endpoint := endpoint_of(lm)) is not None}
+
+    async def look(place: str) -> int:
+        return (await asyncio.to_thread(facts_at, *endpoints[place])).slots
+
+    return dict(zip(endpoints, await each(look, endpoints), strict=True))
+
+
+def endpoint_of(lm: LM) -> Endpoint | None:
+    endpoint = getattr(lm, "endpoint", None)
+    return endpoint if isinstance(endpoint, Endpoint) else None
+
+
+def limit_concurrency(lms: Sequence[LM], most: int, slots: Mapping[str, int] = NO_SLOTS) -> list[LimitedLM]:
+    """The LMs, those of one provider under one limit of calls at once and behind one retry layer. ``slots``: of a
+    place, where more calls than that would only wait there."""
     limits: dict[str, ConcurrencyLimit] = {}
     layers: dict[str, Retries] = {}
     limited = []
     for lm in lms:
-        endpoint: Endpoint | None = getattr(lm, "endpoint", None)
+        endpoint = endpoint_of(lm)
         place = lm.name if endpoint is None else endpoint.where
-        at_once = limits.setdefault(place, ConcurrencyLimit(most))
+        at_once = limits.setdefault(place, ConcurrencyLimit(min(most, slots.get(place) or most)))
         if endpoint is not None:
             endpoint.retries = layers.setdefault(place, endpoint.retries)
             endpoint.retries.overloaded = at_once.slower

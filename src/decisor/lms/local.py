@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from decisor.lms.endpoint import parse_address
@@ -50,23 +51,31 @@ def first_model(base_url: str) -> str:
     Raises:
         SetupError: this is no address.
     """
+    return next(iter(models_at(base_url)), "")
+
+
+def models_at(base_url: str, key: str | None = None) -> tuple[str, ...]:
+    """The models that an OpenAI-compatible endpoint lists; () where it lists none.
+
+    Raises:
+        SetupError: this is no address.
+    """
     path = base_url.rstrip("/") if parse_address(base_url).path.strip("/") else f"{base_url.rstrip('/')}/v1"
-    reply = get_json(f"{path}/models")
+    reply = get_json(f"{path}/models", {"Authorization": f"Bearer {key}"} if key else {})
     rows = reply.get("data") if isinstance(reply, Mapping) else None
-    if isinstance(rows, list) and rows and isinstance(rows[0], Mapping):
-        return str(rows[0].get("id") or "")
-    return ""
+    names = [row.get("id") for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    return tuple(name for name in names if name and isinstance(name, str))
 
 
-def get_json(url: str) -> object:
+def get_json(url: str, headers: Mapping[str, str] = MappingProxyType({}), seconds: float = LOOK_SECONDS) -> object:
     """What a GET returns, or None where nothing sensible does. For an address that can be one."""
     import http.client
 
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=LOOK_SECONDS)
+    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
     try:
-        connection.request("GET", parts.path)
+        connection.request("GET", parts.path, headers=dict(headers))
         response = connection.getresponse()
         return json.loads(response.read(MAX_BYTES)) if response.status == 200 else None
     except (OSError, http.client.HTTPException, ValueError, RecursionError):

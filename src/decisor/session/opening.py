@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
 from decisor.aio import each
+from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
 from decisor.session.lms import LMs
@@ -63,9 +65,17 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
         from decisor.tools.databases.cypher import CypherTool
 
         return await CypherTool.open(source.place, source.name, deny=deny_tables, only=tables)
+    from decisor.tools.databases.files.places import names_files
     from decisor.tools.databases.sql import SqlTool
 
-    return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables)
+    if not names_files(source.place):
+        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables)
+    from decisor.tools.databases.files.store import store_of
+
+    store = await asyncio.to_thread(store_of, source.place)
+    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables)
+    tool.notes = store.notes
+    return tool
 
 
 async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:
@@ -80,5 +90,5 @@ async def ask_once(sources: Sources, question: str | Question, options: Options)
             return await data.ask(question, **options)
     finally:
         for lm in lms:
-            if lm is not None and not isinstance(lm, str):
+            if lm is not None and not isinstance(lm, str | LMSpec):
                 await close_lm(lm)

@@ -9,7 +9,9 @@ from typing import Any, TypedDict
 
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.lms.spec import LMSpec
 from decisor.trace.events import Entry
+from decisor.trace.writing import Writing
 from decisor.types import LM, Technique
 
 
@@ -17,18 +19,21 @@ class Options(TypedDict, total=False):
     """How a question is asked. Every one may be left out.
 
     ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
-    ``"none"``, or any object with ``name`` and ``complete``. ``technique``: a name (``"plan_rag"``), an import path
+    with settings (``"m@URL timeout=900 context=8192"``) or as ``LMSpec``, ``"none"``, or any object with ``name`` and
+    ``complete``. ``technique``: a name (``"plan_rag"``), an import path
     (``"module:Class"``), or the object; ``settings``: its fields, and the LMs of its parts (``{"critic_lm": ...}``).
-    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to.
+    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to. ``on_text``
+    gets a ``Writing`` again and again while the LM writes a reply, which is streamed then.
     """
 
     rules: str
     goal: str
-    lm: LM | str | None
+    lm: LM | LMSpec | str | None
     technique: Technique | str
     settings: Mapping[str, Any]
     limits: Limits
     on_event: Callable[[Entry], None]
+    on_text: Callable[[Writing], None]
     trace: str | PathLike[str] | None
 
 
@@ -53,16 +58,17 @@ def is_place(value: object) -> bool:
 
 
 def is_lm(value: object) -> bool:
-    return value is None or isinstance(value, str) or (hasattr(value, "name") and hasattr(value, "complete"))
+    return value is None or isinstance(value, str | LMSpec) or (hasattr(value, "name") and hasattr(value, "complete"))
 
 
 FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "rules": (is_text, "a text"),
     "goal": (is_text, "a text"),
-    "lm": (is_lm, '"MODEL[@URL]", "none", or an object with name and complete'),
+    "lm": (is_lm, '"MODEL[@URL]", LMSpec(...), "none", or an object with name and complete'),
     "technique": (lambda value: isinstance(value, str) or callable(value), 'a name, "module:Class", or the object'),
     "settings": (lambda value: isinstance(value, Mapping), 'names with values, such as {"max_steps": 20}'),
     "limits": (lambda value: isinstance(value, Limits), "decisor.Limits(calls=..., tokens=..., seconds=...)"),
     "on_event": (callable, "a function"),
+    "on_text": (callable, "a function"),
     "trace": (is_place, "a path"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Literal, TypeAlias
@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 from decisor.errors import SetupError
 from decisor.secrets import redact
 from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
+from decisor.tools.databases.files.frames import FrameStore, is_frame, store_frames
+from decisor.tools.databases.files.places import names_files
 from decisor.tools.databases.sandbox.urls import query_language
 
 Form = Literal["sql", "cypher", "passages"]
-Places: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+Places: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
 RESERVED = ("whatif", "think")
@@ -41,13 +43,15 @@ class Source:
 @dataclass(frozen=True)
 class Sources:
     """Everything that a question is asked of. ``model``: a file with a decision model. Where ``tables`` (labels,
-    relationship types) names some, no others may be read; ``deny_tables`` may be neither read nor seen."""
+    relationship types) names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``frames``:
+    tables that a program handed over, gone with these sources."""
 
     places: tuple[Source, ...] = ()
     tools: ToolSpecs = NO_TOOLS
     model: Path | None = None
     tables: tuple[str, ...] = ()
     deny_tables: tuple[str, ...] = ()
+    frames: FrameStore | None = None
 
     def __bool__(self) -> bool:
         return bool(self.places or self.tools.specs)
@@ -65,7 +69,8 @@ def sources_of(
     db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
     model: str | os.PathLike[str] | None = None, tables: Names = (), deny_tables: Names = (),
 ) -> Sources:  # fmt: skip
-    """From what a person named. Each may be one or several; ``NAME=PLACE`` gives one a name.
+    """From what a person named. Each may be one or several; ``NAME=PLACE`` gives one a name. ``db`` may be a DataFrame
+    (pandas, polars, Arrow), or a mapping from names to such tables and to places.
 
     >>> [(source.form, source.name) for source in sources_of(db="sqlite:///sites.db", docs="reports/").places]
     [('sql', 'sql'), ('passages', 'passages')]
@@ -75,9 +80,8 @@ def sources_of(
     Raises:
         SetupError: two have one name, a URL names no database, or something is no tool.
     """
-    texts: list[tuple[Form, str]] = [
-        (query_language(place_of(text)[1]), text) for text in (*each_of(db), *each_of(graph))
-    ]
+    db, frames = with_frames(db)
+    texts: list[tuple[Form, str]] = [(language_of(place_of(text)[1]), text) for text in (*each_of(db), *each_of(graph))]
     texts += [("passages", text) for text in each_of(docs)]
     count = Counter(form for form, _ in texts)
     sources = tuple(source_of(form, text, alone=count[form] == 1) for form, text in texts)
@@ -85,7 +89,26 @@ def sources_of(
     if reserved := [source.name for source in sources if source.name in RESERVED]:
         raise SetupError(f"{reserved[0]} is a name of decisor's own: give the data another, as NAME=URL.")
     model_file = Path(model) if model else None
-    return Sources(sources, tool_specs(tools), model_file, tuple(each_of(tables)), tuple(each_of(deny_tables)))
+    return Sources(sources, tool_specs(tools), model_file, tuple(each_of(tables)), tuple(each_of(deny_tables)), frames)
+
+
+def with_frames(db: Places) -> tuple[Places, FrameStore | None]:
+    """DataFrames as a database of their own, beside the other places."""
+    if not isinstance(db, Mapping):
+        if not is_frame(db):
+            return db, None
+        db = {"data": db}
+    tables = {name: value for name, value in db.items() if is_frame(value)}
+    places = [f"{name}={value}" for name, value in db.items() if name not in tables]
+    if not tables:
+        return places, None
+    frames = store_frames(tables)
+    return [frames.url, *places], frames
+
+
+def language_of(place: str) -> Literal["sql", "cypher"]:
+    """Files are read into a database that is asked in SQL."""
+    return "sql" if names_files(place) else query_language(place)
 
 
 def tables_of(names: Sequence[str], source: Source, sources: Sources) -> list[str]:

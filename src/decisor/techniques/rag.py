@@ -9,8 +9,8 @@ Lewis et al., "Retrieval-Augmented Generation", NeurIPS 2020, with a frozen mode
 from __future__ import annotations
 
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory
 from decisor.techniques.shared.documents import ask_for_answer, cited_answer, find, show_passages, unique_passages

@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.form import Form
@@ -31,6 +31,8 @@ from decisor.techniques.shared.node import Node
 from decisor.techniques.shared.render import show_observation
 from decisor.techniques.shared.tree import Tree
 from decisor.types import LM, Action, Decision, Message, Question, Value
+
+TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class ToT:
             for node in pool:
                 for action in await propose_actions(tree, node, self.propose):
                     states.append(await tree.attempt(node, Move(action)))
+            if not states:
+                continue  # no list could be read: each is asked for again, a new sample, while there are calls
             states_met: set[str] = set()
             for state in states:
                 if (what := state_of(state)) not in states_met:
@@ -70,12 +74,12 @@ class ToT:
 
 
 async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
-    """Next actions from a state; none where the reply cannot be read."""
+    """Next actions from a state; none where no reply could be read."""
     system, user = tree.prompt(node, differ=False)
     form = proposals_form(tree.tools, count)
-    ask = Message("user", f"{user.content}\n{PROPOSE.substitute(count=count, form=tree.run.wording(form))}")
+    ask = Message("user", user.content + "\n" + PROPOSE.substitute(count=count, form=tree.run.wording(form)))
     try:
-        return (await tree.ask([system, ask], form))[:count]
+        return (await tree.ask([system, ask], form, tries=TRIES))[:count]
     except ParseError:
         return ()
 

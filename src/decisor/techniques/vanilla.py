@@ -8,8 +8,8 @@ The baseline of Verma et al., "Plan-RAG", 2024, and of most papers on retrieval.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory
 from decisor.techniques.shared.documents import SHORT_ANSWER, ask_for_answer, reading_form

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from decisor.replies.attribution import attribute
+from decisor.calls.prompt_parts import joined
+from decisor.replies.attribution import attribute, rests_on
 from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
-from decisor.techniques.shared.render import show_value
+from decisor.techniques.shared.render import record_line, show_value
 from decisor.trace.graph_events import NodeAnswer, NodeResult
 from decisor.types import Record
 
@@ -27,6 +28,7 @@ def node_answer(
 ) -> NodeAnswer:
     """A node's answer with its attribution. An empty answer is an unknown one; of many rows the first are kept."""
     attribution, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
+    cited = {document, *rests_on(chunk.text, chunk.quote, documents)}
     return NodeAnswer(
         node=part.id,
         question=question,
@@ -35,9 +37,11 @@ def node_answer(
         attribution=attribution,
         document=document,
         support=support,
-        documents=tuple(one for at, one in enumerate(documents) if at < MOST_DOCUMENTS or one.id == document),
+        documents=tuple(one for at, one in enumerate(documents) if at < MOST_DOCUMENTS or one.id in cited),
         retrievals=retrievals,
         sure=sure,
+        query=part.query,
+        also=tuple(sorted(cited - {document, ""})),
     )
 
 
@@ -69,10 +73,9 @@ def show_documents(documents: Sequence[Record], most: int = 4_000) -> str:
         title = record.fields.get("title")
         text = " ".join(record.text.split())
         text = text if len(text) <= most else text[:most] + " (cut)"
-        lines.append(
-            f"[{number}] " + " | ".join(part for part in (on_one_line(str(title or "")), fields, text) if part)
-        )
-    return "\n".join(lines) or "(none)"
+        parts = [part for part in (on_one_line(str(title or "")), fields, text) if part]
+        lines.append(record_line(record, f"[{number}] " + " | ".join(parts)))
+    return joined("\n", lines) or "(none)"
 
 
 def show_graph(plan: PlanGraph) -> tuple[str, ...]:

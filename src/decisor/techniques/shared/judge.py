@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from string import Template
 from typing import Literal, TypeVar
 
 from decisor.aio import each
+from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object
@@ -131,7 +131,7 @@ Better: equal
 """
 BETTER_FORM: Form[Side] = Form(
     "better attempt", BETTER_TEXT, parse_better, Comparison,
-    (Shape({"thought": "one or two sentences", "better": "the better attempt"}),),
+    (Shape({"thought": "one or two sentences", "better": "the better one; equal where nothing decides between them"}),),
     lambda value: parse_better(f"Better: {read_object(Comparison, value).better}"),
 )  # fmt: skip
 

@@ -7,20 +7,23 @@ reply costs one call, also one that cannot be read, which becomes a step whose o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from decisor.budget import Limits
+from decisor.calls.prompt_parts import joined
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.plurals import counted
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.replies.moves import GIVE_UP, Move, parse_move, read_move
+from decisor.replies.reasons import in_words
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape
-from decisor.techniques.shared.node import Node, ended_below, tried_line
+from decisor.techniques.shared.node import UNREADABLE, Node, ended_below, tried_line
 from decisor.techniques.shared.render import show_observation, show_steps
 from decisor.techniques.shared.tree_prompts import (
     ACT,
@@ -32,19 +35,20 @@ from decisor.techniques.shared.tree_prompts import (
     OTHER_WAY,
     SYSTEM,
     TO_ANSWER,
+    UNREAD,
     USER,
 )
 from decisor.trace.search_events import AnswerSnapshot, Ended, NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Environment, Message, Observation, Question, Sampling, Step
 
 T = TypeVar("T")
-UNREADABLE = "(unreadable)"
 STOP = ("\nObservation:",)
 
 
 @dataclass
 class Tree:
-    """``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of it."""
+    """``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of it. ``halt``: the
+    limit that was reached."""
 
     question: Question
     run: Run
@@ -61,6 +65,7 @@ class Tree:
     sampled: int = 0
     marked: int = 0
     promised: int = 0
+    halt: BudgetExceeded | None = None
 
     @classmethod
     def plant(
@@ -95,13 +100,26 @@ class Tree:
         for budget in self.run.budget.chain():
             allowed = budget.limits.calls
             if allowed is not None and budget.spent.calls + budget.pending_calls + self.promised + calls > allowed:
-                raise BudgetExceeded("calls", allowed)
+                self.halt = BudgetExceeded("calls", allowed)
+                raise self.halt
+
+    @contextmanager
+    def limits(self) -> Iterator[None]:
+        """A limit that is reached is remembered: what it ends has not simply found no answer."""
+        try:
+            yield
+        except BudgetExceeded as error:
+            self.halt = error
+            raise
 
     def answers(self) -> list[Node]:
         return [node for node in self.sequences if node.ended == "answered"]
 
-    async def ask(self, prompt: Sequence[Message], form: Form[T], run: Run | None = None, promised: bool = False) -> T:
-        """One call with a seed of its own, so that a prompt that comes again is a new sample.
+    async def ask(
+        self, prompt: Sequence[Message], form: Form[T], run: Run | None = None, promised: bool = False, tries: int = 1
+    ) -> T:
+        """One call with a seed of its own, so that a prompt that comes again is a new sample; up to ``tries`` calls
+        where replies cannot be read.
 
         Raises:
             ParseError: the reply cannot be read; it was paid for.
@@ -112,7 +130,8 @@ class Tree:
         self.need(1)
         self.sampled += 1
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
-        return await (run or self.run).ask(prompt, form, sampling, final=True)
+        with self.limits():
+            return await (run or self.run).ask(prompt, form, sampling, final=True, tries=tries)
 
     async def grow(self, node: Node, differ: bool = True) -> Node:
         """One reply from here. ``differ``: the model is shown what was tried from here, to do something else."""
@@ -120,7 +139,11 @@ class Tree:
         try:
             move = await self.ask(self.prompt(node, differ), self.form())
         except ParseError as error:
-            return self.add(node, Step(Action(UNREADABLE, ""), Observation(note=str(error), error=True)), node.env)
+            note = f"The reply could not be used: {in_words(error.reason)}."
+            step = Step(Action(UNREADABLE, ""), Observation(note=note, error=True))
+            example = self.run.example(self.form(), error.reason)
+            text = UNREAD.substitute(complaint=error, example=example)
+            return self.add(node, step, node.env, text=text)
         return await self.attempt(node, move)
 
     async def attempt(self, node: Node, move: Move) -> Node:
@@ -130,10 +153,14 @@ class Tree:
             step = Step(Action(ending, move.answer or move.because), Observation(), move.thought)
             return self.add(node, step, node.env, move.answer, move.because)
         env = node.env.fork()
-        observation = await self.run.using(env=env).act(move.action)
+        with self.limits():
+            observation = await self.run.using(env=env).act(move.action)
         return self.add(node, Step(move.action, observation, move.thought), env, observation.answer)
 
-    def add(self, node: Node, step: Step, env: Environment, answer: str | None = None, because: str = "") -> Node:
+    def add(
+        self, node: Node, step: Step, env: Environment, answer: str | None = None, because: str = "", text: str = ""
+    ) -> Node:
+        """``text``: the step as the model reads it, where that is not how steps are shown."""
         depth = node.depth + 1
         ended: Ended = "" if answer is None else "answered" if answer.strip() else "gave_up"
         if not ended and depth >= self.max_steps:
@@ -144,7 +171,7 @@ class Tree:
             depth=depth,
             env=env,
             step=step,
-            text=show_steps([step]),
+            text=text or show_steps([step]),
             ended=ended,
             answer=answer or "",
             because=because,
@@ -153,8 +180,8 @@ class Tree:
         node.children.append(child)
         if ended:
             self.sequences.append(child)
-        text = show_observation(step.observation)[:300]
-        event = SearchNode(child.id, node.id, step.action, step.thought, text, step.observation.error, ended)
+        seen = show_observation(step.observation)[:300]
+        event = SearchNode(child.id, node.id, step.action, step.thought, seen, step.observation.error, ended)
         self.run.trace.add(event, self.run.span_id)
         return child
 
@@ -178,8 +205,9 @@ class Tree:
     def prompt(self, node: Node, differ: bool = True) -> list[Message]:
         form = self.run.wording(self.form())
         system = SYSTEM.substitute(tools=self.root.env.describe(), form=form)
-        steps = "\n".join(step.text for step in node.path()) or "(nothing yet)\n"
-        siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(node.children, 1)] if differ else []
+        steps = joined("\n", [step.text for step in node.path()]) or "(nothing yet)\n"
+        others = [child for child in node.children if child.step and child.step.action.tool != UNREADABLE]
+        siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(others, 1)] if differ else []
         answered = any(leaf.ended == "answered" for leaf in ended_below(node))
         advice = OTHER_WAY if answered else NEW_WAY
         more = DIFFER.substitute(tried="\n".join(siblings), advice=advice) if siblings else ""
@@ -202,6 +230,8 @@ class Tree:
         self.run.trace.add(tree, self.run.span_id)
         if chosen is None or chosen.ended != "answered":
             why = f"None of {counted(len(self.sequences), 'sequence')} ended with an answer."
+            if self.halt is not None:
+                return tell(Decision("", reasons=(why, str(self.halt)), stopped="budget"), self.run)
             return tell(Decision("", reasons=(why,), stopped="no_answer"), self.run)
         steps = tuple(node.step for node in chosen.path() if node.step)
         decision = Trajectory(self.question, steps).decision(chosen.answer, chosen.because)

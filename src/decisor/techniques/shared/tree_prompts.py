@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from string import Template
+from decisor.calls.prompt_parts import Template
 
 SYSTEM = Template("""\
 You solve a task in an environment, one action at a time. Look at what each action brought before you choose the next.
@@ -66,4 +66,10 @@ one: leave it only for one that you expect to do better."""
 LESSONS = Template("""
 # Lessons from earlier attempts
 $lessons
+""")
+
+UNREAD = Template("""\
+(A reply here could not be used: $complaint
+This is the form, with values of another task:
+$example)
 """)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.form import Form

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import Template
 
+from decisor.calls.prompt_parts import Template
 from decisor.replies.cleaning import check_query, clean, strip_fence
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object

@@ -50,6 +50,14 @@ class Parts:
         for statements in self.scenarios.values():
             yield from statements
 
-    def readers(self, name: str) -> int:
-        """How many statements read a table after the change."""
-        return sum(name in one.reads for one in self.every())
+    def keeps(self, at: int) -> bool:
+        """Whether several statements read what the change number ``at`` makes: then it is computed once."""
+        name, readers = self.change[at].target, 0
+        for later in self.change[at + 1 :]:
+            readers += name in later.reads
+            if later.target == name:
+                break
+        else:
+            ends = (*self.measures.values(), *self.rules.values(), *self.bounds.values())
+            readers += sum(name in one.reads for one in ends)
+        return readers > 1

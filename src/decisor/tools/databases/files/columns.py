@@ -1,0 +1,62 @@
+"""Texts that are numbers or dates to a person: 1.234,50 as it is written in much of the world; n/a where one lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from decisor.plurals import counted
+from decisor.tools.databases.files.tables import quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+MISSING = ("", "-", "--", "?", "n/a", "na", "#n/a", "nan", "null", "none", "nil", "k.a.", "unknown")
+"""What people write for no value, in lower case, beside numbers and dates."""
+TYPES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
+COMMA = r"^\s*-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"
+
+
+def decimal_commas(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
+    """Columns in which each text is a number, one with a decimal comma, become numbers; a note for each."""
+    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = 'VARCHAR'"
+    for (column,) in db.execute(query, [table]).fetchall():
+        name = quoted(str(column))
+        fits = f"regexp_full_match({name}, '{COMMA}')"
+        row = db.execute(
+            f"SELECT count(*) FILTER (NOT {fits}), count(*) FILTER (contains({name}, ',')) FROM {quoted(table)}"
+        ).fetchone()
+        if row and row[0] == 0 and row[1]:
+            plain = f"CAST(replace(replace(trim({name}), '.', ''), ',', '.') AS DOUBLE)"
+            db.execute(f"ALTER TABLE {quoted(table)} ALTER {name} TYPE DOUBLE USING {plain}")
+            yield f"{table}.{column} is a number: its texts have a decimal comma."
+
+
+def with_missing_values(db: duckdb.DuckDBPyConnection, table: str, text: Mapping[str, str]) -> Iterator[str]:
+    """Columns of texts that are of one type but for words for no value become that, with a note for each. ``text``:
+    columns that are read as text, and why."""
+    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = 'VARCHAR'"
+    for (column,) in db.execute(query, [table]).fetchall():
+        if note := as_type(db, table, column, column in text):
+            yield note
+        elif column in text:
+            yield f"{table}.{column} is text: {text[column]}."
+
+
+def as_type(db: duckdb.DuckDBPyConnection, table: str, column: str, is_guess: bool) -> str:
+    """A note, '' where the column stays as it is. ``is_guess``: most of it was of another type."""
+    name, words = quoted(column), ", ".join(f"'{word}'" for word in MISSING)
+    is_missing = f"lower(trim({name})) IN ({words})"
+    for kind in TYPES:
+        fits = f"TRY_CAST({name} AS {kind}) IS NOT NULL"
+        if kind == "BIGINT":  # a cast would round
+            fits += f" AND regexp_full_match(trim({name}), '[+-]?(0|[1-9][0-9]*)')"
+        row = db.execute(
+            f"SELECT count(*) FILTER (NOT {is_missing} AND NOT ({fits})), count(*) FILTER ({is_missing}), "
+            f"min({name}) FILTER ({is_missing}), count({name}) FROM {quoted(table)}"
+        ).fetchone()
+        if row and row[0] == 0 and row[1] < row[3] and (row[1] or is_guess):
+            value = f"CASE WHEN {is_missing} THEN NULL ELSE CAST({name} AS {kind}) END"
+            db.execute(f"ALTER TABLE {quoted(table)} ALTER {name} TYPE {kind} USING {value}")
+            return f"{table}.{column} is {kind}; {row[2]!r} is no value, {counted(int(row[1]), 'time')}."
+    return ""

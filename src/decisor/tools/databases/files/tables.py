@@ -1,0 +1,92 @@
+"""The store under way: names of tables, and rows that Python read, brought in by way of a file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+NULL = "\x01NULL"
+"""Stands for a missing value in a file of ours: an empty text is another thing."""
+
+
+@dataclass(eq=False)
+class Target:
+    """``scratch``: a folder for files of ours, gone at the end. ``names``: the tables that are there."""
+
+    db: duckdb.DuckDBPyConnection
+    scratch: Path
+    names: list[str] = field(default_factory=list)
+
+    def name(self, wish: str) -> str:
+        """A name that is free, in the spelling of ``wish``."""
+        lower = {one.lower() for one in self.names}
+        number = 1
+        name = wish or "data"
+        while name.lower() in lower:
+            number += 1
+            name = f"{wish}_{number}"
+        self.names.append(name)
+        return name
+
+    def drop(self, name: str) -> None:
+        self.db.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+        self.names.remove(name)
+
+    def count(self, name: str) -> int:
+        row = self.db.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()
+        return int(row[0]) if row else 0
+
+    def columns(self, name: str) -> list[tuple[str, str]]:
+        """Name and type of each, in order."""
+        query = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = ?"
+        return [(str(column), str(kind)) for column, kind in self.db.execute(query, [name]).fetchall()]
+
+    def add_rows(self, name: str, types: Mapping[str, str], rows: Iterable[Sequence[object]]) -> None:
+        """A table of these columns, its rows as texts that DuckDB reads as their types."""
+        path = self.scratch / "rows.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            for row in rows:
+                writer.writerow([NULL if value is None else value for value in row])
+        columns = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in types.items())
+        self.db.execute(
+            f"CREATE TABLE {quoted(name)} AS SELECT * FROM read_csv({literal(str(path))}, header=false, delim=',', "
+            f"quote='\"', escape='\"', nullstr={literal(NULL)}, columns={{{columns}}}, auto_detect=false, "
+            "max_line_size=4000000)"
+        )
+        path.unlink()
+
+
+def quoted(name: str) -> str:
+    """
+    >>> quoted('two words')
+    '"two words"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Names of columns, none empty and none twice.
+
+    >>> unique(["a", "", "A", "a"])
+    ['a', 'column_2', 'A_2', 'a_3']
+    """
+    result: list[str] = []
+    for number, name in enumerate(names, 1):
+        base = " ".join(str(name).split()) or f"column_{number}"
+        whole, again = base, 1
+        while whole.lower() in {one.lower() for one in result}:
+            again += 1
+            whole = f"{base}_{again}"
+        result.append(whole)
+    return result

@@ -1,0 +1,111 @@
+"""Files that know their types: Parquet, JSON, and databases."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from decisor.errors import SetupError
+from decisor.plurals import counted
+from decisor.tools.databases.files.delimited import names_of, opened
+from decisor.tools.databases.files.places import Part
+from decisor.tools.databases.files.tables import Target, literal, quoted, unique
+
+
+def read_parquet(target: Target, part: Part) -> Iterator[str]:
+    import duckdb
+
+    name = target.name(part.name)
+    several = ", union_by_name=true, filename='file'" if len(part.paths) > 1 else ""
+    files = ", ".join(map(literal, part.paths))
+    columns = "* REPLACE (parse_filename(file) AS file)" if len(part.paths) > 1 else "*"
+    try:
+        target.db.execute(f"CREATE TABLE {quoted(name)} AS SELECT {columns} FROM read_parquet([{files}]{several})")
+    except duckdb.Error as error:
+        raise SetupError(f"{part.paths[0]} cannot be read as Parquet: {first_line(error)}") from error
+    yield f"{name}: {target.count(name):,} rows from {names_of(part.paths)}."
+
+
+def read_json(target: Target, part: Part) -> Iterator[str]:
+    """Objects in an array, or one on each line; lines that are none are left out and counted."""
+    import duckdb
+
+    name = target.name(part.name)
+    files = ", ".join(map(literal, part.paths))
+    create = f"CREATE TABLE {quoted(name)} AS SELECT * FROM read_json([{files}], maximum_object_size=100000000"
+    lost = 0
+    try:
+        target.db.execute(f"{create})")
+    except duckdb.Error as error:
+        try:
+            target.db.execute(f"{create}, format='newline_delimited', ignore_errors=true)")
+        except duckdb.Error:
+            raise SetupError(f"{part.paths[0]} cannot be read as JSON: {first_line(error)}") from error
+        empty = " AND ".join(f"{quoted(column)} IS NULL" for column, _ in target.columns(name))
+        target.db.execute(f"DELETE FROM {quoted(name)} WHERE {empty}")
+        lost = sum(map(lines_in, part.paths)) - target.count(name)
+    if not target.columns(name):
+        raise SetupError(f"{part.paths[0]} holds no objects: JSON is read as an array of objects, or one on each line.")
+    yield f"{name}: {target.count(name):,} rows from {names_of(part.paths)}."
+    if lost > 0:
+        yield f"{name}: {counted(lost, 'line')} left out, because not readable."
+
+
+def lines_in(path: str) -> int:
+    with opened(Path(path)) as file:
+        return sum(1 for line in file if line.strip())
+
+
+def read_sqlite(target: Target, part: Part) -> Iterator[str]:
+    """Every table, with the types that its columns declare, or text."""
+    for path in part.paths:
+        with closing(sqlite3.connect(f"{Path(path).as_uri()}?mode=ro", uri=True)) as source:
+            source.execute("PRAGMA trusted_schema = OFF")
+            source.text_factory = lambda data: data.decode("utf-8", "replace")
+            try:
+                query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+                names = [str(name) for (name,) in source.execute(query)]
+            except sqlite3.Error as error:
+                raise SetupError(f"{path} cannot be read as a SQLite database: {error}") from error
+            for table in names:
+                info = source.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+                if not info:
+                    continue
+                name = target.name(table)
+                types = dict(zip(unique([one[1] for one in info]), [sqlite_type(source, table, one[1]) for one in info],
+                                 strict=True))  # fmt: skip
+                columns = ", ".join(quoted(one[1]) for one in info)
+                target.add_rows(name, types, source.execute(f"SELECT {columns} FROM {quoted(table)}"))
+                yield f"{name}: {target.count(name):,} rows from {Path(path).name}."
+
+
+def sqlite_type(source: sqlite3.Connection, table: str, column: str) -> str:
+    """By what the column holds: SQLite lets any value stand anywhere."""
+    rows = source.execute(f"SELECT DISTINCT typeof({quoted(column)}) FROM {quoted(table)}").fetchall()
+    kinds = {str(kind) for (kind,) in rows} - {"null"}
+    if kinds == {"integer"}:
+        return "BIGINT"
+    return "DOUBLE" if kinds and kinds <= {"integer", "real"} else "VARCHAR"
+
+
+def read_duckdb(target: Target, part: Part) -> Iterator[str]:
+    import duckdb
+
+    for path in part.paths:
+        try:
+            target.db.execute(f"ATTACH {literal(path)} AS other (READ_ONLY)")
+        except duckdb.Error as error:
+            raise SetupError(f"{path} cannot be read as a DuckDB database: {first_line(error)}") from error
+        query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'other'"
+        for schema, table in target.db.execute(query).fetchall():
+            name = target.name(str(table))
+            source = f"other.{quoted(str(schema))}.{quoted(str(table))}"
+            target.db.execute(f"CREATE TABLE {quoted(name)} AS FROM {source}")
+            yield f"{name}: {target.count(name):,} rows from {Path(path).name}."
+        target.db.execute("DETACH other")
+
+
+def first_line(error: Exception) -> str:
+    return " ".join(str(error).splitlines()[0].split())[:300]

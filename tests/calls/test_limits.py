@@ -1,0 +1,188 @@
+"""Limits are limits: of tokens, of seconds, of the context, of what a server takes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from decisor.aio import each
+from decisor.budget import Budget, Limits
+from decisor.errors import BudgetExceeded, LMError
+from decisor.evaluation.runner import evaluate
+from decisor.evaluation.store.open import open_store
+from decisor.lms.concurrency import limit_concurrency, slots_of
+from decisor.run import Run
+from decisor.techniques.iter_rag import IterRAG
+from decisor.techniques.shared.decision import Trajectory
+from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import FailedCall, LMCall, ShortenedPrompt
+from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling, Step, Usage
+from evaluation.small import model, small_suite
+from servers.llama_server import llama
+from techniques.table import TableTool
+
+
+@dataclass
+class Slow:
+    """Hangs for so long in each call, the last ones not at all."""
+
+    seconds: float
+    hangs: int = 1_000
+    name: str = "slow"
+    calls: int = 0
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+        self.calls += 1
+        await asyncio.sleep(self.seconds if self.calls <= self.hangs else 0.0)
+        return Completion(("Final answer: none",), Usage(1, 1_000, 10, 0.0))
+
+
+def run_on(lm: object, **limits: float) -> Run:
+    return Run(lm, Toolbox([]), Budget(Limits(**limits)))  # type: ignore[arg-type]
+
+
+def steps(count: int, rows: int) -> tuple[Step, ...]:
+    """So many queries that brought so many rows each."""
+    return tuple(
+        Step(
+            Action("sql", "SELECT name, rent FROM site"),
+            Observation(
+                tuple(Record(f"o{n}.r{r}", {"name": f"site {r}", "rent": 100 * r}) for r in range(1, rows + 1))
+            ),
+        )
+        for n in range(1, count + 1)
+    )
+
+
+def prompt_of(count: int, rows: int) -> list[Message]:
+    return [Message("system", "Decide."), Message("user", Trajectory(Question("?"), steps(count, rows)).show())]
+
+
+async def test_a_reply_is_capped_by_what_is_left_of_the_tokens() -> None:
+    async with llama() as server:
+        run = run_on(server.lm(), tokens=2_000)
+        await run.ask([Message("user", "x" * 2_000)], str)
+        await run.lm.close()  # type: ignore[attr-defined]
+    assert server.bodies[0]["max_tokens"] == 512
+    assert run.budget.spent.tokens <= 2_000
+
+
+async def test_a_cap_of_its_own_is_no_part_of_what_a_reply_is_known_by() -> None:
+    from decisor.lms.journal import digest
+
+    ask = [Message("user", "Hi")]
+    assert digest(ask, "m", Sampling(max_tokens=300, capped=True)) == digest(ask, "m", Sampling())
+    assert digest(ask, "m", Sampling(max_tokens=300)) != digest(ask, "m", Sampling())
+
+
+async def test_the_last_answer_has_time_left_where_a_call_hangs() -> None:
+    lm = Slow(60.0, hangs=1)
+    began = time.monotonic()
+    run = Run(lm, Toolbox([TableTool()]), Budget(Limits(seconds=1.0)))
+    decision = await IterRAG()(Question("Which?"), run)
+    assert time.monotonic() - began < 1.5 and lm.calls == 2
+    assert decision.stopped == "budget" and run.budget.spent.estimates == 1
+    (cut_off,) = run.trace.of(FailedCall)
+    assert cut_off.usage.tokens > 0 and cut_off.reason == "seconds"
+
+
+async def test_time_in_line_is_no_time_of_a_run() -> None:
+    (lm,) = limit_concurrency([Slow(0.2)], 1)
+
+    async def one(_: int) -> float:
+        run = run_on(lm, seconds=0.6)
+        await run.ask("Hi", str, final=True)
+        assert run.budget.spent.seconds < 0.6
+        return run.budget.clock.seconds()
+
+    began = time.monotonic()
+    assert max(await each(one, range(6), at_once=6)) < 0.6 < 1.2 <= time.monotonic() - began
+
+
+async def test_a_run_that_does_something_else_meanwhile_is_not_stopped_in_time() -> None:
+    (lm,) = limit_concurrency([Slow(0.3)], 1)
+    run = run_on(lm, seconds=60)
+    await each(lambda _: run.ask("Hi", str), range(3), at_once=3)
+    assert run.budget.clock.seconds() == pytest.approx(0.9, abs=0.3)
+
+
+async def test_what_is_cancelled_in_line_costs_nothing() -> None:
+    (lm,) = limit_concurrency([Slow(5.0)], 1)
+    runs = [run_on(lm), run_on(lm)]
+    calls = [asyncio.create_task(run.ask("Hi", str)) for run in runs]
+    await asyncio.sleep(0.05)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert [run.budget.spent.calls for run in runs] == [1, 0]
+    assert [run.budget.spent.tokens > 0 for run in runs] == [True, False]
+    assert "before it was sent" in runs[1].trace.of(FailedCall)[0].text
+
+
+async def test_a_prompt_is_made_to_fit_before_it_is_sent_and_the_trace_says_so() -> None:
+    async with llama(context=1024) as server:
+        run = run_on(server.lm())
+        await run.ask(prompt_of(6, 40), str)
+        await run.lm.close()  # type: ignore[attr-defined]
+    assert server.refusals == 0 and len(server.bodies) == 1
+    (event,) = run.trace.of(ShortenedPrompt)
+    assert (event.limit, event.room) == ("context", 768) and event.tokens > 1024
+    assert event.left_out[0] == "o1.r40" and "o6.r1" not in event.left_out
+    sent = server.bodies[0]["messages"][1]["content"]
+    assert "records are left out here" in sent and "[o6.r1]" in sent
+    (call,) = run.trace.of(LMCall)
+    assert [message.content for message in call.messages][1] == sent
+
+
+async def test_what_a_refusal_says_of_the_context_is_remembered() -> None:
+    async with llama(context=1024, tells=False) as server:
+        lm = server.lm()
+        for _ in range(2):
+            await run_on(lm).ask(prompt_of(6, 40), str)
+        other = server.lm()
+        await run_on(other).ask(prompt_of(6, 40), str)
+        await lm.close()
+        await other.close()
+    assert (server.refusals, len(server.bodies)) == (1, 4)
+
+
+async def test_what_cannot_fit_is_told_with_both_numbers_and_is_not_sent() -> None:
+    async with llama(context=1024) as server:
+        run = run_on(server.lm())
+        with pytest.raises(LMError, match=r"about 5,\d\d\d tokens .* of the 1,024 tokens .* 768 are for it") as failure:
+            await run.ask("word " * 4_500, str)
+        await run.lm.close()  # type: ignore[attr-defined]
+    assert failure.value.kind == "context" and not server.bodies and "--tables" in str(failure.value)
+
+
+async def test_a_final_prompt_loses_records_where_the_tokens_left_are_few() -> None:
+    async with llama() as server:
+        run = run_on(server.lm(), tokens=1_200)
+        with pytest.raises(BudgetExceeded):
+            await run.ask(prompt_of(6, 40), str)
+        await run.ask(prompt_of(6, 40), str, final=True)
+        await run.lm.close()  # type: ignore[attr-defined]
+    assert [event.limit for event in run.trace.of(ShortenedPrompt)] == ["tokens"]
+    assert len(server.bodies) == 1 and run.budget.spent.tokens <= 1_200
+
+
+async def test_an_evaluation_asks_no_more_at_once_than_the_server_has_slots(tmp_path: Path) -> None:
+    async with llama(slots=2, seconds=0.01, answer=model) as server:
+        suite = small_suite(f"{server.origin}/v1", many=8, cases_at_once=8, calls_at_once=32)
+        with closing(open_store(str(tmp_path / "run.db"))) as store:
+            tally = await evaluate(suite, store)
+    assert tally.done == 16 and server.most == 2
+
+
+async def test_a_server_that_does_not_tell_of_slots_is_asked_as_many_at_once_as_is_set() -> None:
+    async with llama(tells=False) as server:
+        lm = server.lm()
+        assert await slots_of([lm]) == {lm.endpoint.where: 0}
+        (limited,) = limit_concurrency([lm], 5, await slots_of([lm]))
+        assert limited.at_once.most == 5

@@ -1,0 +1,80 @@
+"""A prompt that is too long loses whole records: what a retriever put last, then what is oldest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from string import Template as PlainTemplate
+
+from decisor.calls.estimates import raw_tokens, tokens_in
+from decisor.calls.prompt_parts import Section, Template, Text, joined, sections_of, shorten
+from decisor.techniques.shared.decision import Trajectory
+from decisor.techniques.shared.documents import show_passages
+from decisor.types import Action, Message, Observation, Question, Record, Step
+
+
+def rows(number: int, count: int) -> Step:
+    records = tuple(
+        Record(f"o{number}.r{row}", {"name": f"site {row}", "rent": 100 + row}) for row in range(1, count + 1)
+    )
+    return Step(Action("sql", "SELECT name, rent FROM site"), Observation(records))
+
+
+def passages(count: int) -> list[Record]:
+    return [Record(f"o1.r{n}", text=f"Passage {n} tells of ports and of what they cost.", score=1 / n)
+            for n in range(1, count + 1)]  # fmt: skip
+
+
+def shortened(text: str, room: int) -> tuple[str, tuple[str, ...]]:
+    short = shorten([Message("user", text)], room, raw_tokens, tokens_in)
+    assert short is not None
+    return short.messages[0].content, short.left_out
+
+
+def test_a_text_keeps_its_records_through_all_that_a_technique_does_with_it() -> None:
+    shown = Trajectory(Question("Which?"), (rows(1, 2), rows(2, 1))).show()
+    prompt = Template("# So far\n$steps").substitute(steps=shown) + "\nGo on."
+    ids = [section.id for section in sections_of("Begin. " + joined("\n", [prompt, "end"]))]
+    assert ids == ["o1.r1", "o1.r2", "o2.r1"]
+    assert prompt == PlainTemplate("# So far\n$steps").substitute(steps=str(shown)) + "\nGo on."
+
+
+def test_the_oldest_observation_loses_its_rows_first_and_a_line_says_how_many() -> None:
+    shown = Trajectory(Question("Which?"), (rows(1, 20), rows(2, 20))).show()
+    text, left_out = shortened(shown, raw_tokens([Message("user", shown)]) - 150)
+    assert left_out[0] == "o1.r20" and all(id.startswith("o1.") for id in left_out)
+    assert f"({len(left_out)} records are left out here, because the prompt would be too long.)" in text
+    assert "[o1.r1] | site 1 | 101\n" in text and "[o1.r20]" not in text and text.count("[o2.r") == 20
+
+
+def test_of_passages_those_that_rank_last_go_first() -> None:
+    shown = joined("\n", [show_passages(passages(6)), show_passages([replace(one, id=one.id.replace("o1", "o2"))
+                                                                     for one in passages(6)])])  # fmt: skip
+    text, left_out = shortened(shown, raw_tokens([Message("user", shown)]) - 60)
+    assert left_out[:4] == ("o1.r6", "o2.r6", "o1.r5", "o2.r5")
+    assert "[o1.r1]" in text and "[o2.r1]" in text
+
+
+def test_a_record_is_left_out_whole_or_not_at_all() -> None:
+    shown = show_passages(passages(9))
+    for room in range(40, raw_tokens([Message("user", shown)]), 7):
+        text, left_out = shortened(shown, room)
+        lines = [line for line in text.splitlines() if not line.startswith("(")]
+        assert set(lines) <= set(shown.splitlines()) and len(lines) + len(left_out) == 9
+        assert raw_tokens([Message("user", text)]) <= room
+
+
+def test_a_long_note_is_left_out_as_a_record_is() -> None:
+    step = Step(Action("api", "x"), Observation(note="word " * 400))
+    text, left_out = shortened(Trajectory(Question("?"), (step,)).show(), 100)
+    assert len(left_out) == 1 and "word word" not in text and "1 record is left out here" in text
+
+
+def test_a_prompt_without_records_cannot_be_made_shorter() -> None:
+    assert shorten([Message("user", "word " * 400)], 100, raw_tokens, tokens_in) is None
+
+
+def test_the_same_record_in_two_places_goes_from_both() -> None:
+    line = "[o1.r1] | " + "far " * 100
+    one = Text(f"{line}\n", [Section("o1.r1", line)])
+    text, left_out = shortened(joined("between\n", [one, one]), 60)
+    assert left_out == ("o1.r1",) and "far" not in text and text.count("left out here") == 1

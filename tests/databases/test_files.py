@@ -1,0 +1,185 @@
+"""Files as a database: what is read, what is guessed, what is told, and what cannot be reached."""
+
+import datetime
+import gzip
+import json
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pandas
+import polars
+import pytest
+
+import decisor
+from decisor.cli import run
+from decisor.errors import SetupError
+from decisor.tools.databases.files.load import connect
+from decisor.tools.databases.files.store import Store, store_of
+
+MODEL = """
+measure = "price"
+goal = "min"
+candidates = "SELECT supplier FROM offers WHERE price IS NOT NULL"
+change = []
+outcome = "SELECT price FROM offers WHERE supplier = :candidate"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def rows(store: Store, query: str) -> Sequence[tuple[object, ...]]:
+    with duckdb.connect(store.url.removeprefix("duckdb:///"), read_only=True) as database:
+        return database.execute(query).fetchall()
+
+
+def kinds(store: Store, table: str) -> dict[str, str]:
+    query = f"SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '{table}'"
+    return {str(name): str(kind) for name, kind in rows(store, query)}
+
+
+def test_a_csv_file_is_decided_on_without_a_word_about_databases(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "offers.csv").write_text("supplier,price\nAcme,12.5\nBolt,11.0\nCrux,n/a\n")
+    Path("model.toml").write_text(MODEL)
+    assert run(["ask", "Which supplier?", "--db", "data/offers.csv", "--model", "model.toml", "--lm", "none"]) == 0
+    out = capsys.readouterr().out
+    assert "Decision: Bolt" in out
+    assert "offers: 3 rows from offers.csv." in out and "'n/a' is no value, 1 time" in out
+
+
+def test_numbers_dates_codes_and_words_for_no_value_get_their_types(folder: Path) -> None:
+    lines = [f"{n:05d},{n}.5,2024-01-{n % 28 + 1:02d},{n}" for n in range(30_000)]
+    path = folder / "sales.csv"
+    path.write_text("\n".join(["code,price,day,units", *lines, "30000,-,2024-02-01,n/a"]))
+    store = store_of(str(path))
+    assert kinds(store, "sales") == {"code": "VARCHAR", "price": "DOUBLE", "day": "DATE", "units": "BIGINT"}
+    assert rows(store, "SELECT count(*), count(price), count(units), min(code) FROM sales") == [
+        (30_001, 30_000, 30_000, "00000")
+    ]
+    assert any("'n/a' is no value, 1 time" in note for note in store.notes)
+
+
+def test_a_column_with_one_real_word_in_it_stays_text_and_the_note_names_the_word(folder: Path) -> None:
+    path = folder / "sales.csv"
+    path.write_text("units\n" + "\n".join(map(str, range(30_000))) + "\nabout twelve\n")
+    store = store_of(str(path))
+    assert kinds(store, "sales") == {"units": "VARCHAR"}
+    assert rows(store, "SELECT count(*) FROM sales") == [(30_001,)]
+    assert any('sales.units is text: "about twelve" is no whole number (1 such)' in note for note in store.notes)
+
+
+def test_rows_with_too_many_values_are_left_out_counted_and_told(folder: Path) -> None:
+    path = folder / "sales.csv"
+    path.write_text("a,b\n" + "1,2\n" * 25_000 + "1,2,3\n4,5,6\n")
+    store = store_of(str(path))
+    assert rows(store, "SELECT count(*) FROM sales") == [(25_000,)]
+    assert any("sales: 2 rows left out, because not readable: line 25002 (too many columns): '1,2,3'" in note
+               for note in store.notes)  # fmt: skip
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("cp1252", "cp1252"), ("utf-16", "utf-16"), ("utf-8-sig", "")])
+def test_encodings_and_decimal_commas_are_read(folder: Path, encoding: str, name: str) -> None:
+    path = folder / "preise.csv"
+    path.write_bytes("Größe;Preis\nklein;1.234,50\ngroß;2,75\n".encode(encoding))
+    store = store_of(str(path))
+    assert rows(store, 'SELECT "Größe", "Preis" FROM preise ORDER BY 2') == [("groß", 2.75), ("klein", 1234.5)]
+    assert any(f"is read as {name}" in note for note in store.notes) == bool(name)
+
+
+def test_a_folder_of_everything_is_one_database(folder: Path) -> None:
+    for year in (2023, 2024):
+        (folder / f"sales_{year}.csv").write_text(f"shop,units\na,{year}\n")
+    (folder / "log.jsonl").write_text('{"a": 1, "b": {"c": 2}}\nnot json\n{"a": 2}\n')
+    (folder / "notes.txt").write_text("nothing for a database")
+    (folder / "old.csv.gz").write_bytes(gzip.compress(b"x\n1\n"))
+    duckdb.sql(f"COPY (SELECT 1 AS i) TO '{folder / 'part.parquet'}'")
+    with duckdb.connect(str(folder / "more.duckdb")) as database:
+        database.execute("CREATE TABLE deep AS SELECT 1 AS one")
+    with closing(sqlite3.connect(folder / "shop.db")) as shop, shop:
+        shop.execute("CREATE TABLE town (name TEXT, size)")
+        shop.executemany("INSERT INTO town VALUES (?, ?)", [("Genua", 1.5), ("", None), (None, 2)])
+    store = store_of(str(folder))
+    names = {str(name) for (name,) in rows(store, "SELECT table_name FROM information_schema.tables")}
+    assert names == {"sales", "log", "old", "part", "deep", "town"}
+    assert rows(store, "SELECT file, units FROM sales ORDER BY 2") == [
+        ("sales_2023.csv", 2023),
+        ("sales_2024.csv", 2024),
+    ]
+    assert rows(store, "SELECT name, size FROM town") == [("Genua", 1.5), ("", None), (None, 2.0)]
+    assert any("log: 1 line left out" in note for note in store.notes)
+
+
+def test_each_sheet_of_a_workbook_is_a_table_with_the_types_of_its_cells(folder: Path) -> None:
+    path = folder / "book.xlsx"
+    with pandas.ExcelWriter(path) as book:
+        orders = {"id": ["001", "002"], "n": [1, 2], "day": pandas.to_datetime(["2024-01-01", "2024-02-01"])}
+        pandas.DataFrame(orders).to_excel(book, sheet_name="Orders 24", index=False)
+        pandas.DataFrame({"x": [1.5, None], "y": ["a", "b"]}).to_excel(book, sheet_name="Rest", index=False, startrow=3)
+        pandas.DataFrame().to_excel(book, sheet_name="Empty")
+    store = store_of(str(path))
+    assert rows(store, 'SELECT id, n, day FROM "Orders_24" WHERE n = 2') == [("002", 2, datetime.date(2024, 2, 1))]
+    assert rows(store, "SELECT x, y FROM rest ORDER BY y") == [(1.5, "a"), (None, "b")]
+    assert any("The sheet Empty of book.xlsx holds no table" in note for note in store.notes)
+
+
+def test_what_did_not_change_is_not_read_again_and_what_changed_is(folder: Path) -> None:
+    path = folder / "a.csv"
+    path.write_text("x\n1\n")
+    first = store_of(str(path))
+    inode = os.stat(first.url.removeprefix("duckdb:///")).st_ino  # noqa: PTH116
+    assert os.stat(store_of(str(path)).url.removeprefix("duckdb:///")).st_ino == inode  # noqa: PTH116
+    path.write_text("x\n1\n2\n")
+    again = store_of(str(path))
+    assert again.url != first.url and rows(again, "SELECT count(*) FROM a") == [(2,)]
+
+
+@pytest.mark.parametrize(("name", "content", "complaint"), [
+    ("none.csv", None, "There is no file"),
+    ("x.parquet", b"no parquet", "cannot be read as Parquet"),
+    ("x.xlsx", b"no workbook", "cannot be read as a workbook"),
+    ("x.csv", b"a\0b", "is no text"),
+    ("x.csv", b"", "is an empty file"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_a_line(folder: Path, name: str, content: bytes | None, complaint: str) -> None:
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(SetupError, match=complaint):
+        store_of(str(folder / name))
+    assert not list(Path(os.environ["XDG_CACHE_HOME"]).rglob("*.new*"))
+
+
+@pytest.mark.parametrize("statement", [
+    "FROM read_csv('/etc/passwd')", "COPY (SELECT 1) TO 'out.csv'", "ATTACH '/etc/passwd' AS x", "INSTALL httpfs",
+    "SET enable_external_access = true",
+])  # fmt: skip
+def test_the_process_that_reads_reaches_no_other_file(folder: Path, statement: str) -> None:
+    (folder / "a.csv").write_text("x\n1\n")
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    with connect(folder / "store.duckdb", scratch, [str(folder / "a.csv")]) as database:
+        assert database.execute(f"FROM read_csv('{folder / 'a.csv'}')").fetchall() == [(1,)]
+        with pytest.raises(duckdb.Error):
+            database.execute(statement)
+
+
+def test_data_frames_are_asked_by_name_beside_files(folder: Path) -> None:
+    offers = pandas.DataFrame({"supplier": ["Acme", "Bolt"], "price": [2.5, 1.5]})
+    (folder / "more.csv").write_text("x\n1\n")
+    Path("model.toml").write_text(MODEL)
+    tables = {"offers": offers, "rates": polars.DataFrame({"day": [1, 2]}), "files": "data/more.csv"}
+    result = decisor.ask("Which supplier?", db=tables, model="model.toml", lm="none")
+    assert result.answer == "Bolt"
+    assert decisor.ask("Which?", db={"offers": offers}, model="model.toml", lm="none").answer == "Bolt"
+    with pytest.raises(SetupError, match="is no place"):
+        decisor.ask("Which?", db=[json], lm="none")  # type: ignore[list-item]
