@@ -29,6 +29,7 @@ COMMANDS = {
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
+    "model": ("decisor.cli.model", "Decision models: check a file on real rows, show it, rank, upgrade it."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }
 
