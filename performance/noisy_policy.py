@@ -1,6 +1,7 @@
 """What bad replies cost: perfect policies whose replies are spoilt at rate p (tests/policies/noise.py), over HTTP.
 
     python performance/noisy_policy.py [DATA] [--only dqa|musique|game24] [--technique NAME] [--cases 60] [--seed 0]
+        [-o NAME=VALUE]
 
 Right decisions, calls and tokens a question against p = 0, .1, .2, .3, .5. It measures the harness, not a model: what
 is lost at p is lost because a reply could not be read, or was read as something that it does not say. Bars for plan_rag
@@ -14,7 +15,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import groupby
@@ -62,6 +63,7 @@ class Trial:
 
 
 async def main(asked: argparse.Namespace) -> None:
+    options = dict(pair.split("=", 1) for pair in asked.option)
     forms = forms_in(asked.data / "security" / "malformed_lm_outputs.jsonl")
     print(f"{'':32} {'p':3}  {'right':>14}  {'calls':>6}  {'times':>5}  {'tokens':>7}  unread")
     for name, trials in trials_of(asked):
@@ -69,7 +71,7 @@ async def main(asked: argparse.Namespace) -> None:
         for share in SHARES:
             rows: list[Row] = []
             for trial in trials:
-                rows += await played(trial, name, Noise(trial.policy, share, forms, asked.seed))
+                rows += await played(trial, name, Noise(trial.policy, share, forms, asked.seed), options)
             base = base or mean_calls(rows)
             print(f"{trials[0].label:18} {name:13} {share:.1f}  {line(rows, base)}", flush=True)
             for outcome, _ in rows:
@@ -139,12 +141,13 @@ def game24_trial(data: Path, count: int) -> Trial:
     )
 
 
-async def played(trial: Trial, name: str, noise: Noise) -> list[Row]:
+async def played(trial: Trial, name: str, noise: Noise, options: Mapping[str, str]) -> list[Row]:
     async with serve(noise) as url:
 
         async def one(case: Case) -> Row:
             lm = OpenAICompatible(case.id, url)
-            attempt = Attempt("noise", trial.bench, name, technique(name, **trial.settings), "policy", lm)
+            loop = technique(name, **{**trial.settings, **options})
+            attempt = Attempt("noise", trial.bench, name, loop, "policy", lm)
             outcome, entries = await run_case(case, attempt)
             await lm.close()
             return outcome, sum(1 for _ in events_of(entries, UnreadableReply))
@@ -177,5 +180,6 @@ if __name__ == "__main__":
     parser.add_argument("--technique")
     parser.add_argument("--cases", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--option", action="append", default=[], help="NAME=VALUE of every technique")
     parser.add_argument("--wrong", action="store_true", help="show what was not right")
     asyncio.run(main(parser.parse_args()))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from decisor.errors import SetupError
+
 Way = Literal["text", "json", "tools"]
 Calling = Literal["text", "json", "tools", "auto"]
 """What a person sets: one way, or ``auto``, which takes what the endpoint has."""
@@ -36,3 +38,24 @@ class Ways:
         'tools'
         """
         return next((way for way in AUTO if way not in self.against), "text")
+
+
+def ways_of(lm: object) -> Ways | None:
+    """Of an LM that can be held to a form; None where it is asked in text only."""
+    ways: Ways | None = getattr(lm, "ways", None)
+    return ways
+
+
+def split_calling(settings: Mapping[str, Any], default: Calling) -> tuple[Calling, dict[str, Any]]:
+    """The setting ``calling``, which every technique that asks an LM has, and the other settings.
+
+    >>> split_calling({"calling": "json", "max_steps": "9"}, "text")
+    ('json', {'max_steps': '9'})
+
+    Raises:
+        SetupError: there is no such way.
+    """
+    name = settings.get("calling", default)
+    if name not in CALLINGS:
+        raise SetupError(f"calling is one of {', '.join(CALLINGS)}, not {name!r}.")
+    return name, {key: value for key, value in settings.items() if key != "calling"}

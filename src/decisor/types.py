@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from decisor.ranking import Excluded as Excluded
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from decisor.calling import Function
     from decisor.run import Run
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
@@ -59,25 +60,16 @@ class Usage:
         True
         """
         unknown = self.dollars is None or other.dollars is None
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
-            self.seconds + other.seconds,
-            self.actions + other.actions,
-            self.estimates + other.estimates,
-            self.cache_reads + other.cache_reads,
-            self.cache_writes + other.cache_writes,
-        )
+        names = [one.name for one in fields(self) if one.name != "dollars"]
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Usage(**sums, dollars=None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM is to complete. ``schema`` is a JSON schema the reply must fit, where the endpoint offers that.
-    ``logprobs``: of how many alternatives for each token the log-probabilities are wanted. ``continuation``: the text
-    of the messages is itself the beginning that is continued, without a chat template, and control tokens stay in the
-    reply. ``capped``: ``max_tokens`` is the run's own cap, and says nothing of what was wanted."""
+    """How an LM is to complete. ``schema``: what the reply fits; ``functions``: one of them is called, and the reply is
+    ``{"name": ..., "arguments": {...}}``. ``logprobs``: of how many alternatives for each token. ``continuation``: the
+    messages are continued as they stand, without a chat template. ``capped``: ``max_tokens`` is the run's own."""
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
@@ -85,6 +77,7 @@ class Sampling:
     n: int = 1
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
+    functions: tuple[Function, ...] = ()
     logprobs: int = 0
     continuation: bool = False
     capped: bool = False
@@ -215,7 +208,11 @@ Stopped = Literal["answered", "budget", "steps", "no_answer", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer and everything it rests on. ``stopped`` says why the run ended; ``reasons`` are in plain words."""
+    """The answer and everything it rests on. ``stopped`` says why the run ended; ``reasons`` are in plain words.
+
+    ``assumptions``: what was assumed where the rules or the data leave it open. ``runner_up``: the next best candidate,
+    with what separates it, '' where none is named.
+    """
 
     answer: str
     evidence: Evidence = Evidence()
@@ -224,6 +221,8 @@ class Decision:
     replans: tuple[Replan, ...] = ()
     reasons: tuple[str, ...] = ()
     stopped: Stopped = "answered"
+    assumptions: tuple[str, ...] = ()
+    runner_up: str = ""
 
 
 class Pricing(Protocol):

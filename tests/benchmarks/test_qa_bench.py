@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from decisor.benchmarks.paper_tables import tables_for
 from decisor.benchmarks.protocol import BENCHES, Bench, Case, Score
 from decisor.benchmarks.qa.arc import ArcBench
 from decisor.benchmarks.qa.hotpotqa import HotpotQABench
@@ -17,6 +18,7 @@ from decisor.benchmarks.qa.strategyqa import StrategyQABench
 from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
+from decisor.outcome import Outcome
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.tools.documents.minilm import model_folder
@@ -76,6 +78,18 @@ async def test_wrong_answers_are_told_apart(musique: Path) -> None:
     assert "attributed" not in misread.metrics  # a rate of right answers only
     assert misread.tags == ("unattributed",) and silent.tags == ()
     assert (missed.metrics["recall@10"], missed.metrics["holds_answer@10"]) == (0.5, 0)
+
+
+async def test_what_a_search_brought_and_the_model_never_read_is_no_recall(musique: Path) -> None:
+    bench = MuSiQueBench(musique)
+    case = bench.cases()[0]
+    async with bench.environment(case) as env:
+        run = Run(ScriptedLM(["Query: Steventon village\nQuery: Bath", "Final answer: Steventon"]), env)
+        decision = await technique("furepa", first="0", k="1", scorer="rule", queries="2")(case.question, run)
+    score = await bench.score(case, decision, run.trace.entries)
+    await bench.close()
+    assert score.counts["retrievals"] == 2 and score.counts["passages"] == 1
+    assert score.metrics["recall"] <= 0.5
 
 
 async def test_an_answer_that_cites_nothing_is_declared_as_own_knowledge(musique: Path) -> None:
@@ -205,3 +219,22 @@ async def test_only_searches_count_as_retrievals(musique: Path) -> None:
     replies.append("Final answer: Steventon\nBecause: [o2.r1]")
     score = await scored(MuSiQueBench(musique), replies, "iter_rag")
     assert (score.counts["retrievals"], score.counts["llm_calls"], score.counts["passages"]) == (2, 4, 1)
+
+
+def test_the_tables_of_the_paper_count_documents_depths_and_attribution() -> None:
+    counts = {"nodes": 3, "depth": 2, "nodes_one_document": 2, "nodes_documents": 1, "retrievals": 4}
+    metrics = {"acc": 1.0, "f1": 1.0, "attributed": 1.0, "declared": 0.0, "unattributed": 0.0}
+    right = Outcome("hotpotqa", "a", "reasoning_dag", "m", 0, "right", counts=counts, metrics=metrics)
+    wrong = replace(right, case="b", state="wrong", metrics={"acc": 0.0, "f1": 0.5})
+    plain = replace(right, technique="rag", counts={"retrievals": 1})
+    by_source = {table.source.rpartition(", ")[2]: table
+                 for table in tables_for("hotpotqa", {"reasoning_dag": [right, wrong], "rag": [plain]})}  # fmt: skip
+    assert by_source["table 2"].lines[0].cells == (
+        "reasoning_dag", "0.0 % of 2", "0.0 % of 2", "100.0 % of 2", "0.0 % of 2", "0.0 % of 2"
+    )  # fmt: skip
+    ours, published = by_source["table 5"].lines
+    assert ours.cells == ("reasoning_dag", "6 (3.00 a question)", "50.0 % of 2", "66.7 % of 6", "33.3 % of 6")
+    assert published.published and published.cells[3] == "88.5 %"
+    assert len(by_source["table 6"].lines) == 5
+    assert [line.cells[:2] for line in by_source["section 4"].lines] == [
+        ("reasoning_dag", "100.0 % of 1"), ("rag", "100.0 % of 1")]  # fmt: skip

@@ -72,9 +72,9 @@ def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
         words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
         assert run([*words, "--out", str(tmp_path / "new.jsonl")]) == 0
         said = capsys.readouterr().out
-        assert [role for role, _ in policy.prompts] == ["query writer", "generator", "aggregator"]
+        assert [role for role, _ in policy.prompts] == ["query writer", "generator"]
         assert run([*words, "--json"]) == 0
-    for part in ("before", "after", "-> elm [o1.r1]", "-> oak (manual)", "400.5", "700.5", "3 LM calls, 1 action"):
+    for part in ("before", "after", "-> elm [o1.r1]", "-> oak (manual)", "400.5", "700.5", "2 LM calls, 1 action"):
         assert part in said
     told = json.loads(capsys.readouterr().out)
     assert (told["before"]["answer"], told["after"]["answer"]) == ("400.5", "700.5")
@@ -138,11 +138,11 @@ def test_where_nothing_changes_neither_data_nor_an_lm_are_needed(
 def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_is_named_again(
     recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    database, trace = recorded
+    database, trace = recorded[0], tmp_path / "other.jsonl"
     main, small = (Policy(PLAN, {"query writer": write, "generator": say}) for _ in range(2))
     ask = ["ask", "What does the cheapest site cost?", "--db", str(database), "-t", "reasoning_dag"]
     with serve_threaded(play(main)) as url, serve_threaded(play(small)) as other:
-        parts = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}", "-o", "rounds=2"]
+        parts = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}", "-o", "aggregator=always"]
         assert run([*ask, *parts, "--lm", f"m@{url}", "--trace", str(trace)]) == 0
         assert [role for role, _ in small.prompts] == ["query writer", "query writer", "aggregator"]
         assert [role for role, _ in main.prompts] == ["planner", "generator", "generator"]

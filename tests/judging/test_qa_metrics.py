@@ -18,6 +18,7 @@ from decisor.benchmarks.qa.retrieval import (
     spellings,
 )
 from decisor.judging.text_match import acc, acc_word, choice, em, f1, f1_hotpot, near, normalise, yes_no
+from decisor.types import Record
 
 
 @pytest.mark.parametrize(
@@ -154,9 +155,13 @@ def test_several_rankings_are_taken_in_turns() -> None:
 
 
 def test_an_answer_is_attributed_declared_or_neither() -> None:
-    assert attribution("the Loire", ["It joins the loire, near Nantes"]) == "attributed"
+    def one(text: str) -> list[Record]:
+        return [Record("r1", text=text)]
+
+    assert attribution("the Loire", one("It joins the loire, near Nantes")) == "attributed"
     assert attribution("Loire", []) == "declared"
-    assert attribution("Loire", ["The Rhine"]) == "unattributed"
+    assert attribution("Loire", one("The Rhine")) == "unattributed"
+    assert attribution("no", one("It is known. No other river is.")) == "unattributed"
 
 
 def test_depth_is_the_longest_path_below_the_question() -> None:

@@ -38,10 +38,12 @@ async def test_every_setting_is_sent() -> None:
 
 async def test_an_endpoint_without_schemas_gets_the_schema_in_words() -> None:
     no = status(400, "response_format json_schema is not supported by this model")
-    _, (first, second) = await asked(Sampling(schema=SCHEMA), no)
-    assert "response_format" in first
-    assert "response_format" not in second
-    assert '"city"' in second["messages"][-1]["content"]
+    _, (first, second, third) = await asked(Sampling(schema=SCHEMA), no, no)
+    assert first["response_format"]["type"] == "json_schema"
+    assert second["response_format"] == {"type": "json_object"}
+    assert "response_format" not in third
+    assert '"city"' not in first["messages"][-1]["content"]
+    assert '"city"' in second["messages"][-1]["content"] == third["messages"][-1]["content"]
 
 
 async def test_what_an_endpoint_refused_once_is_not_sent_again() -> None:

@@ -50,7 +50,7 @@ class DqaPolicy:
     def reply(self, messages: Sequence[Message]) -> str:
         system = next(message.content for message in messages if message.role == "system")
         user = next(message.content for message in messages if message.role == "user")
-        question = re.split(r"\n# So far\n|\n# What came back\n|\nWrite the plan", user.split("# Question\n", 1)[1])[0]
+        question = question_in(user)
         mistake = self.mistake(question)
         tool = "cypher" if "### Tool: cypher" in system else "sql"
         game = Game(asked(question), self.choose(question.strip()), mistake, tool, user)
@@ -69,6 +69,15 @@ class DqaPolicy:
             return None
         made = MISTAKES[zlib.crc32(question.strip().encode()) % len(MISTAKES)]
         return self.planted.setdefault(question.strip(), made)
+
+
+def question_in(prompt: str) -> str:
+    """The question of a prompt with its rules and its goal, as ``str(Question)`` has it."""
+    asked_part = re.split(r"\n# (?:So far|What came back)\n", prompt)[0]
+    parts = dict(
+        re.findall(r"^# (Rules|Question|Goal)\n(.*?)(?=\n\n# (?:Question|Goal)\n|\Z)", asked_part, re.M | re.S)
+    )
+    return "\n\n".join(parts[name].strip() for name in ("Rules", "Question", "Goal") if name in parts)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ HOME = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[2] / "../share
 FILE = HOME / "security" / "malformed_lm_outputs.jsonl"
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_bytes().splitlines()] if FILE.exists() else []
 TOOLS = ("sql", "cypher", "search_passages", "finish")
+QUERY = {"tool": "sql", "input": "SELECT region, revenue FROM v_revenue"}
+TAKEN: dict[str, dict[str, Any]] = {  # docs/decisions/text-replies.md says why
+    "lm-097": {"expected": "repair", "expect": QUERY, "repairs": ["bare_query"]},
+    "lm-161": {"expected": "repair", "expect": QUERY, "repairs": ["action_first"]},
+}
+ROWS = [row | TAKEN.get(row["id"], {}) for row in ROWS]
 
 pytestmark = pytest.mark.skipif(not ROWS, reason=f"{FILE} is not there")
 

@@ -20,6 +20,9 @@ TOOLS = ("search", "click")
     ("Action: give_up", Move(None, "")),
     ("Thought: done\nFinal answer: B07\nBecause: it fits [o1.r1]", Move(None, "B07", "done", "it fits [o1.r1]")),
     ("Action: click\nAction input: a\nObservation: bought\nFinal answer: x", Move(Action("click", "a"))),
+    ("Action: click\nAction input: a\nFinal answer: x", Move(Action("click", "a"))),
+    ("I take it. click[a]\n\nclick[a]", Move(Action("click", "a"))),
+    ('<tool_call>{"name": "click", "arguments": {"input": "a"}}</tool_call>', Move(Action("click", "a"))),
 ])  # fmt: skip
 def test_a_move_is_read(reply: str, move: Move) -> None:
     assert parse_move(reply, TOOLS) == move
@@ -27,7 +30,8 @@ def test_a_move_is_read(reply: str, move: Move) -> None:
 
 @pytest.mark.parametrize(("reply", "reason"), [
     ("", "empty"), ("I would search.", "missing_field"), ("Action: search", "missing_field"),
-    ("Action: search\nAction input: a\nFinal answer: b", "both"), ("Final answer:", "missing_field"),
+    ("Final answer: b\nAction: search\nAction input: a", "both"), ("Final answer:", "missing_field"),
+    ("Final answer: **", "missing_field"), ("Action: search\nAction input: ...", "missing_field"),
     ("Action: search\nAction input: a\nAction: click\nAction input: b", "multiple_actions"),
     ("Action: search\nAction input: a\x00b", "control"), ('{"thought": "hm"}', "missing_field"),
     ('[{"action": "search"}]', "missing_field"),

@@ -96,7 +96,7 @@ async def test_an_edited_answer_is_carried_to_its_descendants_and_nothing_else_i
     assert {change.at: change.how for change in found.changes} == {
         "Q1.1": "reused", "Q1.2": "edited", "Q2.1": "reused", "Q2.2": "again",
     }  # fmt: skip
-    assert server.roles() == ["generator", "relevance", "generator", "critic", "aggregator"]
+    assert server.roles() == ["relevance", "generator", "aggregator"]
     assert any("Who directed the film Dune? -> Denis Villeneuve (manual)" in reason for reason in found.after.reasons)
 
 
@@ -107,7 +107,7 @@ async def test_an_answer_that_comes_out_the_same_stops_there_and_the_decision_st
     assert found.after == found.before
     server = Server(Policy(PLAN))
     await again(past, [Edit("Q1.2", context="He also paints.")], server, [Passages()])
-    assert set(server.roles()) == {"generator", "relevance", "critic"}
+    assert set(server.roles()) == {"generator", "relevance"}
     assert all("He also paints." in m[0].content for m in server.sent if role_of(m[0].content) == "generator")
 
 
@@ -288,7 +288,7 @@ async def test_a_search_of_several_at_once_and_one_by_log_probabilities_cannot_b
 async def test_the_trace_of_an_evaluation_names_its_technique_by_a_label() -> None:
     async with going(Server(Policy(PLAN)), [Passages()]) as run:
         run.trace.add(RunStart(QUESTION, "reasoning_dag critic=no", "m", benchmark="b", case="c"))
-        await ReasoningDAG(critic=False)(QUESTION, run)
+        await ReasoningDAG(critic="no")(QUESTION, run)
         past = list(run.trace.entries)
     server = Server(Policy(PLAN))
     found, _ = await again(past, [Edit("1.2", answer="Denis Villeneuve")], server, [Passages()])

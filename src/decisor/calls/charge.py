@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 from decisor.budget import Budget
 from decisor.calls.clock import CallUnderWay, under_way
@@ -18,6 +18,7 @@ from decisor.calls.settings import settings_of
 from decisor.errors import BudgetExceeded, LMError, SetupError
 from decisor.secrets import redact
 from decisor.trace.events import FailedCall, LMCall, ShortenedPrompt, Trace
+from decisor.trace.writing import StreamingLM
 from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
 
 LONGEST_REPLY = 2048
@@ -177,7 +178,7 @@ class Call:
         try:
             async with asyncio.timeout(self.seconds_left()) as call.deadline:
                 with under_way(call):
-                    reply = await self.lm.complete(messages, sampling)
+                    reply = await self.reply(messages, sampling)
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=call.seconds(began))
         except LMError as error:
             used = used + error.used
@@ -201,6 +202,14 @@ class Call:
         event = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
         self.trace.add(event, self.span)
         return reply
+
+    async def reply(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        """Streamed, where somebody watches and the LM can."""
+        writers = self.trace.writers
+        if writers is None or not hasattr(self.lm, "stream"):
+            return await self.lm.complete(messages, sampling)
+        with writers.call(self.span) as on_text:
+            return await cast(StreamingLM, self.lm).stream(messages, sampling, on_text)
 
     def seconds_left(self) -> float | None:
         return self.budget.seconds_left(self.final)

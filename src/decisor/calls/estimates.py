@@ -60,7 +60,8 @@ class Estimates:
         return lm in self.counts
 
     def learn_from(self, lm: str, messages: Sequence[Message], reply: Completion) -> None:
-        self.learn(lm, messages, reply.usage.prompt_tokens)
+        if not reply.usage.estimates:
+            self.learn(lm, messages, reply.usage.prompt_tokens)
         seen = sum(map(tokens_in, reply.texts))
         if reply.finish == "length" and reply.usage.completion_tokens > THOUGHT * max(seen, 1):
             self.thinkers.add(lm)

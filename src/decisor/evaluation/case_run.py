@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from decisor.benchmarks.protocol import Bench, Case, Score
 from decisor.budget import Budget, Limits
+from decisor.calling import Calling
 from decisor.errors import LMError, SetupError
 from decisor.evaluation.applicability import DoesNotApply
 from decisor.evaluation.critical_path import critical
@@ -30,7 +31,7 @@ from decisor.types import LM, Decision, Technique, Usage
 @dataclass(frozen=True)
 class Attempt:
     """What a case is put to. ``benchmark``, ``technique`` and ``model`` are labels. ``experts``: the
-    LMs that parts of the technique have of their own."""
+    LMs that parts of the technique have of their own. ``calling``: in which way replies are asked for."""
 
     benchmark: str
     bench: Bench
@@ -41,6 +42,7 @@ class Attempt:
     limits: Limits = field(default_factory=Limits)
     repeat: int = 0
     experts: Mapping[str, LM] = field(default_factory=dict)
+    calling: Calling = "text"
     outages: Outages = field(default_factory=Outages)
 
     def watch(self, lm: LM, case: Case) -> LMWatch:
@@ -70,7 +72,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
         async with attempt.bench.environment(case) as env:
             try:
                 watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
-                decision = await decide_case(case, loop, Run(lm, watch, budget, trace))
+                decision = await decide_case(case, loop, Run(lm, watch, budget, trace, calling=attempt.calling))
             finally:
                 simulated = usage_of(env)
             score = await attempt.bench.score(case, decision, trace.entries)

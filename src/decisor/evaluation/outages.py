@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from decisor.calling import Ways, ways_of
 from decisor.errors import LMError, OutageError, ToolError
 from decisor.judging.auxiliary_lms import THIS_CASE
 from decisor.lms.prices import price_of_lm
@@ -151,6 +152,10 @@ class LMWatch:
     @property
     def price(self) -> Pricing | None:
         return price_of_lm(self.lm)
+
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         with self.outages.trying(self.place):

@@ -17,6 +17,7 @@ from functools import partial
 
 from decisor.benchmarks.protocol import Bench, Case
 from decisor.budget import Limits
+from decisor.calling import Calling
 from decisor.encoding import json_text
 from decisor.errors import Error, OutageError, SetupError
 from decisor.evaluation.applicability import DoesNotApply, fitting, misfits
@@ -44,7 +45,8 @@ Hear = Callable[[Outcome, Sequence[Entry]], None]
 class Suite:
     """What is to be run; the names are labels. ``alone``: techniques that ask no LM, so they are run once, not once
     for each model. ``limit_cases``: so many of each benchmark, evenly from its groups. ``parts``: by technique, the LMs
-    that parts of it have of their own (a critic, a judge). ``patience``: seconds to wait for what went away."""
+    that parts of it have of their own (a critic, a judge); ``callings``: by technique, in which way replies are asked
+    for. ``patience``: seconds to wait for what went away."""
 
     benches: Mapping[str, Bench]
     techniques: Mapping[str, Technique]
@@ -57,6 +59,7 @@ class Suite:
     cases_at_once: int = 8
     calls_at_once: int = 32
     parts: Mapping[str, Mapping[str, LM]] = field(default_factory=dict)
+    callings: Mapping[str, Calling] = field(default_factory=dict)
     patience: float = PATIENCE_SECONDS
 
     def about(self) -> Mapping[str, Value]:
@@ -297,6 +300,7 @@ class Work:
             limits=self.suite.limits,
             repeat=repeat,
             experts=experts,
+            calling=self.suite.callings.get(technique, "text"),
             outages=self.outages,
         )
         return await run_case(self.cases[benchmark][case], attempt)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
+from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
 from decisor.evaluation.outages import PATIENCE_SECONDS
 from decisor.evaluation.runner import Suite
@@ -99,12 +100,17 @@ def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         benchmark = bench(name, **settings)
         benches[label(name, benchmark, settings)] = benchmark
     parts: dict[str, Mapping[str, LM]] = {}
+    callings: dict[str, Calling] = {}
     for text in request.techniques:
         name, settings = read_entry(text)
+        calling, settings = split_calling(settings, "text")
         experts, settings = experts_of(name, settings, environ)
         loop = technique(name, **settings)
-        entry = " ".join([label(name, loop, settings), *(f"{part}_lm={lm.name}" for part, lm in experts.items())])
+        others = [f"{part}_lm={lm.name}" for part, lm in experts.items()]
+        others[:0] = [] if calling == "text" else [f"calling={calling}"]
+        entry = " ".join([label(name, loop, settings), *others])
         parts[entry] = experts
+        callings[entry] = calling
         # trials of robustness say nothing about accuracy
         loops[entry] = technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
     alone = frozenset(name for name, loop in loops.items() if not asks_lm(loop))
@@ -124,6 +130,7 @@ def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         cases_at_once=max(1, request.cases_at_once),
         calls_at_once=max(1, request.calls_at_once),
         parts=parts,
+        callings=callings,
         patience=request.patience,
     )
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from decisor.calling import Ways, ways_of
 from decisor.errors import LMError, SetupError
 from decisor.lms import choose
 from decisor.lms.closing import close_lm
@@ -68,6 +69,10 @@ class CaseLM:
     @property
     def price(self) -> Pricing | None:
         return price_of_lm(self.lm)
+
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         journal = self.owner.journal

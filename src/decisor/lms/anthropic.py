@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
+from decisor.calling import Ways
 from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
+from decisor.lms.anthropic_stream import MessageParts
+from decisor.lms.cache_marks import CacheMarks
 from decisor.lms.counts import anthropic_usage
 from decisor.lms.endpoint import Endpoint, within
 from decisor.lms.facts import context_at
@@ -15,14 +19,21 @@ from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
+from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
+from decisor.lms.structured import call_text, instruction
 from decisor.secrets import Secret
+from decisor.trace.writing import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 ANTHROPIC = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 MAX_TOKENS = 8192
+REPLY = "reply"
+"""The tool whose input is the reply, where that is to fit a schema."""
 FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length", "refusal": "refusal",
-          "model_context_window_exceeded": "length"}  # fmt: skip
+          "model_context_window_exceeded": "length", "loop": "loop"}  # fmt: skip
+
+Send = Callable[[Mapping[str, object], Read], Awaitable[Completion]]
 
 
 class Anthropic:
@@ -45,7 +56,9 @@ class Anthropic:
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
+        self.marks = CacheMarks()
         self.settings = LMSettings()
+        self.ways = Ways()
         headers: dict[str, Secret | str] = {
             "User-Agent": "decisor",
             "anthropic-version": VERSION,
@@ -66,48 +79,95 @@ class Anthropic:
         """
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
-            return await self._ask(messages, sampling, ends, bill)
+            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
+                return self.endpoint.post(body, read, ends, bill)
+
+            return await self._ask(messages, sampling, send)
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """As ``complete``, with the text as it is written; ``seconds`` is the longest that nothing may come.
+
+        Raises:
+            LMError: no usable reply.
+        """
+        on_text = as_shown(on_text, sampling.stop, self.endpoint)
+
+        async def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Completion:
+            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
+                parts = partial(MessageParts, self.endpoint.where)
+                return stream(self.endpoint, {**body, "stream": True}, parts, read, ends, bill, alive, on_text)
+
+            return await self._ask(messages, sampling, send)
+
+        return await while_it_writes(self.seconds, ask, self.endpoint, self.price)
 
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
+    async def _ask(self, messages: Sequence[Message], sampling: Sampling, send: Send) -> Completion:
         while True:
-            body = request(self.name, messages, sampling, self.dropped)
+            marks = None if "cache_control" in self.dropped else self.marks
+            body = request(self.name, messages, sampling, self.dropped, marks)
             try:
-                return await self.endpoint.post(body, lambda reply: self._read(reply, messages, sampling), ends, bill)
+                return await send(body, lambda reply: self._read(reply, messages, sampling))
             except LMError as error:
                 refused = refused_part(error, body)
-                if refused not in ("temperature", "stop_sequences"):
+                if marks is not None and error.kind == "request" and "cache_control" in str(error):
+                    self.dropped.add("cache_control")
+                    continue
+                if refused not in ("temperature", "stop_sequences", "tool_choice", "tools"):
                     raise
                 self.dropped.add(refused)
+                if refused == "tools":
+                    self.ways.against |= {"json": "it refused tools", "tools": "it refused tools"}
 
     def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 
 
-def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, object]:
-    """The body of a Messages request: system text apart, turns that alternate, blank stop words left out."""
+def request(
+    model: str, messages: Sequence[Message], sampling: Sampling, without: set[str], marks: CacheMarks | None = None
+) -> dict[str, object]:
+    """The body of a Messages request: system text apart, turns that alternate, blank stop words left out; ``marks``:
+    for the endpoint's cache."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
+    words = instruction(sampling, {"tools", "response_format"}) if "tools" in without else ""
+    turns = alternating([*messages_of(messages), *([Message("user", words)] if words else [])])
+    if system and not turns:
+        turns, system = [{"role": "user", "content": system}], ""
     body: dict[str, object] = {
         "model": model,
         "max_tokens": sampling.max_tokens or MAX_TOKENS,
-        "messages": alternating([message for message in messages if message.role != "system"]),
+        "messages": marks.messages(turns) if marks and turns else turns,
         "temperature": min(1.0, sampling.temperature),
     }
-    if system and body["messages"]:
-        body["system"] = system
-    elif system:
-        body["messages"] = [{"role": "user", "content": system}]
+    if system:
+        body["system"] = marks.system(system) if marks else system
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
-    if sampling.schema is not None:
-        body["tools"] = [{"name": "reply", "description": "Give the reply.", "input_schema": sampling.schema}]
-        body["tool_choice"] = {"type": "tool", "name": "reply"}
+    if "tools" not in without:
+        body |= tools_of(sampling)
     return {name: value for name, value in body.items() if name not in without}
+
+
+def tools_of(sampling: Sampling) -> dict[str, object]:
+    """The tools of which one must be used: the functions, or one whose input is the object that fits the schema."""
+    if sampling.functions:
+        tools = [{"name": one.name, "description": one.description, "input_schema": one.parameters}
+                 for one in sampling.functions]  # fmt: skip
+        return {"tools": tools, "tool_choice": {"type": "any", "disable_parallel_tool_use": True}}
+    if sampling.schema is None:
+        return {}
+    tool = {"name": REPLY, "description": "Give the reply.", "input_schema": sampling.schema}
+    return {"tools": [tool], "tool_choice": {"type": "tool", "name": REPLY}}
+
+
+def messages_of(messages: Sequence[Message]) -> list[Message]:
+    """Without those of the system, which stand apart."""
+    return [message for message in messages if message.role != "system"]
 
 
 def alternating(messages: Sequence[Message]) -> list[dict[str, str]]:
@@ -140,7 +200,7 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
         not blocks and finish == "stop" and reply.get("stop_reason") != "stop_sequence"
     ):
         raise Again(f"{where} sent a message without content.", used=anthropic_usage(usage, messages, (), calls=0))
-    text = "".join(block_text(block) for block in blocks)
+    text = text_of(blocks)
     model = reply.get("model")
     return Completion(
         (text,),
@@ -150,9 +210,14 @@ def parse_message(reply: object, messages: Sequence[Message], where: str) -> Com
     )
 
 
-def block_text(block: object) -> str:
-    if not isinstance(block, Mapping):
-        return ""
-    if block.get("type") == "tool_use":
-        return tidy(json.dumps(block.get("input"), ensure_ascii=False))
-    return tidy(str(block.get("text") or "")) if block.get("type") == "text" else ""
+def text_of(blocks: Sequence[object]) -> str:
+    """What was written. Of the tool ``reply`` the input, of other tools that were used the calls, as JSON."""
+    rows = [block for block in blocks if isinstance(block, Mapping)]
+    written = "".join(tidy(str(row.get("text") or "")) for row in rows if row.get("type") == "text")
+    uses = [row for row in rows if row.get("type") == "tool_use"]
+    if not uses:
+        return written
+    if uses[0].get("name") == REPLY:
+        return tidy(json.dumps(uses[0].get("input"), ensure_ascii=False))
+    calls = [{"function": {"name": one.get("name"), "arguments": one.get("input")}} for one in uses]
+    return call_text(written, calls)

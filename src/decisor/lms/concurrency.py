@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from decisor.aio import each
+from decisor.calling import Ways, ways_of
 from decisor.calls.clock import in_line
 from decisor.lms.closing import close_lm
 from decisor.lms.endpoint import Endpoint
@@ -101,6 +102,10 @@ class LimitedLM:
     @property
     def price(self) -> Pricing | None:
         return price_of_lm(self.lm)
+
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         async with self.at_once.place():

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from decisor.lms.http_faults import Target
 
 T = TypeVar("T")
+Authorize = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
 
 
 @dataclass
@@ -32,7 +33,8 @@ class Endpoint:
     """Where JSON is posted to. ``secrets`` are what must never be seen.
 
     ``max_bytes``: of a reply, as it is sent and as it is unpacked. ``connect_seconds``: for each new connection.
-    ``connections``: at once; 0: half of the files that this process may have open.
+    ``connections``: at once; 0: half of the files that this process may have open. ``authorize``: of an address and a
+    body, more headers for this one attempt, such as a signature.
     """
 
     url: str
@@ -41,6 +43,7 @@ class Endpoint:
     retries: Retries = field(default_factory=Retries)
     connect_seconds: float = 10.0
     connections: int = 0
+    authorize: Authorize | None = None
 
     def __post_init__(self) -> None:
         parts = parse_address(self.url)
@@ -88,20 +91,26 @@ class Endpoint:
     async def _once(
         self, url: str, payload: bytes, headers: Mapping[str, str], read: Callable[[object], T], bill: list[Usage]
     ) -> T:
-        reply = await self._opened().post(url, payload, headers, bill)
+        if self.authorize is not None:
+            headers = {**headers, **await self.authorize(url, payload)}
+        reply = await self.opened().post(url, payload, headers, bill)
         if not 200 <= reply.status < 300:
             raise fault(reply.status, reply.headers, reply.body, self.where)
+        return self.read(reply.body, payload, read)
+
+    def read(self, body: bytes, payload: bytes, read: Callable[[object], T]) -> T:
+        """What ``read`` makes of a whole reply; raises what it raises, and Again where that is no JSON."""
         try:
-            content = json.loads(reply.body)
+            content = json.loads(body)
         except (ValueError, RecursionError):
-            page = reply.body[:200].lstrip()[:1] == b"<"
+            page = body[:200].lstrip()[:1] == b"<"
             problem = Again(f"{self.where} sent {'a web page' if page else 'no valid JSON'} instead of a completion.",
                             used=Usage() if page else prompt_usage(payload))  # fmt: skip
         else:
             return read(content)
         raise problem
 
-    def _opened(self) -> HttpClient:
+    def opened(self) -> HttpClient:
         """The connections of this event loop: what belongs to another one is of no use in it."""
         if self._client is None or self._client.loop is not asyncio.get_running_loop():
             from decisor.lms.http_client import HttpClient
@@ -124,9 +133,11 @@ class Endpoint:
 
 
 async def within(
-    seconds: float, act: Callable[[float, list[Usage]], Awaitable[Completion]], where: str, price: Price | None
-) -> Completion:
+    seconds: float, act: Callable[[float, list[Usage]], Awaitable[Completion]], where: str, price: Price | None,
+    clock: asyncio.Timeout | None = None,
+) -> Completion:  # fmt: skip
     """``act(ends, bill)`` under a wall clock that covers everything: retries, pauses, a body that only drips.
+    ``clock``: one that is set anew while something comes.
 
     What went onto the bill is part of the usage of the reply, or of the error.
     """
@@ -134,10 +145,12 @@ async def within(
     bill: list[Usage] = []
     failure: LMError
     try:
-        async with asyncio.timeout(seconds):
+        async with clock or asyncio.timeout(seconds):
             reply = await act(ends, bill)
     except TimeoutError:
-        failure = LMError(f"{where} gave no reply within {seconds:g} s.", "timeout")
+        failure = LMError(
+            f"{where} {'wrote nothing for' if clock else 'gave no reply within'} {seconds:g} s.", "timeout"
+        )
     except LMError as error:
         failure = error
     else:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 
 import aiohttp
 
 REFUSAL_BYTES = 2**20
 REFUSAL_SECONDS = 2.0
+LAST_SECONDS = 0.2
+"""For the end of a stream, after its last event."""
 
 
 class TooLarge(Exception):
@@ -30,6 +34,21 @@ async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
         if size > most:
             raise TooLarge
     return b"".join(parts)
+
+
+async def pass_on(response: aiohttp.ClientResponse, take: Callable[[bytes], bool], most: int) -> None:
+    """Each piece as it comes, until ``take`` says that this was the end. Raises TooLarge, and what ``take`` raises."""
+    size = 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > most:
+            raise TooLarge
+        if take(part):
+            break
+    with suppress(TimeoutError, aiohttp.ClientError):
+        async with asyncio.timeout(LAST_SECONDS):  # read to its end, a connection can be used again
+            while await response.content.readany():
+                pass
 
 
 async def words_of_refusal(response: aiohttp.ClientResponse, encoding: str) -> bytes:

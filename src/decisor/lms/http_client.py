@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from types import SimpleNamespace
 
 import aiohttp
+from yarl import URL
 
 from decisor.calls.clock import connecting, in_line
 from decisor.errors import LMError
-from decisor.lms.http_body import TooLarge, Unreadable, read_body, unpack, words_of_refusal
+from decisor.lms.http_body import TooLarge, Unreadable, pass_on, read_body, unpack, words_of_refusal
 from decisor.lms.http_faults import Target, fault_of_transport, refusal_of_proxy
 from decisor.lms.prices import prompt_usage
 from decisor.lms.retry import Again
@@ -29,6 +30,7 @@ IDLE_SECONDS = 15.0
 MAX_FIELD = 2**16
 LARGE_BODY = 2**20
 MOST_CONNECTIONS = 2**16
+Take = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,13 @@ class HttpClient:
             trace_configs=[noting_what_is_sent()],
         )
 
-    async def post(self, url: str, payload: bytes, headers: Mapping[str, str], bill: list[Usage]) -> Reply:
+    async def post(
+        self, url: str, payload: bytes, headers: Mapping[str, str], bill: list[Usage], take: Take | None = None
+    ) -> Reply:
         """The whole reply, whatever its status. A call that is cut off after it was sent goes onto the bill.
+
+        ``take`` gets a body that is a stream of events piece by piece, instead of the reply, until it says that this
+        was the end.
 
         Raises:
             Again: it was lost, or is none; another try may succeed.
@@ -87,7 +94,7 @@ class HttpClient:
         proxy, problem, sent = self.target.proxy, LMError(""), list[bool]()
         async with self._place():
             try:
-                return await self._exchange(url, payload, headers, sent)
+                return await self._exchange(url, payload, headers, sent, take)
             except asyncio.CancelledError:
                 if sent:
                     bill.append(prompt_usage(payload))
@@ -111,11 +118,13 @@ class HttpClient:
         finally:
             self.room.release()
 
-    async def _exchange(self, url: str, payload: bytes, headers: Mapping[str, str], sent: list[bool]) -> Reply:
+    async def _exchange(
+        self, url: str, payload: bytes, headers: Mapping[str, str], sent: list[bool], take: Take | None
+    ) -> Reply:
         """``sent`` gets an item when the request is on its way. Raises LMError, and what aiohttp raises."""
         proxy = self.target.proxy
         async with self.session.post(
-            url,
+            URL(url, encoded=True) if "%" in url else url,
             data=payload if len(payload) < LARGE_BODY else BytesIO(payload),
             headers={**self.headers, **headers},
             allow_redirects=False,
@@ -123,12 +132,12 @@ class HttpClient:
             proxy_headers=self.proxy_headers or None,
             trace_request_ctx=sent,
         ) as response:
-            return await self._read(response, prompt_usage(payload))
+            return await self._read(response, prompt_usage(payload), take)
 
     async def close(self) -> None:
         await self.session.close()
 
-    async def _read(self, response: aiohttp.ClientResponse, cost: Usage) -> Reply:
+    async def _read(self, response: aiohttp.ClientResponse, cost: Usage, take: Take | None) -> Reply:
         """Raises LMError, and what aiohttp raises."""
         where, status, most = self.target.where, response.status, self.target.max_bytes
         headers = response.headers
@@ -141,6 +150,9 @@ class HttpClient:
         if not 200 <= status < 300:
             return Reply(status, headers, await words_of_refusal(response, encoding))
         try:
+            if take is not None and not encoding and "json" not in response.content_type:
+                await pass_on(response, take, most)
+                return Reply(status, headers, b"")
             return Reply(status, headers, unpack(await read_body(response, most), encoding, most))
         except TooLarge:
             problem = LMError(f"{where} sent more than {most} bytes; reading stopped.", "size", used=cost)

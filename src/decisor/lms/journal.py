@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from decisor.calling import Ways, ways_of
 from decisor.errors import LMError
 from decisor.lms.prices import price_of_lm
 from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
 
-UNUSABLE = frozenset({"length", "content_filter", "refusal"})
+UNUSABLE = frozenset({"length", "content_filter", "refusal", "loop"})
 """How a reply ends that is paid for but is no answer; it is booked, and asked for again."""
 
 
@@ -90,6 +91,10 @@ class Journaled:
     def price(self) -> Pricing | None:
         return price_of_lm(self.lm)
 
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
+
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         content = digest(messages, self.name, sampling, self.journal.seed, self.repeat)
         occurrence = self.occurrences[content]
@@ -118,7 +123,8 @@ def as_plain(sampling: Sampling) -> list[object]:
     most = None if sampling.capped else sampling.max_tokens
     usual: list[object] = [sampling.stop, sampling.temperature, most, sampling.n, sampling.seed]
     rare = [sampling.logprobs, sampling.continuation] if sampling.logprobs or sampling.continuation else []
-    return [*usual, sampling.schema, *rare]
+    functions = [[[one.name, one.description, one.parameters] for one in sampling.functions]]
+    return [*usual, sampling.schema, *rare, *(functions if sampling.functions else [])]
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=as_plain)

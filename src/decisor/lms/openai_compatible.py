@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlunsplit
 
+from decisor.calling import Ways
 from decisor.calls.settings import LMSettings
 from decisor.errors import LMError
+from decisor.lms.chat_stream import ChatParts
 from decisor.lms.completions_api import choices_of, continuation_request, logprobs_of, parse_continuation
 from decisor.lms.counts import chat_usage
 from decisor.lms.endpoint import Endpoint, parse_address, within
@@ -17,15 +19,29 @@ from decisor.lms.facts import context_at
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
+from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
+from decisor.lms.structured import (
+    NO_SIZES,
+    REFUSABLE,
+    call_text,
+    form_fields,
+    instruction,
+    likely_part,
+    refused_field,
+    remember,
+    takes_no_sizes,
+)
 from decisor.secrets import Secret
+from decisor.trace.writing import OnText
 from decisor.types import Completion, Message, Sampling, Usage
 
 OPENAI = "https://api.openai.com/v1"
 MAX_STOPS = 4
-FITTING = "Answer with one JSON object that fits this JSON schema, and nothing else:"
 # What an endpoint may refuse and we can do without, and how its complaint names it.
 OPTIONAL = {
-    "response_format": r"response_format|json_schema|structured output|grammar",
+    **REFUSABLE,
+    "stream_options": r"stream_options|include_usage",
+    "stream": r"['\"`]stream['\"`]|streaming|param(?:eter)?s? stream\b",
     "max_tokens": r"max_tokens",
     "temperature": r"temperature",
     "stop_sequences": r"stop_sequences",
@@ -37,12 +53,17 @@ OPTIONAL = {
 }
 
 
+STREAMED: Mapping[str, object] = {"stream": True, "stream_options": {"include_usage": True}}
+EMPTY: Mapping[str, object] = {}
+Send = Callable[[Mapping[str, object], str, Read], Awaitable[Completion]]
+
+
 class OpenAICompatible:
     """One LM behind ``POST {base_url}/chat/completions``, and for a continuation ``POST {base_url}/completions``.
 
-    ``key``: sent as a bearer token; many local endpoints need none. ``seconds``: wall clock for one completion with all
-    its retries. ``max_bytes``: of a decoded reply. ``price``: None means unknown. ``dropped`` collects what this
-    endpoint refused, so that it is asked without from then on.
+    ``key``: sent as a bearer token, in another ``key_header`` as it is; many local endpoints need none. ``seconds``:
+    wall clock for one completion with all its retries. ``max_bytes``: of a decoded reply. ``price``: None means
+    unknown. ``dropped`` collects what this endpoint refused, so that it is asked without from then on.
     """
 
     def __init__(
@@ -54,17 +75,21 @@ class OpenAICompatible:
         max_bytes: int = 8 * 2**20,
         price: Price | None = None,
         retries: Retries | None = None,
+        key_header: str = "Authorization",
     ) -> None:
         self.name = model
         self.seconds = seconds
         self.price = price
         self.dropped: set[str] = set()
         self.settings = LMSettings()
+        self.ways = Ways()
         headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
         if key:
-            headers["Authorization"] = Secret(f"Bearer {key.strip()}")
+            headers[key_header] = Secret(f"{'Bearer ' * (key_header == 'Authorization')}{key.strip()}")
         self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
         self.context = context_at(self.endpoint, model)
+        if takes_no_sizes(self.endpoint.where):
+            self.dropped.add(NO_SIZES)
         if key:
             self.endpoint.secrets.append(Secret(key.strip()))
 
@@ -80,30 +105,61 @@ class OpenAICompatible:
         """
 
         async def ask(ends: float, bill: list[Usage]) -> Completion:
-            reply = await self._ask(messages, sampling, ends, bill)
+            def send(body: Mapping[str, object], url: str, read: Read) -> Awaitable[Completion]:
+                return self.endpoint.post(body, read, ends, bill, url)
+
+            reply = await self._ask(messages, sampling, send)
             if len(reply.texts) <= sampling.n:
                 return reply
             return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
 
         return await within(self.seconds, ask, self.endpoint.where, self.price)
 
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """As ``complete``, with the text as it is written; ``seconds`` is the longest that nothing may come. Several
+        texts are not streamed.
+
+        Raises:
+            LMError: no usable reply.
+        """
+        if sampling.n > 1 or "stream" in self.dropped:
+            return await self.complete(messages, sampling)
+        on_text = as_shown(on_text, sampling.stop, self.endpoint)
+
+        async def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Completion:
+            def send(body: Mapping[str, object], url: str, read: Read) -> Awaitable[Completion]:
+                parts = partial(ChatParts, self.endpoint.where)
+                return stream(self.endpoint, body, parts, read, ends, bill, alive, on_text, url)
+
+            return await self._ask(messages, sampling, send, STREAMED)
+
+        return await while_it_writes(self.seconds, ask, self.endpoint, self.price)
+
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, ends: float, bill: list[Usage]) -> Completion:
+    async def _ask(
+        self, messages: Sequence[Message], sampling: Sampling, send: Send, more: Mapping[str, object] = EMPTY
+    ) -> Completion:
+        """``more``: what the body holds beside, as far as the endpoint takes it."""
         url = completions_url(self.endpoint.url) if sampling.continuation else self.endpoint.url
         form = continuation_request if sampling.continuation else request
-        for _ in range(len(OPTIONAL) + 1):
+        guess = ""
+        for _ in range(len(OPTIONAL) + 4):
             body = form(self.name, messages, sampling, self.dropped)
+            body |= {name: value for name, value in more.items() if name not in self.dropped}
             try:
-                return await self.endpoint.post(
-                    body, lambda reply: self._read(reply, messages, sampling), ends, bill, url
-                )
+                reply = await send(body, url, lambda reply: self._read(reply, messages, sampling))
+                remember(self.ways, self.dropped)
+                return reply
             except LMError as error:
                 refused = refused_part(error, body)
-                if refused is None:
+                likely = "" if refused or guess else likely_part(error, body)
+                if not refused and not likely:
+                    self.dropped.discard(guess)
                     raise
-                self.dropped.add(refused)
+                guess = guess or likely
+                self.dropped.add(refused or likely)
         raise AssertionError("unreachable")
 
     def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
@@ -133,9 +189,8 @@ def completions_url(url: str) -> str:
 def request(model: str, messages: Sequence[Message], sampling: Sampling, without: set[str]) -> dict[str, object]:
     """The body of a chat completion request, leaving out what the endpoint is known to refuse."""
     turns = [{"role": message.role, "content": message.content} for message in messages]
-    if sampling.schema is not None and "response_format" in without and turns:
-        content = f"{turns[-1]['content']}\n\n{FITTING}\n{json.dumps(sampling.schema)}"
-        turns[-1] = {"role": turns[-1]["role"], "content": content}
+    if turns and (words := instruction(sampling, without)):
+        turns[-1]["content"] += f"\n\n{words}"
     limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
     parts: dict[str, object] = {
         "temperature": sampling.temperature,
@@ -143,34 +198,11 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
         "stop": list(sampling.stop[:MAX_STOPS]) or None,
         "n": sampling.n if sampling.n > 1 else None,
         "seed": sampling.seed,
-        "response_format": None if sampling.schema is None else schema_format(sampling.schema),
         "logprobs": True if sampling.logprobs else None,
         "top_logprobs": sampling.logprobs or None,
     }
     settings = {name: value for name, value in parts.items() if value is not None and name not in without}
-    return {"model": model, "messages": turns, **settings}
-
-
-def schema_format(schema: Mapping[str, object]) -> dict[str, object]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": is_strict(schema)}}
-
-
-def is_strict(schema: object) -> bool:
-    """Whether the strict mode of OpenAI takes it: every object closed, every property required.
-
-    >>> is_strict({"type": "object", "properties": {"a": {"type": "string"}}})
-    False
-    """
-    if isinstance(schema, list | tuple):
-        return all(is_strict(part) for part in schema)
-    if not isinstance(schema, Mapping):
-        return True
-    properties = schema.get("properties")
-    if schema.get("type") == "object" and (
-        schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties or ())
-    ):
-        return False
-    return all(is_strict(part) for part in schema.values())
+    return {"model": model, "messages": turns, **settings, **form_fields(sampling, without)}
 
 
 def refused_part(error: LMError, body: Mapping[str, object]) -> str | None:
@@ -178,7 +210,8 @@ def refused_part(error: LMError, body: Mapping[str, object]) -> str | None:
     if error.kind != "request":
         return None
     text = str(error)
-    return next((name for name, words in OPTIONAL.items() if name in body and re.search(words, text, re.I)), None)
+    names = (name for name, words in OPTIONAL.items() if name in body and re.search(words, text, re.I))
+    return next((refused_field(name, body) for name in names), None)
 
 
 def parse_completion(reply: object, messages: Sequence[Message], where: str) -> Completion:
@@ -214,6 +247,9 @@ def parse_choice(choice: object, where: str) -> tuple[str, str]:
         raise Again(f"{where} sent a choice without a message.")
     finish = choice.get("finish_reason")
     content, refusal = message.get("content"), message.get("refusal")
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and (text := call_text(content, calls)):
+        return text, finish if finish in ("length", "content_filter") else "stop"
     if finish == "error":
         raise Again(f"{where} broke off its completion with an error.")
     if isinstance(content, list):

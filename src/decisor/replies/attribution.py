@@ -19,6 +19,7 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 END = re.compile(r"(?<=[.!?])\s+|\n+")
 SHORT_FORM = re.compile(r"(?:\b[A-Z]|\b[A-Z][a-z]{1,2}|\.[A-Za-z])\.$")
+PARTS = re.compile(r"\s*[,;]\s*(?:and\s+)?|\s+(?:and|&)\s+")
 NO_NAME = ("yes", "no", "true", "false")
 
 
@@ -75,7 +76,39 @@ def attribute(answer: str, quote: str, documents: Sequence[Record], looked: bool
     for document in documents:
         if len(words(quote).split()) >= MIN_QUOTED and holds(words_of(document), quote):
             return "quoted", document.id, quote
+    if parts := documents_of_parts(answer, documents):
+        first = next(document for document in documents if document.id == parts[0])
+        return "attributed", first.id, support(first, PARTS.split(answer)[0], quote)
     return ("unattributed" if looked else "model_knowledge"), "", ""
+
+
+def rests_on(answer: str, quote: str, documents: Sequence[Record]) -> tuple[str, ...]:
+    """The ids of all documents that an answer rests on: the first that holds it, the first that holds the words it
+    quotes, and where no single one holds it, the first for each of its parts.
+
+    >>> one, other = Record("r1", text="Ann sang in Lyon."), Record("r2", text="Ben drew in Ghent.")
+    >>> rests_on("Lyon and Ghent", "", [one, other]), rests_on("Lyon", "Ben drew in Ghent.", [one, other])
+    (('r1', 'r2'), ('r1', 'r2'))
+    """
+    kind, document, _ = attribute(answer, "", documents, looked=True)
+    quoted = ""
+    if len(words(quote).split()) >= MIN_QUOTED:
+        quoted = next((one.id for one in documents if holds(words_of(one), quote)), "")
+    first = next((one for one in documents if one.id == document), None)
+    if first is not None and quoted and holds(words_of(first), quote):
+        quoted = ""
+    whole = kind == "attributed" and first is not None and (holds(words_of(first), answer) or row_holds(first, answer))
+    parts = () if whole else documents_of_parts(answer, documents)
+    return tuple(dict.fromkeys(id for id in (document, quoted, *parts) if id))
+
+
+def documents_of_parts(answer: str, documents: Sequence[Record]) -> tuple[str, ...]:
+    """Of an answer that lists several things, each in some document: the ids of those; else nothing."""
+    parts = [part for part in PARTS.split(answer) if normal(part)]
+    if len(parts) < 2:
+        return ()
+    ids = [next((one.id for one in documents if holds(words_of(one), part)), "") for part in parts]
+    return tuple(dict.fromkeys(ids)) if all(ids) else ()
 
 
 def support(document: Record, answer: str, quote: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies.cleaning import SURROGATE, check_query, clean, replace_surrogates
+from decisor.replies.cleaning import INVISIBLE, SURROGATE, check_query, clean, replace_surrogates
+from decisor.replies.json_reader import Reader
 from decisor.replies.lenient_json import read_one
+from decisor.replies.queries import lone_query
 from decisor.replies.tool_names import match_tool
 from decisor.types import Value
 
@@ -15,6 +18,7 @@ MAX_CALLS = 16
 TOOL_KEYS = ("action", "tool", "tool_name", "name", "function")
 INPUT_KEYS = ("action_input", "input", "tool_input", "arguments", "args", "parameters", "query")
 THOUGHT_KEYS = ("thought", "thoughts", "reasoning")
+QUERY_KEYS = ("sql", "cypher", "statement", "sql_query", "cypher_query")
 ARGUMENTS: Mapping[str, type] = {"query": str, "k": int}
 FINISH = "finish"
 
@@ -37,7 +41,13 @@ def parse_action(reply: str, tools: Sequence[str], observations: int | None = No
     'SELECT 1'
     """
     repairs: list[str] = []
-    value = read_one(clean(reply, repairs), repairs)
+    text = clean(reply, repairs)
+    if query := lone_query(text, tools):
+        return JsonCall(*query, repairs=(*repairs, "bare_query"))
+    if text.startswith('"{') and isinstance(inside := Reader(text, 0).value(), str):
+        repairs.append("json_string")
+        text = inside
+    value = read_one(text, repairs)
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         repairs.append("single_list")
         value = value[0]
@@ -85,9 +95,11 @@ def read_tool_call(call: Mapping[str, Value], tools: Sequence[str], repairs: lis
 
 
 def read_call(value: Mapping[str, Value], tools: Sequence[str], repairs: list[str]) -> JsonCall:
-    if isinstance(inner := value.get("function"), Mapping) and "name" in inner:
-        repairs.append("key_synonym")
-        value = {**{key: value[key] for key in THOUGHT_KEYS if key in value}, **inner}
+    value = plain_keys(value, repairs)
+    for outer in ("function", "action", "tool_call"):
+        if isinstance(inner := value.get(outer), Mapping) and any(key in inner for key in TOOL_KEYS):
+            repairs.append("key_synonym")
+            value = {**{key: value[key] for key in THOUGHT_KEYS if key in value}, **inner}
     name, key = one_of(value, TOOL_KEYS)
     if name is None or (isinstance(name, str) and not name.strip(" \t\r\n")):
         raise ParseError("action is missing.", "missing_field")
@@ -105,6 +117,23 @@ def read_call(value: Mapping[str, Value], tools: Sequence[str], repairs: list[st
     return JsonCall(tool, input, replace_surrogates(thought), repairs=tuple(dict.fromkeys(repairs)))
 
 
+def plain_keys(value: Mapping[str, Value], repairs: list[str]) -> Mapping[str, Value]:
+    """Keys in small letters with underscores.
+
+    >>> plain_keys({"Action Input": 1, "toolName": 2}, [])
+    {'action_input': 1, 'tool_name': 2}
+    """
+    plain: dict[str, Value] = {}
+    for key, item in value.items():
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", key.strip()).casefold()
+        if name in plain and plain[name] != item:
+            raise ParseError(f"{name[:60]} comes twice, with different values.", "duplicate_key")
+        if name != key:
+            repairs.append("case")
+        plain[name] = item
+    return plain
+
+
 def one_of(value: Mapping[str, Value], keys: Sequence[str]) -> tuple[Value, str]:
     """The value under whichever of the keys is there, and that key."""
     there = [key for key in keys if key in value]
@@ -119,15 +148,32 @@ def read_input(raw: Value, key: str, repairs: list[str]) -> str | Mapping[str, V
     if key == "arguments" and isinstance(raw, str) and raw.strip().startswith("{"):
         repairs.append("arguments_string")
         raw = read_one(raw, repairs)
-    if raw is None or (isinstance(raw, str) and not raw.strip()) or raw == {}:
+    if raw is None or (isinstance(raw, str) and not raw.translate(INVISIBLE).strip()) or raw == {}:
         raise ParseError("action_input is missing.", "missing_field")
     if isinstance(raw, str):
         return check_query(raw)
     if not isinstance(raw, Mapping):
         raise ParseError("action_input is one text, or an object of arguments.", "shape")
-    for name, argument in raw.items():
+    if len(raw) == 1 and (only := next(iter(raw))) in QUERY_KEYS:
+        repairs.append("key_synonym")
+        raw = {"query": raw[only]}
+    arguments = {name: whole_number(name, argument, repairs) for name, argument in raw.items()}
+    for name, argument in arguments.items():
         check_argument(name, argument)
-    return raw
+    return arguments
+
+
+def whole_number(name: str, argument: Value, repairs: list[str]) -> Value:
+    """A whole number also where it was written as a text or as 5.0."""
+    if ARGUMENTS.get(name) is not int:
+        return argument
+    if isinstance(argument, str) and re.fullmatch(r"\s*\d{1,9}\s*", argument):
+        repairs.append("number_string")
+        return int(argument)
+    if isinstance(argument, float) and argument.is_integer():
+        repairs.append("number_string")
+        return int(argument)
+    return argument
 
 
 def check_argument(name: str, argument: Value) -> None:
@@ -136,6 +182,8 @@ def check_argument(name: str, argument: Value) -> None:
     kind = ARGUMENTS[name]
     if kind is int and (isinstance(argument, bool) or not isinstance(argument, int)):
         raise ParseError(f"{name} is a whole number.", "number")
+    if isinstance(argument, int) and argument < 1:
+        raise ParseError(f"{name} is 1 or more.", "number")
     if kind is str and not isinstance(argument, str):
         raise ParseError(f"{name} is a text.", "shape")
     if isinstance(argument, str) and not argument.strip():

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies.cleaning import CONTROL, INVISIBLE, clean, replace_surrogates
+from decisor.replies.cleaning import CONTROL, INVISIBLE, clean, replace_surrogates, strip_quotes
+from decisor.replies.json_actions import plain_keys
 from decisor.replies.lenient_json import read_one
 from decisor.types import Value
 
@@ -42,6 +43,7 @@ def parse_json_answer(
     value = read_one(clean(reply, repairs), repairs)
     if not isinstance(value, dict):
         raise ParseError("Write one JSON object with analysis, decision and evidence.", "shape")
+    value = plain_keys(value, repairs)
     if observations == 0:
         raise ParseError("There is no observation yet: query the data before you answer.", "no_evidence")
     decision, analysis = (read_text(value, name, repairs) for name in ("decision", "analysis"))
@@ -62,11 +64,14 @@ def read_text(value: Mapping[str, Value], name: str, repairs: list[str]) -> str:
     if not isinstance(text, str):
         raise ParseError(f"{name} is one text.", "shape")
     plain = text.translate(INVISIBLE).strip() if name == "decision" else text
+    bare = strip_quotes(plain) if name == "decision" else plain
     if name == "decision" and CONTROL.search(plain):
         raise ParseError("The decision holds a control character.", "control")
     if plain != text:
         repairs.append("invisible")
-    return replace_surrogates(plain)
+    if bare != plain:
+        repairs.append("quotes")
+    return replace_surrogates(bare)
 
 
 def read_option(decision: str, options: Sequence[str], repairs: list[str]) -> str:

@@ -10,8 +10,8 @@ from decisor.errors import ParseError
 from decisor.replies.cleaning import MAX_DEPTH
 from decisor.types import Value
 
-BLANK = re.compile(r"(?:[ \t\r\n\u200b\u2060\ufeff]|//[^\n]*|/\*.*?\*/)*", re.S)
-COMMENT = re.compile(r"//|/\*")
+BLANK = re.compile(r"(?:[ \t\r\n\u00a0\u200b\u2060\ufeff]|//[^\n]*|\#[^\n]*|/\*.*?\*/)*", re.S)
+COMMENT = re.compile(r"//|\#|/\*")
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 WORD = re.compile(r"-?[A-Za-z_]\w*")
 CHUNK = re.compile(r"[^\"'\u201d\\\n\r\t]+")

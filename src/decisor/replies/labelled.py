@@ -6,13 +6,25 @@ anything with two readings. What a model writes after an ``Observation:`` of its
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from decisor.errors import ParseError
-from decisor.replies.cleaning import INVISIBLE, MAX_CHARS, NO_HELP, check_query, clean, replace_surrogates, strip_fence
+from decisor.replies.cleaning import (
+    INVISIBLE,
+    MAX_CHARS,
+    NO_HELP,
+    check_query,
+    clean,
+    replace_surrogates,
+    strip_fence,
+    strip_quotes,
+)
+from decisor.replies.copies import BLANK, refuse_copies
+from decisor.replies.figures import without_citations
+from decisor.replies.other_forms import CALL, ON_ONE_LINE, fields_without_labels, flat, input_text, inside_of
+from decisor.replies.queries import START, lone_query
 from decisor.replies.shape import read_object
 from decisor.replies.tool_names import match_tool
 from decisor.types import Value
@@ -31,16 +43,23 @@ NAMES = {
     "re-plan": "replan",
     "replan": "replan",
     "final answer": "answer",
+    "answer": "answer",
     "because": "because",
+    "runner-up": "runner_up",
+    "runner up": "runner_up",
+    "assumptions": "assumptions",
+    "assumption": "assumptions",
     "observation": "observation",
 }
-WORDS = "|".join(sorted((re.escape(name).replace(r"\ ", "[ _]") for name in NAMES), key=len, reverse=True))
+WORDS = "|".join(sorted((re.escape(name).replace(r"\ ", "[ _]?") for name in NAMES), key=len, reverse=True))
+PLAIN_NAMES = {re.sub(r"[ _]", "", name): field for name, field in NAMES.items()}
 LABEL = re.compile(
-    r"^[ \t]*(?:(?P<heading>\#{1,6})[ \t]*)?(?P<mark>[*_>-]{0,3})[ \t]*"
+    r"^[ \t]*(?:\d{1,2}[.)][ \t]+)?(?:(?P<heading>\#{1,6})[ \t]*)?(?P<mark>[*_>-]{0,3})[ \t]*"
     rf"(?P<name>{WORDS})[ \t]*(?:\d{{1,3}}[ \t]*)?[*_]{{0,3}}[ \t]*"
     r"(?:[:\uff1a][*_]{0,3}|(?=\r?$))",
     re.M | re.I,
 )
+OBSERVATION = re.compile(r"^[ \t*_#>-]*observation[ \t]*\d*[ \t*_]*[:\uff1a]", re.M | re.I)
 ONE_VALUED = ("action", "input", "answer", "replan")
 
 
@@ -59,6 +78,8 @@ class LabelledReply:
     call: Call | None = None
     answer: str | None = field(default=None, metadata={"key": "final_answer"})
     because: str = ""
+    runner_up: str = ""
+    assumptions: str = ""
     plan: tuple[str, ...] = ()
     current: str = field(default="", metadata={"key": "current_step"})
     thought: str = ""
@@ -77,15 +98,19 @@ def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> Label
             an answer before any observation (no_evidence).
     """
     repairs: list[str] = []
-    fields = read_fields(clean(reply, repairs), repairs)
+    fields = fields_of(clean(reply, repairs), tools, repairs)
     if not fields and NO_HELP.search(reply):
         raise ParseError("That is a refusal. Write an action or a final answer.", "model_refusal")
-    answer, because = parse_answer(fields)
+    if {"action", "answer"} <= fields.keys():
+        refuse_answer_first(fields)
+    answer, because = parse_answer(fields, repairs)
     yes, why = parse_replan(fields.get("replan", ""))
     written = LabelledReply(
         call=read_call(fields, repairs),
         answer=answer,
         because=because,
+        runner_up=replace_surrogates(fields.get("runner_up", "")),
+        assumptions=replace_surrogates(fields.get("assumptions", "")),
         plan=parse_plan(fields.get("plan", "")),
         current=replace_surrogates(fields.get("current", "")),
         thought=replace_surrogates(fields.get("thought", "")),
@@ -101,7 +126,7 @@ def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations
     >>> read_labelled({"thought": "look", "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).call
     Call(tool='sql', input='SELECT 1')
     """
-    written: LabelledReply = read_object(LabelledReply, value)
+    written: LabelledReply = read_object(LabelledReply, flat(value))
     if written.answer is not None:
         answer, because = parse_answer({"answer": written.answer, "because": written.because})
         written = replace(written, answer=answer, because=because)
@@ -116,7 +141,8 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
     """
     call = check_call(reply.call, tools, repairs) if reply.call else None
     if call and reply.answer is not None:
-        raise ParseError("You wrote an action and a final answer. Write one of them.", "both")
+        repairs.append("action_first")
+        reply = replace(reply, answer=None, because="")
     if reply.answer is not None and not reply.answer:
         raise ParseError("Your final answer is empty.", "missing_field")
     if reply.answer is not None and not observations:
@@ -124,10 +150,46 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
     if not call and reply.answer is None:
         raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
     if reply.replan and not reply.plan:
-        raise ParseError(
-            "You say Re-plan: Y but give no new plan. Write it as Plan: [Step 1: ..., ...]", "missing_field"
-        )
+        repairs.append("plan_kept")
+        reply = replace(reply, replan=False)
     return replace(reply, call=call, repairs=tuple(dict.fromkeys(repairs)))
+
+
+def fields_of(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, str]:
+    """Label to value; where no label tells an action or an answer, what another form of reply tells."""
+    fields = read_fields(text, repairs)
+    if "action" in fields and not fields.get("input") and (call := CALL.fullmatch(fields["action"])):
+        head = call["tool"].casefold()
+        if head in (tool.casefold() for tool in tools):
+            repairs.append("call_form")
+            return {**fields, "action": call["tool"], "input": inside_of(call)}
+    if is_answer(fields, tools):
+        repairs.append("answer_as_action")
+        return {**{name: value for name, value in fields.items() if name != "action"}, "answer": fields["input"]}
+    if query := lone_query(fields.get("action") or "-", tools):
+        return {**fields, "action": query[0], "input": fields.get("input") or query[1]}
+    if "action" in fields or "answer" in fields:
+        return fields
+    before = text[: start.start()] if (start := OBSERVATION.search(text)) else text
+    if (lines := ON_ONE_LINE.sub("\n", before)) != before and "input" not in fields:
+        spread = read_fields(lines, [])
+        if "action" in spread or "answer" in spread:
+            repairs.append("one_line")
+            return spread
+    return {**fields, **fields_without_labels(before, tools, repairs)}
+
+
+def is_answer(fields: dict[str, str], tools: Sequence[str]) -> bool:
+    """Whether the action is to answer, where that is no tool."""
+    name = re.sub(r"\W+", "_", fields.get("action", "")).strip("_").casefold()
+    return name in ("final_answer", "answer", "finish") and name not in tools and bool(fields.get("input"))
+
+
+def refuse_answer_first(fields: dict[str, str]) -> None:
+    """An action and then an answer is an action: its observation is not there yet. The other way round is neither."""
+    order = list(fields)
+    if order.index("answer") < order.index("action"):
+        raise ParseError("You wrote a final answer and an action. Write one of them.", "both")
 
 
 def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
@@ -137,7 +199,7 @@ def read_fields(text: str, repairs: list[str]) -> dict[str, str]:
     labels = list(LABEL.finditer(text))
     for number, label in enumerate(labels):
         spelling = label["name"]
-        name = NAMES[spelling.casefold().replace("_", " ")]
+        name = PLAIN_NAMES[re.sub(r"[ _]", "", spelling.casefold())]
         if name == "observation":
             repairs.append("cut_at_observation")
             break
@@ -168,7 +230,7 @@ def one_value(name: str, values: list[str], all_values: dict[str, list[str]], re
 
 
 def read_call(fields: dict[str, str], repairs: list[str]) -> Call | None:
-    if "action" not in fields and "input" not in fields:
+    if "action" not in fields and ("input" not in fields or "answer" in fields):
         return None
     if {"action", "input"} <= fields.keys() and list(fields).index("input") < list(fields).index("action"):
         repairs.append("order")
@@ -179,42 +241,52 @@ def check_call(call: Call, tools: Sequence[str], repairs: list[str]) -> Call:
     for value, label in ((call.tool, "Action"), (call.input, "Action input")):
         if not value:
             raise ParseError(f"{label} is missing.", "missing_field")
-    return Call(match_tool(call.tool, tools, repairs), check_query(read_input(strip_fence(call.input), repairs)))
-
-
-QUERY_NAMES = ("query", "sql", "cypher", "statement", "input", "action_input", "expression", "text")
+        refuse_copies(label, value)
+    return Call(match_tool(call.tool, tools, repairs), check_query(read_input(call.input, repairs)))
 
 
 def read_input(text: str, repairs: list[str]) -> str:
-    """A query, also where it came as ``{"query": "..."}``; other objects are a tool's own arguments.
+    """A query without its fence or quotes, also where it came as ``{"query": "..."}``.
 
-    >>> read_input('{"sql": "SELECT 1"}', []), read_input('{"city": "Rome"}', [])
-    ('SELECT 1', '{"city": "Rome"}')
+    >>> read_input('{"sql": "SELECT 1"}', []), read_input('{"city": "Rome"}', []), read_input('"SELECT 1"', [])
+    ('SELECT 1', '{"city": "Rome"}', 'SELECT 1')
+
+    Raises:
+        ParseError: it is blank, or a place to fill in.
     """
-    if text.startswith("{") and text.endswith("}") and len(text) < MAX_CHARS:
-        try:
-            value = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            return text
-        if isinstance(value, dict) and len(value) == 1:
-            name, inside = next(iter(value.items()))
-            if name.casefold() in QUERY_NAMES and isinstance(inside, str):
-                repairs.append("json_input")
-                return inside.strip()
-    return text
+    bare = strip_fence(text)
+    if BLANK.fullmatch(bare):
+        raise ParseError("Action input is missing.", "missing_field")
+    if START.match(inside := strip_quotes(bare)):
+        return inside
+    if bare.startswith("{") and bare.endswith("}") and len(bare) < MAX_CHARS and (inside := input_text(bare)) != bare:
+        repairs.append("json_input")
+        return inside
+    return bare
 
 
-def parse_answer(fields: dict[str, str]) -> tuple[str | None, str]:
-    """The name alone, which is the first line, and what supports it.
+def parse_answer(fields: dict[str, str], repairs: list[str] | None = None) -> tuple[str | None, str]:
+    """The name alone, which is the first line, and what supports it. Marks and citations alone are no name: ''.
 
     >>> parse_answer({"answer": "krakow [o1.r2]\\nIt has the largest outflow."})
     ('krakow [o1.r2]', 'It has the largest outflow.')
+    >>> parse_answer({"answer": "**[o1.r4]**"})[0], parse_answer({"answer": '"krakow"'})[0]
+    ('', 'krakow')
+
+    Raises:
+        ParseError: the name is the form's own text (copied).
     """
     if "answer" not in fields:
         return None, replace_surrogates(fields.get("because", ""))
     name, _, rest = fields["answer"].translate(INVISIBLE).partition("\n")
     because = "\n".join(part for part in (rest.strip(), fields.get("because", "")) if part)
-    return replace_surrogates(name.strip()), replace_surrogates(because)
+    refuse_copies("final answer", name)
+    bare = strip_quotes(name.strip())
+    if bare != name.strip() and repairs is not None:
+        repairs.append("quotes")
+    if not re.search(r"[^\W_]", without_citations(bare)):
+        bare = ""
+    return replace_surrogates(bare), replace_surrogates(because)
 
 
 def parse_plan(text: str) -> tuple[str, ...]:

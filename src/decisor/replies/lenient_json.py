@@ -70,6 +70,8 @@ def read_somewhere(text: str, start: int, repairs: list[str]) -> tuple[Value, in
             if (start := text.find("{", start + 1)) < 0:
                 raise first from None
             continue
+        if reader.repairs.count("close_brackets") > 1:
+            raise ParseError("Your reply is cut off.", "truncated")
         repairs += [name for name in dict.fromkeys(reader.repairs) if name not in repairs]
         return value, reader.at
     raise first or ParseError("There is no JSON object in your reply.", "syntax")

@@ -5,22 +5,19 @@ Whether a tool exists is not asked here: an action that names none is a step too
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.errors import ParseError
-from decisor.replies.cleaning import check_query, clean, replace_surrogates, strip_fence
-from decisor.replies.json_actions import INPUT_KEYS, THOUGHT_KEYS, TOOL_KEYS, one_of
-from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
-from decisor.replies.lenient_json import read_one
+from decisor.replies.cleaning import check_query, clean, replace_surrogates
+from decisor.replies.copies import refuse_copies
+from decisor.replies.labelled import LabelledReply, fields_of, parse_answer, read_input, refuse_answer_first
+from decisor.replies.other_forms import CALL, flat, inside_of
 from decisor.replies.shape import read_object
 from decisor.replies.tool_names import match_tool
 from decisor.types import Action, Value
 
 GIVE_UP = "give_up"
-CALL = re.compile(r"`?(\w+)\[(.+)\]`?", re.S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +44,21 @@ def parse_move(reply: str, tools: Sequence[str]) -> Move:
     Raises:
         ParseError: there is no move, or more than one.
     """
-    text = clean(reply)
-    fields = read_fields(text, [])
-    if not fields and text.lstrip("`json \n").startswith("{"):
-        value = read_one(text, [])
-        if not isinstance(value, Mapping):
-            raise ParseError("Write one action.", "shape")
-        return read_move(value, tools)
+    fields = fields_of(clean(reply), tools, [])
     answer, because = parse_answer(fields)
     thought = replace_surrogates(fields.get("thought", ""))
     if "action" in fields and answer is not None:
-        raise ParseError("You wrote an action and a final answer. Write one of them.", "both")
+        refuse_answer_first(fields)
+        answer, because = None, ""
     if answer is not None:
         if not answer:
             raise ParseError("Your final answer is empty.", "missing_field")
         return Move(answer=answer, thought=thought, because=because)
     if not fields.get("action"):
         raise ParseError("Write an Action with its Action input, or a Final answer.", "missing_field")
-    name, raw_input = fields["action"], strip_fence(fields.get("input", ""))
+    name, raw_input = fields["action"], fields.get("input", "")
     if not raw_input and (call := CALL.fullmatch(name)):
-        name, raw_input = call[1], call[2]
+        name, raw_input = call["tool"], inside_of(call)
     return move_of(name, raw_input, thought, tools)
 
 
@@ -76,27 +68,15 @@ def read_move(value: Mapping[str, Value], tools: Sequence[str]) -> Move:
     >>> read_move({"thought": "done", "final_answer": "24", "because": "6 * 4"}, ["combine"]).answer
     '24'
     """
-    inner = value.get("function")
-    if isinstance(inner, Mapping) and "name" in inner:
-        value = {**value, **inner}
-    name, _ = one_of({key: item for key, item in value.items() if not isinstance(item, Mapping)}, TOOL_KEYS)
-    raw_input, _ = one_of(value, INPUT_KEYS)
-    thought, _ = one_of(value, THOUGHT_KEYS)
-    if name is None and value.get("final_answer") is not None:
-        written: LabelledReply = read_object(LabelledReply, value)
-        answer, because = parse_answer({"answer": written.answer or "", "because": written.because})
+    written: LabelledReply = read_object(LabelledReply, flat(value))
+    if written.call is None and written.answer is not None:
+        answer, because = parse_answer({"answer": written.answer, "because": written.because})
         if not answer:
             raise ParseError("Your final answer is empty.", "missing_field")
         return Move(answer=answer, thought=written.thought, because=because)
-    if not isinstance(name, str) or not name.strip():
+    if written.call is None or not written.call.tool:
         raise ParseError("action is the name of one tool.", "missing_field")
-    return move_of(name, input_text(raw_input), thought if isinstance(thought, str) else "", tools)
-
-
-def input_text(raw_input: Value) -> str:
-    if raw_input is None:
-        return ""
-    return raw_input if isinstance(raw_input, str) else json.dumps(raw_input, ensure_ascii=False)
+    return move_of(written.call.tool, written.call.input, written.thought, tools)
 
 
 def move_of(name: str, raw_input: str, thought: str, tools: Sequence[str]) -> Move:
@@ -108,6 +88,6 @@ def move_of(name: str, raw_input: str, thought: str, tools: Sequence[str]) -> Mo
     except ParseError as error:
         if error.reason != "unknown_tool":
             raise
-    if not raw_input.strip():
-        raise ParseError("Action input is missing.", "missing_field")
-    return Move(Action(check_query(plain), check_query(raw_input)), None, replace_surrogates(thought))
+    refuse_copies("Action", name)
+    refuse_copies("Action input", raw_input)
+    return Move(Action(check_query(plain), check_query(read_input(raw_input, []))), None, replace_surrogates(thought))

@@ -1,6 +1,7 @@
 """The forms in which models write a plan, read as drafts with ids like Q1.1. Nothing is evaluated.
 
 {"nodes": [{"id", "ask", "needs", "source"}], "final": id}      or {"simple": true}; the form that is asked for
+{"nodes": [{"depth", "ask", "source"}]}                         the same held to a schema, which knows of no ids
 [("Q: ...", "Q1.1: ..."), ("Q1.1: ...", "Q2.1: ... <A1.1>")]    the paper's pairs of parent and child
 Q1.1: ...                                                       a line each
 1. ...  /  2. ... #1                                            numbered, with references as in MuSiQue
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from decisor.errors import ParseError
@@ -46,7 +48,7 @@ def read_drafts(text: str, repairs: list[str], salvage: bool) -> Drafts:
     except ParseError as error:
         drafts: Drafts | None = None
         if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
-            drafts = of_tuples(text, repairs, salvage) or of_lines(text, repairs)
+            drafts = of_tuples(text, repairs, salvage) or of_lines(text, repairs, salvage)
         if drafts is None and salvage and error.reason != "limits":
             drafts = of_pieces(text, repairs)
         if drafts is None:
@@ -71,6 +73,7 @@ def of_json(value: Value, repairs: list[str]) -> Drafts:
         return of_texts([str(node) for node in nodes], repairs)
     if all(isinstance(node, list) and len(node) == 2 and isinstance(node[0], str) for node in nodes):
         return of_pairs([(str(node[0]), str(node[1])) for node in nodes if isinstance(node, list)], repairs)
+    nodes = with_ids(nodes)
     numbered = is_numbered(nodes)
     parts: dict[str, Draft] = {}
     for node in nodes:
@@ -82,6 +85,23 @@ def of_json(value: Value, repairs: list[str]) -> Drafts:
     more = value if isinstance(value, Mapping) else {}
     final, drop = (ids_of(more.get(name), numbered) for name in ("final", "drop"))
     return Drafts(tuple(parts.values()), final, drop, numbered=numbered)
+
+
+def with_ids(nodes: Sequence[Value]) -> Sequence[Value]:
+    """Nodes that say their depth get an id each: ``2.1`` is the first of depth 2.
+
+    >>> with_ids([{"depth": "1", "ask": "a"}, {"depth": 1, "ask": "b"}])
+    [{'id': '1.1', 'depth': '1', 'ask': 'a'}, {'id': '1.2', 'depth': 1, 'ask': 'b'}]
+    """
+    count: Counter[str] = Counter()
+    named: list[Value] = []
+    for node in nodes:
+        if isinstance(node, Mapping) and "id" not in node and re.fullmatch(r"\d{1,2}", str(node.get("depth", ""))):
+            depth = str(node["depth"])
+            count[depth] += 1
+            node = {"id": f"{depth}.{count[depth]}", **node}
+        named.append(node)
+    return named
 
 
 def is_numbered(nodes: Sequence[Value]) -> bool:
@@ -171,9 +191,17 @@ def of_pairs(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> Drafts:
     return Drafts(drafts, numbered=all(id.endswith(".0") for id in asks))
 
 
-def of_lines(text: str, repairs: list[str]) -> Drafts | None:
-    """``Q1.1: ...`` or ``1. ...``, a line each. None where no line is one."""
+def of_lines(text: str, repairs: list[str], salvage: bool = True) -> Drafts | None:
+    """``Q1.1: ...`` or ``1. ...``, a line each. None where no line is one, or where prose comes before a list
+    without any question and nothing is to be salvaged."""
     lines = [line for line in LINE.finditer(text) if line["q"] or line["mark"]]
+    if (
+        lines
+        and not salvage
+        and text[: lines[0].start()].strip()
+        and not any(line["q"] or re.search(r"\?|<A\d|#\d", line["ask"]) for line in lines)
+    ):
+        return None
     if not lines:
         root = LABELLED.fullmatch(text.strip().strip("\"'`").strip())
         return Drafts(simple=True) if root and not root["id"] else None

@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import replace_surrogates
@@ -17,21 +17,30 @@ from decisor.settings import without_none
 from decisor.types import Value
 
 YES = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
-NAMES: Mapping[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number"}
 NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
-MOST_ITEMS = 12
+Size: TypeAlias = tuple[int, int]
+TEXT, LIST = (0, 300), (0, 8)
+"""Letters and items, least and most: a model that repeats itself is brought to an end within the cap on its reply."""
+SIZES: Mapping[str, Size] = {
+    "thought": (0, 600), "because": (0, 600), "action": (1, 80), "action_input": (1, 1_200), "query": (1, 1_200),
+    "final_answer": (1, 1_500), "answer": (1, 400), "ask": (1, 300), "lesson": (1, 1_000), "question": (1, 600),
+    "follow_up": (1, 300), "sentence": (1, 500), "search": (1, 200), "quote": (0, 500), "rating": (0, 10),
+    "current_step": (0, 150), "why": (0, 200), "item": (0, 150),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Shape:
     """One of the JSON objects that a reply may be: some keys of a dataclass in the order in which they are written,
     each with what it says. ``name``: of the function that gives it. ``when`` it is written. ``enums``: all that a key
-    may say."""
+    may say. ``sizes``: of how many letters or items a key has at least and at most, where that is not the usual."""
 
     says: Mapping[str, str]
     name: str = "reply"
     when: str = ""
     enums: Mapping[str, Sequence[str]] = field(default_factory=lambda: NONE)
+    sizes: Mapping[str, Size] = field(default_factory=dict)
 
 
 @cache
@@ -58,8 +67,7 @@ def schema_of(kind: type, shape: Shape) -> dict[str, Any]:
     """
     types = slots_of(kind)
     properties = {
-        key: {**type_schema(types[key][2], shape.enums.get(key), shape.enums), "description": words}
-        for key, words in shape.says.items()
+        key: {**type_schema(types[key][2], key, shape), "description": words} for key, words in shape.says.items()
     }
     return closed(properties)
 
@@ -68,18 +76,24 @@ def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def type_schema(type_: Any, enum: Sequence[str] | None, enums: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    if enum is not None:
-        return {"type": "string", "enum": list(enum)}
+def type_schema(type_: Any, key: str, shape: Shape) -> dict[str, Any]:
+    """Of one key; the items of a list are of the usual size."""
+    if key in shape.enums:
+        return {"type": "string", "enum": list(shape.enums[key])}
     if get_origin(type_) is Literal:
         return {"type": "string", "enum": list(get_args(type_))}
+    least, most = shape.sizes.get(key) or SIZES.get(key) or (LIST if get_origin(type_) is tuple else TEXT)
     if get_origin(type_) is tuple:
         (item, *_) = get_args(type_)
         if is_dataclass(item) and isinstance(item, type):
-            says = {key: one.metadata.get("says", key) for key, (one, _, _) in slots_of(item).items()}
-            return {"type": "array", "items": schema_of(item, Shape(says, enums=enums))}
-        return {"type": "array", "items": type_schema(item, None, enums)}
-    return {"type": NAMES[type_]}
+            says = {name: one.metadata.get("says", name) for name, (one, _, _) in slots_of(item).items()}
+            items = schema_of(item, replace(shape, says=says))
+        else:
+            items = type_schema(item, "item", shape)
+        return {"type": "array", "items": items, "minItems": least, "maxItems": most}
+    if type_ is str:
+        return {"type": "string", "minLength": least, "maxLength": most}
+    return {"type": NAMES[type_], **({"minimum": least, "maximum": most} if key in SIZES else {})}
 
 
 def read_object(kind: type, value: Mapping[str, Value]) -> Any:

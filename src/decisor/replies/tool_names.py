@@ -21,12 +21,15 @@ ALIASES = {
     "self_thinking": "think",
     "self_think": "think",
 }
+FILLERS = re.compile(r"(?:^|_)(?:an?|the|my|us(?:e|ing)|call|run|tool|function|database|db|quer(?:y|ies))(?=_|$)")
 
 
 def match_tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
     """The tool that is meant: case, spaces and well-known other names are forgiven, look-alikes are not.
 
     >>> match_tool("Relational DB", ["sql", "think"], [])
+    'sql'
+    >>> match_tool("the SQL database", ["sql", "think"], [])
     'sql'
     >>> match_tool("sq", ["sql", "think"], [])
     Traceback (most recent call last):
@@ -49,6 +52,10 @@ def match_tool(name: str, tools: Sequence[str], repairs: list[str]) -> str:
     if ALIASES.get(plain) in by_plain_name:
         repairs.append("tool_alias")
         return by_plain_name[ALIASES[plain]]
+    bare = FILLERS.sub("", plain).strip("_")
+    if re.fullmatch(r"[a-z_]+", plain) and bare in by_plain_name:
+        repairs.append("tool_alias")
+        return by_plain_name[bare]
     near = difflib.get_close_matches(plain, by_plain_name, 1)
     hint = f" Did you mean {by_plain_name[near[0]]}?" if near else ""
     ascii_name = name[:60].encode("ascii", "backslashreplace").decode()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from decisor.budget import Budget, Limits
+from decisor.calling import Calling
 from decisor.errors import Error, SetupError
 from decisor.log import logger
 from decisor.private_file import open_private
@@ -20,6 +21,7 @@ from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
+from decisor.trace.writing import Writers
 from decisor.types import LM, Decision, Question, Record, Tool
 
 WHICH_DATA = (
@@ -62,7 +64,7 @@ class Data:
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         tools = await self.tools_for(question, choice)
-        with self.run(tools, choice.lm, options) as run:
+        with self.run(tools, choice.lm, options, choice.calling) as run:
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
@@ -90,13 +92,15 @@ class Data:
         return self.tools
 
     @contextmanager
-    def run(self, tools: Sequence[Tool], lm: LM | None, options: Options) -> Iterator[Run]:
+    def run(self, tools: Sequence[Tool], lm: LM | None, options: Options, calling: Calling) -> Iterator[Run]:
         """One LM, these tools, one budget, one trace. Whatever ends it, what it cost is told."""
         from decisor.tools.toolbox import Toolbox
 
         listener, path = options.get("on_event"), options.get("trace")
         with trace_to(Path(path) if path else None, listener) as trace:
-            run = Run(lm or NoLM(), Toolbox(tools), Budget(options.get("limits", Limits())), trace)
+            trace.writers = Writers(options["on_text"]) if "on_text" in options else None
+            budget = Budget(options.get("limits", Limits()))
+            run = Run(lm or NoLM(), Toolbox(tools), budget, trace, calling=calling)
             try:
                 yield run
             except BaseException as error:

@@ -11,6 +11,7 @@ from decisor.budget import Limits
 from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
 from decisor.trace.events import Entry
+from decisor.trace.writing import Writing
 from decisor.types import LM, Technique
 
 
@@ -21,7 +22,8 @@ class Options(TypedDict, total=False):
     with settings (``"m@URL timeout=900 context=8192"``) or as ``LMSpec``, ``"none"``, or any object with ``name`` and
     ``complete``. ``technique``: a name (``"plan_rag"``), an import path
     (``"module:Class"``), or the object; ``settings``: its fields, and the LMs of its parts (``{"critic_lm": ...}``).
-    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to.
+    ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to. ``on_text``
+    gets a ``Writing`` again and again while the LM writes a reply, which is streamed then.
     """
 
     rules: str
@@ -31,6 +33,7 @@ class Options(TypedDict, total=False):
     settings: Mapping[str, Any]
     limits: Limits
     on_event: Callable[[Entry], None]
+    on_text: Callable[[Writing], None]
     trace: str | PathLike[str] | None
 
 
@@ -66,5 +69,6 @@ FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "settings": (lambda value: isinstance(value, Mapping), 'names with values, such as {"max_steps": 20}'),
     "limits": (lambda value: isinstance(value, Limits), "decisor.Limits(calls=..., tokens=..., seconds=...)"),
     "on_event": (callable, "a function"),
+    "on_text": (callable, "a function"),
     "trace": (is_place, "a path"),
 }

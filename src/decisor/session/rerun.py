@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
+from decisor.calling import Calling, split_calling
 from decisor.encoding import json_value
 from decisor.session.data import Data
 from decisor.session.decide import decide
@@ -55,9 +56,11 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
     past, other = read_recorded_run(entries), str(options.get("technique", ""))
     name, technique = "", None
     settings: dict[str, str] = {}
+    calling: Calling = "auto"
     if past.technique or other:
         name, settings = trusted(past.technique, past.settings, other, options.get("settings", {}))
-        technique = await technique_of(name, settings, data.lms)
+        calling, own = split_calling(settings, "auto")
+        technique = await technique_of(name, own, data.lms)
     lm = await data.lms.get(options.get("lm"))
     start = next(events_of(entries, RunStart), None)
     reports: list[Rerun] = []
@@ -66,7 +69,7 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
         reports.append(await rerun(entries, [edit], run, technique))
         return reports[0].after
 
-    with data.run(data.tools, lm, options) as run:
+    with data.run(data.tools, lm, options, calling) as run:
         if start is not None:
             texts = {name: text for name, text in json_value(edit).items() if text and isinstance(text, str)}
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))

@@ -88,7 +88,9 @@ class Result:
         """As ``ask``, in an event loop that runs."""
         if self.ask_anew is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
-        before: Any = {key: value for key, value in self.options.items() if key not in ("trace", "on_event", "goal")}
+        before: Any = {
+            key: value for key, value in self.options.items() if key not in ("trace", "on_event", "on_text", "goal")
+        }
         return await self.ask_anew(question, {**before, **options})
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -166,6 +168,8 @@ class Result:
                 "answer": decision.answer,
                 "stopped": decision.stopped,
                 "reasons": decision.reasons,
+                "runner_up": decision.runner_up or None,
+                "assumptions": decision.assumptions,
                 "plan": decision.plan,
                 "replans": decision.replans,
                 "ranking": decision.ranking,

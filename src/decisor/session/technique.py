@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
+from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
 from decisor.session.decide import NAME_ONE
@@ -22,13 +23,15 @@ TEXTS = (str, int, float, bool, type(None))
 
 @dataclass(frozen=True)
 class Choice:
-    """``name``: of the technique. ``settings``: as a trace holds them. ``by_name``: a person named it."""
+    """``name``: of the technique. ``settings``: as a trace holds them. ``by_name``: a person named it.
+    ``calling``: in which way replies are asked for."""
 
     name: str
     technique: Technique
     lm: LM | None
     settings: Mapping[str, str]
     by_name: bool = True
+    calling: Calling = "auto"
 
     @property
     def computes(self) -> bool:
@@ -44,6 +47,7 @@ async def choose(
     Raises:
         SetupError: there is no such technique, setting or LM, or the technique asks an LM and there is none.
     """
+    calling, own = split_calling(settings, "auto")
     name = typed = technique if isinstance(technique, str) else name_of(technique)
     asks = not name or asks_lm(kind_of(technique) if isinstance(technique, str) else technique)
     model = await lms.get(lm) if asks else None
@@ -52,9 +56,9 @@ async def choose(
     elif model is None and asks:
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
     name = name or DEFAULT
-    loop = await technique_of(name if isinstance(technique, str) else technique, settings, lms)
+    loop = await technique_of(name if isinstance(technique, str) else technique, own, lms)
     texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
-    return Choice(name, loop, model, texts, by_name=name == typed)
+    return Choice(name, loop, model, texts, by_name=name == typed, calling=calling)
 
 
 async def technique_of(technique: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:

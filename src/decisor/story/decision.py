@@ -36,9 +36,21 @@ def show_decision(decision: Decision, records: Sequence[Record], console: Consol
         if reason.startswith("No LM planned this"):
             continue  # said at the end, with how to name one
         console.print(Padding(Text(clean(reason)), (0, 0, 0, 2), expand=False))
+    for line in beside(decision):
+        console.print(Padding(Text(clean(line), style="dim"), (0, 0, 0, 2), expand=False))
     if decision.ranking and decision.ranking.options:
         show_ranking(decision.ranking, console)
     show_evidence(decision, records, console)
+
+
+def beside(decision: Decision) -> tuple[str, ...]:
+    """The next best candidate and what was assumed, a line each.
+
+    >>> beside(Decision("oak", runner_up="elm, 412", assumptions=("rents are monthly",)))
+    ('Runner-up: elm, 412', 'Assumption: rents are monthly')
+    """
+    runner_up = (f"Runner-up: {decision.runner_up}",) if decision.runner_up else ()
+    return (*runner_up, *(f"Assumption: {text}" for text in decision.assumptions))
 
 
 def ended(decision: Decision) -> str:

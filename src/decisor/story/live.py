@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -15,11 +16,13 @@ from decisor.story.lines import event_lines
 from decisor.story.nodes import Nodes
 from decisor.trace.events import ActionStart, Entry, Event, FailedCall, LMCall, Plan, PlanChange, RunUsage
 from decisor.trace.graph_events import GraphPlan, NodeResult
+from decisor.trace.writing import Writing
 from decisor.types import Question
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+MOST_LINES, MOST_CHARACTERS = 6, 2_000
 CURRENT = re.compile(r"current step\W{0,6}(?:step\W{0,3})?(\d{1,3})", re.I)
 
 
@@ -34,6 +37,7 @@ class LiveView:
         self.plan: tuple[str, ...] = ()
         self.current = 1
         self.nodes = Nodes()
+        self.texts: dict[int, str] = {}
         self.doing = "opening the data"
         self.last_fault: Entry | None = None
         self.live = Live(console=console, refresh_per_second=8, transient=True)
@@ -70,6 +74,14 @@ class LiveView:
         for line in event_lines(entry.event):
             self.console.print(self.nodes.mark(node) + line)
 
+    def hear_text(self, writing: Writing) -> None:
+        """Called while the LM writes: the end of what it wrote so far stands below the plan."""
+        self.texts.pop(writing.call, None)
+        if not writing.is_over:
+            self.texts[writing.call] = writing.text
+        if self.console.is_terminal:
+            self.live.update(self.below())
+
     def follow(self, event: Event) -> None:
         """Which plan there is, and which of its steps is under way."""
         self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LM"
@@ -86,7 +98,19 @@ class LiveView:
 
     def below(self) -> RenderableType:
         ticks = [tick(at, step, self.current) for at, step in enumerate(self.plan, 1)]
-        return Group(Text(), *ticks, Spinner("dots", Text(self.doing, style="dim")))
+        text = next(reversed(self.texts.values()), "")
+        lines = [Text(f"  {line}", style="italic dim") for line in last_lines(text, self.console.width - 4)]
+        return Group(Text(), *ticks, *lines, Spinner("dots", Text(self.doing, style="dim")))
+
+
+def last_lines(text: str, width: int) -> list[str]:
+    """The end of a text that is being written, as a few lines that fit.
+
+    >>> last_lines("Thought: one\\n\\n" + "two three " * 4, 20)
+    ['Thought: one', 'two three two three', 'two three two three']
+    """
+    lines = clean(text[-MOST_CHARACTERS:]).splitlines()
+    return [part for line in lines for part in wrap(line, max(width, 20))][-MOST_LINES:]
 
 
 def tick(at: int, step: str, current: int) -> Text:

@@ -15,7 +15,7 @@ from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.render.svg import box, strip
 from decisor.render.text import number, one_line
 from decisor.replies.figures import CITATION
-from decisor.story.decision import ended
+from decisor.story.decision import beside, ended
 from decisor.story.html import story
 from decisor.story.run_steps import counts, steps_html
 from decisor.trace.events import Entry, RunStart, TechniqueChoice, events_of
@@ -97,7 +97,7 @@ def decision_html(decision: Decision) -> Html:
         tag("div", "Decision", cls="head"),
         tag("p", decision.answer or "None", cls="answer" if decision.answer else "answer none"),
         tag("p", why, cls="cut") if why else None,
-        *(tag("p", with_citations(reason)) for reason in decision.reasons),
+        *(tag("p", with_citations(text)) for text in (*decision.reasons, *beside(decision))),
         tag("p", f"Figures that no record supports: {unsupported}", cls="failed") if unsupported else None,
         cls="box",
     )

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, TypeVar
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.prompts import PromptHistory
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
+from decisor.trace.writing import Writers
 from decisor.types import Decision, Message, Observation, Question, Usage
 
 NO_USAGE = Usage()
@@ -180,13 +181,14 @@ class Entry:
 @dataclass(slots=True)
 class Trace:
     """The entries of one run. ``listeners`` are called with each new one, such as the ``write`` of a trace file.
-    ``fault``: why that file is not whole."""
+    ``fault``: why that file is not whole. ``writers``: where somebody wants to see replies while they are written."""
 
     entries: list[Entry] = field(default_factory=list)
     listeners: list[Callable[[Entry], None]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
     prompts: PromptHistory = field(default_factory=PromptHistory)
     fault: str = ""
+    writers: Writers | None = None
 
     def add(self, event: Event, span: int = 0) -> int:
         """Append and return the entry's id (1, 2, ...)."""

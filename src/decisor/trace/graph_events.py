@@ -18,7 +18,8 @@ class NodeAnswer:
     """One node: the question as it was put (tags filled in), its answer, and what that rests on.
 
     ``documents``: those that were kept for it, each citable by its id. ``document`` is the one that the answer stands
-    in and ``support`` the words there. ``why``: of a failure. ``sure`` is False where a parent's answer was unknown.
+    in and ``support`` the words there; ``also``: other documents that it rests on. ``why``: of a failure. ``sure`` is
+    False where a parent's answer was unknown. ``query``: the question as it was planned, with its tags.
     """
 
     node: str
@@ -32,6 +33,8 @@ class NodeAnswer:
     why: str = ""
     retrievals: int = 0
     sure: bool = True
+    query: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def missing(self) -> bool:

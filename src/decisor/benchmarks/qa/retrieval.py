@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, TypeVar
 
-from decisor.judging.text_match import NO_PUNCTUATION, contains, em, harmonic, hotpot_overlap
+from decisor.judging.text_match import NO_PUNCTUATION, em, harmonic, hotpot_overlap
+from decisor.replies.attribution import attribute
+from decisor.types import Record
 
 K = TypeVar("K", bound=Hashable)
 Triple = tuple[str, str, str]
@@ -124,16 +126,16 @@ def plain(triple: Triple) -> Triple:
     return one, relation, other
 
 
-def attribution(answer: str, documents: Sequence[str]) -> Attribution:
-    """Where an answer comes from: a document it names holds it (normalised), it names none (declared: the model's own
-    knowledge), or none of those it names holds it.
+def attribution(answer: str, documents: Sequence[Record]) -> Attribution:
+    """Where an answer comes from: a document that it cites holds it, as whole words; it cites none (declared: the
+    model's own knowledge); or none that it cites holds it. Of yes and no, which stand anywhere, no document shows it.
 
-    >>> attribution("Paris", ["The capital is Paris."]), attribution("Paris", []), attribution("Paris", ["Lyon"])
+    >>> paris, lyon = Record("r1", text="The capital is Paris."), Record("r2", text="No, Lyon is known.")
+    >>> attribution("Paris", [lyon, paris]), attribution("Paris", []), attribution("no", [lyon])
     ('attributed', 'declared', 'unattributed')
     """
-    if not documents:
-        return "declared"
-    return "attributed" if any(contains(document, answer) for document in documents) else "unattributed"
+    kind, _, _ = attribute(answer, "", documents, looked=bool(documents))
+    return "attributed" if kind == "attributed" else "unattributed" if documents else "declared"
 
 
 def depth(needs: Mapping[K, Iterable[K]]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa import retrieval
+from decisor.benchmarks.qa.reading import read_ids
 from decisor.judging import text_match as answers
 from decisor.trace.events import ActionResult, ActionStart, Entry, LMCall, events_of
 from decisor.trace.graph_events import GraphResult
@@ -18,14 +19,6 @@ OF_ANSWER: Mapping[str, Callable[[str, Sequence[str]], float]] = {
 }  # fmt: skip
 AT = (2, 5, 10)
 PASSAGES = "passages"
-WORDS = {
-    "quoted": "attributed",
-    "model_knowledge": "declared",
-    "manual": "declared",
-    "own": "declared",
-    "given": "declared",
-}
-"""How a plan of experts calls what is one of the three kinds of attribution."""
 
 
 def exact(answer: str, case: Case) -> bool:
@@ -48,23 +41,26 @@ def same(answer: str, case: Case) -> bool:
 def score(case: Case, decision: Decision, events: Sequence[Entry], right: Right, answer: str) -> Score:
     """``answer``: the decision's as it is read (a letter, yes or no), '' where it holds none.
 
-    Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates.
+    Metrics of retrieval are of the passages that were put before the model; ``retrievals`` counts all searches.
+    Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates; one function
+    finds it for all techniques.
     """
     won = bool(answer) and right(answer, case)
     golds = gold_of(case)
-    rankings = ranked(events)
+    searches = ranked(events)
+    rankings = ranked(events, read_ids(events))
     by_id = {record.id: record for record in records(events)}
     citations = [by_id[id] for id in decision.evidence.ids if id in by_id]
     metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
     metrics |= of_retrieval(rankings, golds, [record.source for record in citations]) | holding(case, rankings, events)
     counts = {
-        "retrievals": len(rankings),
+        "retrievals": len(searches),
         "llm_calls": len([*events_of(events, LMCall)]),
         "passages": len({source for ranking in rankings for source in ranking}),
         "cited": len(citations),
         **of_plan(events),
     }
-    attribution = attribution_of(decision, citations, events)
+    attribution = retrieval.attribution(decision.answer, citations)
     if won:
         metrics |= {name: float(attribution == name) for name in ("attributed", "declared", "unattributed")}
     return Score(
@@ -111,12 +107,14 @@ def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Entr
     }
 
 
-def ranked(events: Sequence[Entry]) -> list[list[str]]:
-    """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too."""
+def ranked(events: Sequence[Entry], read: frozenset[str] | None = None) -> list[list[str]]:
+    """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too. ``read``:
+    only records with these ids."""
     tools = {entry.id: entry.event.tool for entry in events if isinstance(entry.event, ActionStart)}
     rankings = []
     for result in events_of(events, ActionResult):
-        passages = [record.source for record in result.observation.records if record.text]
+        passages = [record.source for record in result.observation.records
+                    if record.text and (read is None or record.id in read)]  # fmt: skip
         if passages or tools.get(result.action) == PASSAGES:
             rankings.append(passages)
     return rankings
@@ -132,17 +130,8 @@ def of_plan(events: Sequence[Entry]) -> dict[str, int]:
     return {name: number for name, number in (counts[-1] if counts else {}).items() if name != "retrievals"}
 
 
-def attribution_of(decision: Decision, citations: Sequence[Record], events: Sequence[Entry]) -> str:
-    """The technique's own finding where it made one, else whether a cited passage holds the answer."""
-    attributions = [result.attribution for result in events_of(events, GraphResult)]
-    if attributions:
-        return WORDS.get(attributions[-1], attributions[-1])
-    documents = [f"{record.fields.get('title', '')} {record.text}" for record in citations]
-    return retrieval.attribution(decision.answer, documents)
-
-
 def failure_of(won: bool, answer: str, golds: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]) -> str:
-    """no_answer; not_retrieved: a gold passage never came back; misread: all did."""
+    """no_answer; not_retrieved: the model never read a gold passage; misread: it read all."""
     if won or not answer:
         return "" if won else "no_answer"
     if not golds or not rankings:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from decisor.calls.prompt_parts import joined
-from decisor.replies.attribution import attribute
+from decisor.replies.attribution import attribute, rests_on
 from decisor.replies.plan_graph import Part, PlanGraph
 from decisor.run import Run
 from decisor.techniques.shared.render import record_line, show_value
@@ -28,6 +28,7 @@ def node_answer(
 ) -> NodeAnswer:
     """A node's answer with its attribution. An empty answer is an unknown one; of many rows the first are kept."""
     attribution, document, support = attribute(chunk.text, chunk.quote, documents, retrievals > 0)
+    cited = {document, *rests_on(chunk.text, chunk.quote, documents)}
     return NodeAnswer(
         node=part.id,
         question=question,
@@ -36,9 +37,11 @@ def node_answer(
         attribution=attribution,
         document=document,
         support=support,
-        documents=tuple(one for at, one in enumerate(documents) if at < MOST_DOCUMENTS or one.id == document),
+        documents=tuple(one for at, one in enumerate(documents) if at < MOST_DOCUMENTS or one.id in cited),
         retrievals=retrievals,
         sure=sure,
+        query=part.query,
+        also=tuple(sorted(cited - {document, ""})),
     )
 
 

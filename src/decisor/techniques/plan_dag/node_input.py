@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from decisor.replies.plan_drafts import TAG
 from decisor.replies.plan_graph import Part
 from decisor.techniques.plan_dag.experts.planner import NONE
 from decisor.techniques.plan_dag.node_answer import answer_line
@@ -30,6 +31,15 @@ def once(records: Sequence[Record]) -> list[Record]:
     for record in records:
         first.setdefault(record.text or record.id, record)
     return list(first.values())
+
+
+def bare(query: str) -> str:
+    """A question as it was planned, its tags named instead of filled in.
+
+    >>> bare("Where was <A1.1> born?")
+    'Where was (the answer of Q1.1) born?'
+    """
+    return TAG.sub(lambda tag: f"(the answer of Q{tag[1]})", query)
 
 
 def in_place(parent: NodeAnswer) -> str:

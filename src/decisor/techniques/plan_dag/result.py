@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
@@ -33,7 +34,7 @@ def conclusion(
     sources = [(record.id, numbers_of(record)) for record in records]
     sources += [(one.node, list(numbers_in(one.answer))) for one in answers]
     sources.append(("question", list(numbers_in(str(question)))))
-    ids = tuple(dict.fromkeys(one.document for one in answers if one.document))
+    ids = tuple(dict.fromkeys(id for one in answers for id in (one.document, *one.also) if id))
     evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources, records))
     if any(one.status == "budget" for one in answers) and stopped == "answered":
         stopped = "budget"
@@ -56,8 +57,23 @@ def reason_of(one: NodeAnswer) -> str:
     if one.missing:
         return f"Missing: {one.node}: {one.question} ({one.status}: {one.why})"
     answer = one.answer or "unknown"
-    mark = f" [{one.document}]" if one.document else f" ({one.attribution.replace('_', ' ')})" if one.answer else ""
+    cited = "".join(f" [{id}]" for id in (one.document, *one.also) if id)
+    mark = cited if one.document else f" ({one.attribution.replace('_', ' ')})" if one.answer else ""
     return f"{one.node}: {one.question} -> {answer}{mark}" + ("" if one.sure else " (not certain)")
+
+
+def only_last(question: Question, plan: PlanGraph, answers: Sequence[NodeAnswer]) -> NodeAnswer | None:
+    """The one node that no other needs, where it is answered: what it says is the answer. None where there are several,
+    something is missing, or the question wants a yes or no that the node does not say."""
+    ids = {part.id for part in plan.sinks}
+    last = [one for one in answers if one.node in ids]
+    if len(last) != 1 or any(one.status != "answered" for one in answers):
+        return None
+    wants_word = YES_OR_NO.match(question.text.strip()) and normal(last[0].answer) not in NO_NAME
+    return None if wants_word or question.rules or question.goal else last[0]
+
+
+YES_OR_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might)\b", re.I)
 
 
 def attribution_of(answer: str, plan: PlanGraph, answers: Sequence[NodeAnswer]) -> tuple[Attribution, str]:
@@ -83,6 +99,8 @@ def counts_of(plan: PlanGraph, answers: Sequence[NodeAnswer]) -> dict[str, int]:
         "degraded": sum(part.degraded for part in plan.parts),
         "missing": sum(one.missing for one in answers),
         "retrievals": sum(one.retrievals for one in answers),
+        "nodes_one_document": sum(len(one.documents) == 1 for one in answers),
+        "nodes_documents": sum(len(one.documents) > 1 for one in answers),
     }
     kinds = [one.attribution for one in answers if one.status == "answered"]
     return counts | {f"nodes_{kind}": kinds.count(kind) for kind in get_args(Attribution)}

@@ -38,9 +38,10 @@ class DynamicQuery(Protocol):
 
 class Generator(Protocol):
     async def __call__(
-        self, run: Run, /, question: str, context: str, documents: Sequence[Record], text_so_far: str | None
-    ) -> Chunk:
-        """The answer; with ``text_so_far`` (also '') its next sentence, '' at the end."""
+        self, run: Run, /, question: str, context: str, documents: Sequence[Record], text_so_far: str | None,
+        tokens: int = 0,
+    ) -> Chunk:  # fmt: skip
+        """The answer; with ``text_so_far`` (also '') its next sentence or, given ``tokens``, so many; '' at the end."""
         ...
 
 

@@ -131,7 +131,7 @@ Better: equal
 """
 BETTER_FORM: Form[Side] = Form(
     "better attempt", BETTER_TEXT, parse_better, Comparison,
-    (Shape({"thought": "one or two sentences", "better": "the better attempt"}),),
+    (Shape({"thought": "one or two sentences", "better": "the better one; equal where nothing decides between them"}),),
     lambda value: parse_better(f"Better: {read_object(Comparison, value).better}"),
 )  # fmt: skip
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply, parse_labelled, read_labelled
-from decisor.replies.shape import Shape
+from decisor.replies.shape import Shape, Size
 
 T = TypeVar("T")
+NO_SIZES: Mapping[str, Size] = MappingProxyType({})
 THOUGHT = "what you know now and what you need next"
 ACT = {
     "thought": THOUGHT,
@@ -18,12 +20,17 @@ ACT = {
 }
 NAME = 'the name or id of the candidate, and nothing else; "none" where the data cannot decide'
 BECAUSE = "one to three sentences with the figures that decide, each with the id of the record it is from, like [o2.r3]"
-ANSWER = {"thought": "how the candidates compare", "final_answer": NAME, "because": BECAUSE}
+RUNNER_UP = "the next best candidate with its figure, or none"
+ASSUMPTIONS = "what you took for granted where the rules or the data leave it open, or none"
+ANSWER = {"thought": "how the candidates compare", "final_answer": NAME, "because": BECAUSE, "runner_up": RUNNER_UP,
+          "assumptions": ASSUMPTIONS}  # fmt: skip
 TO_ACT, TO_ANSWER = "To act:", "To answer, when you know the best candidate:"
 
 
-def act_shape(tools: Sequence[str], says: Mapping[str, str] = ACT, when: str = TO_ACT) -> Shape:
-    return Shape(says, "act", when, {"action": tools})
+def act_shape(
+    tools: Sequence[str], says: Mapping[str, str] = ACT, when: str = TO_ACT, sizes: Mapping[str, Size] = NO_SIZES
+) -> Shape:
+    return Shape(says, "act", when, {"action": tools}, sizes)
 
 
 def answer_shape(says: Mapping[str, str] = ANSWER, when: str = TO_ANSWER) -> Shape:

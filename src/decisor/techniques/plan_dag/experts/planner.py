@@ -34,17 +34,17 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
         return graph
 
     kind, says = (SourcedPlan, SOURCED) if mixed else (Plan, SAYS)
-    form = Form("plan of parts", TEXT, read, kind, (Shape(says, "plan", enums={"source": (*sources, NONE)}),))
+    shape = Shape(says, "plan", enums={"source": (*sources, NONE), "depth": DEPTHS}, sizes={"nodes": (1, max_nodes)})
+    form = Form("plan of parts", TEXT, read, kind, (shape,))
     prompt = PLAN.substitute(question=question, most=max_nodes, mixed=mixed, form=run.wording(form))
     with run.span("planner") as sub:
-        return await replace(sub, retries=1).ask(prompt, form)
+        return await replace(sub, retries=3).ask(prompt, form)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    id: str = field(metadata={"says": "DEPTH.INDEX, like 1.1"})
-    ask: str = field(metadata={"says": "the sub-question, with <A1.1> for the answer of part 1.1"})
-    needs: tuple[str, ...] = field(metadata={"says": "the ids of the parts whose answers it uses"})
+    depth: str = field(metadata={"says": "1 where it needs no other, 2 where it uses answers of depth 1, and so on"})
+    ask: str = field(metadata={"says": "the sub-question"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,20 @@ class SourcedPlan:
     nodes: tuple[SourcedNode, ...]
 
 
-SAYS = {"nodes": "the sub-questions, each with its id, ask and needs; one alone where the question is one such thing"}
-SOURCED = {"nodes": "the sub-questions, each with its id, ask, needs and source"}
+DEPTHS = tuple("123456789")
+TAGS = """\
+the sub-questions; those that need no other have the depth "1", those that use their answers "2", and so on. <A1.2> \
+stands for the answer of the second one of depth 1. One alone where the question is one such thing. Each has"""
+SAYS = {"nodes": f"{TAGS} depth and ask"}
+SOURCED = {"nodes": f"{TAGS} depth, ask and source"}
 TEXT = """\
 One JSON object and nothing else:
 {"nodes": [{"id": "1.1", "ask": "Who directed the film Arrival?", "needs": []},
            {"id": "2.1", "ask": "In which city was <A1.1> born?", "needs": ["1.1"]}]}
 or, where the question is already one such thing: {"simple": true}
+
+An id is DEPTH.INDEX: parts of depth 1 need no other part, parts of depth 2 need one of depth 1, and so on. "needs"
+lists the parts whose answers a part uses. No part needs itself, and there are no circles.
 """
 
 
@@ -79,10 +86,8 @@ document or record can tell. Sub-questions that do not need each other's answers
 # Form of your reply
 $form
 # Rules
-- An id is DEPTH.INDEX: parts of depth 1 need no other part, parts of depth 2 need one of depth 1, and so on.
 - <A1.1> stands for the answer of part 1.1. A part sees only its own question with these answers filled in, never the
   main question: write each so that it can be understood alone, with full names.
-- "needs" lists the parts whose answers a part uses. No part needs itself, and there are no circles.
 - At most $most parts, and no more than the question takes. The answers are put together at the end by someone who sees
   the main question: a last part is only needed where something must still be found out or compared.
 $mixed

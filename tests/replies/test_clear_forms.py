@@ -1,0 +1,118 @@
+"""Replies in other forms than the one asked for: what is clear is taken, what has two readings is asked again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from decisor.errors import ParseError
+from decisor.replies.cleaning import clean
+from decisor.replies.json_actions import parse_action
+from decisor.replies.json_answer import parse_json_answer
+from decisor.replies.labelled import Call, parse_labelled
+from decisor.replies.moves import parse_move
+from decisor.types import Action
+
+TOOLS = ("sql", "search")
+QUERY = "SELECT name FROM river"
+ACTION = f"Action: sql\nAction input: {QUERY}"
+CLEAR = {
+    "a call with brackets": f"Thought: look\nAction: sql[{QUERY}]",
+    "a call with round brackets": f"Action: sql({QUERY})",
+    "a call alone": f"I look it up.\nsql[{QUERY}]",
+    "a database": f"Action: SQL database\nAction input: {QUERY}",
+    "an object": json.dumps({"thought": "look", "action": "sql", "action_input": QUERY}),
+    "an object with other keys": json.dumps({"Thought": "look", "Action": "sql", "Action Input": QUERY}),
+    "an action as an object": json.dumps({"action": {"tool": "sql", "input": QUERY}}),
+    "a tool call": "<tool_call>\n" + json.dumps({"name": "sql", "arguments": {"query": QUERY}}) + "\n</tool_call>",
+    "a call of another family": "[TOOL_CALLS]" + json.dumps([{"name": "sql", "arguments": {"query": QUERY}}]),
+    "a fenced query": f"This should tell:\n```sql\n{QUERY}\n```\nIt lists the rivers.",
+    "a bare query": QUERY,
+    "a query as the action": f"Action: {QUERY}",
+    "an answer after it": f"{ACTION}\nFinal answer: aune",
+    "prose before": f"Sure! Here is the next step.\n\n{ACTION}",
+    "one line": f"Thought: I look. Action: sql Action input: {QUERY}",
+    "numbers": f"1. Thought: look\n2. Action: sql\n3. Action input: {QUERY}",
+    "an end token": f"{ACTION}<|im_end|>",
+    "another turn after its end": f"{ACTION}<|eot_id|><|start_header_id|>user<|end_header_id|>\nAction: search",
+    "a fence around all": f"```\n{ACTION}\n```",
+    "quotes": f'Action: "sql"\nAction input: "{QUERY}"',
+    "prose after a fence": f"Action: sql\nAction input:\n```sql\n{QUERY}\n```\nThis lists the rivers.",
+    "reasoning that opened before": f"I look.</think>{ACTION}",
+    "an invented observation": f"sql[{QUERY}]\nObservation: aune\nsql[SELECT 2]",
+}
+
+
+@pytest.mark.parametrize("reply", CLEAR.values(), ids=list(CLEAR))
+def test_what_is_clear_is_taken_in_every_technique_alike(reply: str) -> None:
+    assert parse_labelled(reply, TOOLS, 0).call == Call("sql", QUERY)
+    assert parse_move(reply, TOOLS).action == Action("sql", QUERY)
+
+
+@pytest.mark.parametrize(("reply", "reason"), [
+    (f"Final answer: aune\n{ACTION}", "both"),
+    (f"```sql\n{QUERY}\n```\nor\n```sql\nSELECT 2\n```", "missing_field"),
+    (f"sql[{QUERY}]\nsql[SELECT 2]", "missing_field"),
+    ("Select the longest one from the list.", "missing_field"),
+    ("MATCH (r:River) RETURN r", "missing_field"),
+    ("Action: the name of one tool\nAction input: what you give it", "copied"),
+    ("Action: sql\nAction input: what you give it (for a database, one query and nothing else)", "copied"),
+    ("Action: sql\nAction input: <query>", "missing_field"),
+    ("Action: sql\nAction input: ...", "missing_field"),
+    ("Final answer: the name or id of the candidate, and nothing else", "copied"),
+    ("Final answer: [o1.r4]", "missing_field"), ("Final answer: **", "missing_field"),
+    ('Final answer: ""', "missing_field"),
+    ("<think>I could write\nAction: sql\nAction input: SELECT 1", "truncated"),
+    (f'{{"action": "sql", "action_input": "{QUERY}"}}\n{{"action": "sql", "action_input": "SELECT 2"}}',
+     "multiple_actions"),
+])  # fmt: skip
+def test_what_has_two_readings_or_none_is_asked_again(reply: str, reason: str) -> None:
+    for parse in (lambda: parse_labelled(reply, TOOLS, 1), lambda: parse_move(reply, TOOLS)):
+        with pytest.raises(ParseError) as raised:
+            parse()
+        assert raised.value.reason == reason
+
+
+@pytest.mark.parametrize("reply", [
+    'Final answer: "aune"', "Final answer: **aune**", "Final Answer: \u201caune\u201d", "Answer: aune",
+    "So the answer is aune", '{"final_answer": "aune", "because": "it is longer"}',
+    "Action: Final answer\nAction input: aune",
+])  # fmt: skip
+def test_an_answer_is_the_name_alone(reply: str) -> None:
+    assert parse_labelled(reply, TOOLS, 1).answer == parse_move(reply, TOOLS).answer == "aune"
+
+
+def test_to_replan_without_a_plan_keeps_the_plan_and_runs_the_query() -> None:
+    reply = parse_labelled(f"Re-plan: Y, the rivers have no lengths\n{ACTION}", TOOLS, 1)
+    assert reply.call == Call("sql", QUERY) and not reply.replan and reply.plan == ()
+
+
+@pytest.mark.parametrize(("argument", "value"), [("5", 5), (5.0, 5), (7, 7)])
+def test_a_whole_number_is_one_however_it_is_written(argument: object, value: int) -> None:
+    reply = json.dumps({"action": "search", "action_input": {"query": "rivers", "k": argument}})
+    assert parse_action(reply, TOOLS).input == {"query": "rivers", "k": value}
+
+
+@pytest.mark.parametrize("argument", [0, -5, "five", 5.5, True])
+def test_what_is_no_whole_number_above_zero_is_asked_again(argument: object) -> None:
+    reply = json.dumps({"action": "search", "action_input": {"query": "rivers", "k": argument}})
+    with pytest.raises(ParseError) as raised:
+        parse_action(reply, TOOLS)
+    assert raised.value.reason == "number"
+
+
+def test_an_object_that_lacks_more_than_its_last_bracket_was_cut() -> None:
+    with pytest.raises(ParseError) as raised:
+        parse_action('{"action": "search", "action_input": {"query": "rivers"', TOOLS)
+    assert raised.value.reason == "truncated"
+
+
+@pytest.mark.parametrize("decision", ['"aune"', "'aune'", "**aune**", "`aune`"])
+def test_outer_quotes_are_no_part_of_a_decision(decision: str) -> None:
+    value = {"analysis": "It is longer.", "decision": decision, "evidence": [{"source": "o1.r1", "quote": "120"}]}
+    assert parse_json_answer(json.dumps(value), ["o1.r1"], ["aune", "bel"]).decision == "aune"
+
+
+def test_reasoning_is_never_read() -> None:
+    assert clean("<think>a</think>\n<think>b</think>Final answer: c") == "Final answer: c"
