@@ -81,6 +81,10 @@ class Data:
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """With the decision model that the question is about, where one is to be computed."""
         names = [tool.name for tool in self.tools]
+        if "decision_model" in getattr(choice.technique, "needs", ()):
+            from decisor.session.modelling import modelling_tools
+
+            return [*self.tools, *modelling_tools(self.databases, choice.technique)]
         if choice.computes and "whatif" not in names:
             from decisor.session.whatif import from_question
 
