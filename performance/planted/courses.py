@@ -19,12 +19,12 @@ sql  = """SELECT sum((c.seats * s.sold / 100 * c.price - c.wage) / pow(1.06, s.y
           FROM course c JOIN sale s ON s.course = c.course,
           (SELECT sum(setup) AS setup FROM course WHERE course IN (SELECT course FROM choice)) x WHERE c.runs"""
 [rule.rooms]
-text   = "All courses together need at most 26 hours of rooms in a week."
-broken = "SELECT sum(hours) AS hours FROM course WHERE runs HAVING sum(hours) > 26"
+text   = "All courses together need at most 30 hours of rooms in a week."
+broken = "SELECT sum(hours) AS hours FROM course WHERE runs HAVING sum(hours) > 30"
 say    = "{hours} hours"
 [rule.rating]
-text   = "On average a seat is rated at least 3.6."
-broken = "SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE runs HAVING sum(seats * rating) / sum(seats) < 3.6"
+text   = "On average a seat is rated at least 3.4."
+broken = "SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE runs HAVING sum(seats * rating) / sum(seats) < 3.4"
 [input]
 "course.price"  = { unit = "EUR/seat", raises = "profit" }
 "course.wage"   = { unit = "EUR", lowers = "profit" }
@@ -56,8 +56,8 @@ def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
                 margin = course["seats"] * sale["sold"] / 100 * course["price"] - course["wage"]
                 profit += margin / 1.06 ** sale["year"]
     rating = sum(one["seats"] * one["rating"] for one in running) / sum(one["seats"] for one in running)
-    rooms = ["rooms"] if sum(one["hours"] for one in running) > 26 else []
-    return profit, rooms + (["rating"] if rating < 3.6 else [])
+    rooms = ["rooms"] if sum(one["hours"] for one in running) > 30 else []
+    return profit, rooms + (["rating"] if rating < 3.4 else [])
 
 
 COURSES = World(
@@ -68,15 +68,15 @@ COURSES = World(
       """SELECT (SELECT sum(c.price * c.seats * s.sold * 0.01 * 1.06 ** -s.year) - sum(c.wage * 1.06 ** -s.year)
           FROM sale s JOIN course c ON c.course = s.course WHERE c.runs)
           - (SELECT sum(o.setup) FROM course o JOIN choice p ON p.course = o.course)"""),
-     ("HAVING sum(seats * rating) / sum(seats) < 3.6", "HAVING sum(seats * (rating - 3.6)) < 0")],
+     ("HAVING sum(seats * rating) / sum(seats) < 3.4", "HAVING sum(seats * (rating - 3.4)) < 0")],
     {
         "wrong aggregate": ("(SELECT sum(setup) AS setup", "(SELECT max(setup) AS setup"),
         "counted twice": ("- any_value(x.setup)", "- sum(x.setup)"),
         "unit or constant": ("s.sold / 100 *", "s.sold *"),
         "term missing": (" - c.wage)", ")"),
         "wrong column or sign": ("- any_value(x.setup)", "+ any_value(x.setup)"),
-        "rule inverted or off": ("WHERE runs HAVING sum(hours) > 26", "HAVING sum(hours) > 26"),
+        "rule inverted or off": ("WHERE runs HAVING sum(hours) > 30", "HAVING sum(hours) > 30"),
         "one term of a series": ("ON s.course = c.course,", "ON s.course = c.course AND s.year = 1,"),
-        "plain average": ("HAVING sum(seats * rating) / sum(seats) < 3.6", "HAVING avg(rating) < 3.6"),
+        "plain average": ("HAVING sum(seats * rating) / sum(seats) < 3.4", "HAVING avg(rating) < 3.4"),
     },
 )  # fmt: skip

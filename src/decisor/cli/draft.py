@@ -11,6 +11,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.ask import LM, SETTING, ask_quietly, question_text, read_rules, read_settings
+from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
 from decisor.errors import SetupError
 from decisor.types import Question
@@ -50,7 +51,7 @@ def command(
 
     result = ask_quietly(partial(once, whole)) if as_json else once(whole)
     if not as_json:
-        result.show()
+        result.show(console())
     for path, text in files_of(drafts[-1], out):
         if not drafts[-1].models and person_is_there() and not as_json:
             show(text, db)

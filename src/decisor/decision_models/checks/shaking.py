@@ -82,7 +82,7 @@ def inputs(subject: Subject) -> Iterator[Finding]:
 
 
 def units(subject: Subject) -> Iterator[Finding]:
-    """Check 10: all inputs in the unit of a measure, seven times."""
+    """Check 10: all inputs in the unit of a measure, seven times. A parameter may be a constant in that unit."""
     model = subject.model.model
     for at, measure in enumerate(model.measures):
         of_unit = [one for one in model.inputs if measure.name in (*one.raises, *one.lowers)
@@ -97,7 +97,8 @@ def units(subject: Subject) -> Iterator[Finding]:
             words = (f"with every input in {base(measure.unit)} ({names}) {UNIT:g} times as large, {measure.name} of "
                      f"{subject.name(place)} is {scaled.values[place, at] / now[place]:.4g} times as large: a column "
                      "or a constant in that unit is missing in [input], or two units are mixed")  # fmt: skip
-            yield Finding(10, model.line("measure", measure.name, "unit"), words)
+            constants = any(isinstance(value, int | float) for value in model.parameters.values())
+            yield Finding(10, model.line("measure", measure.name, "unit"), words, "doubt" if constants else "error")
 
 
 def rules(subject: Subject) -> Iterator[Finding]:
