@@ -21,12 +21,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import duckdb
-from planted.courses import COURSES
-from planted.crops import CROPS
-from planted.offers import OFFERS
-from planted.tariffs import TARIFFS
-from planted.vans import VANS
-from planted.world import KINDS, Rows, World
 
 from decisor.decision_models.checks.finding import Finding
 from decisor.decision_models.checks.run import check
@@ -34,6 +28,12 @@ from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.parse import parse
 from decisor.session.modelling import labels
 from decisor.session.models import opened_model
+from planted.courses import COURSES
+from planted.crops import CROPS
+from planted.offers import OFFERS
+from planted.tariffs import TARIFFS
+from planted.vans import VANS
+from planted.world import KINDS, Rows, World
 
 WORLDS = (OFFERS, TARIFFS, VANS, COURSES, CROPS)
 

@@ -24,7 +24,8 @@ broken = "SELECT sum(hours) AS hours FROM course WHERE runs HAVING sum(hours) > 
 say    = "{hours} hours"
 [rule.rating]
 text   = "On average a seat is rated at least 3.4."
-broken = "SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE runs HAVING sum(seats * rating) / sum(seats) < 3.4"
+broken = """SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE runs
+            HAVING sum(seats * rating) / sum(seats) < 3.4"""
 [input]
 "course.price"  = { unit = "EUR/seat", raises = "profit" }
 "course.wage"   = { unit = "EUR", lowers = "profit" }
@@ -38,7 +39,8 @@ broken = "SELECT sum(seats * rating) / sum(seats) AS rating FROM course WHERE ru
 
 def rows(seed: int) -> Rows:
     chance = random.Random(seed)
-    courses = [{"course": f"c{at}", "runs": at < 3, "seats": chance.choice([8, 15, 40, 60]), "hours": chance.randint(3, 8),
+    courses = [{"course": f"c{at}", "runs": at < 3, "seats": chance.choice([8, 15, 40, 60]),
+                "hours": chance.randint(3, 8),
                 "price": round(chance.uniform(90, 160), 1), "wage": round(chance.uniform(500, 900), 1),
                 "setup": round(chance.uniform(400, 3000), 1), "rating": round(chance.uniform(2.6, 4.9), 1)}
                for at in range(11)]  # fmt: skip

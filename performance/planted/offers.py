@@ -39,7 +39,8 @@ def rows(seed: int) -> Rows:
                "minimum": chance.choice([0, 80, 150]), "most": chance.choice([160, 230, 260, 300]),
                "currency": chance.choice(["EUR", "USD", "PLN"])} for at in range(16)]  # fmt: skip
     legs = [{"offer": one["name"], "port": port, "share": share, "days": chance.randint(8, 38)} for one in offers
-            for port, share in zip("abc", chance.choice([(70, 20, 10), (50, 45, 5), (10, 15, 75)]), strict=True)]  # fmt: skip
+            for port, share in
+            zip("abc", chance.choice([(70, 20, 10), (50, 45, 5), (10, 15, 75)]), strict=True)]  # fmt: skip
     return {
         "offer": offers,
         "leg": legs,

@@ -41,7 +41,8 @@ def rows(seed: int) -> Rows:
                 "day_cent": round(chance.uniform(26, 38), 2), "night_cent": round(chance.uniform(18, 29), 2),
                 "months": chance.choice([12, 24, 36])} for at in range(20)]  # fmt: skip
     mixes = [{"tariff": one["tariff"], "source": source, "share": share} for one in tariffs for source, share in
-             zip(("coal", "gas", "wind"), chance.choice([(55, 15, 30), (10, 20, 70), (25, 60, 15)]), strict=True)]  # fmt: skip
+             zip(("coal", "gas", "wind"), chance.choice([(55, 15, 30), (10, 20, 70), (25, 60, 15)]),
+                 strict=True)]  # fmt: skip
     uses = [{"month": at, "day_kwh": chance.randint(120, 400), "night_kwh": chance.randint(80, 350)}
             for at in range(1, 13)]  # fmt: skip
     grams = [("coal", 820 + seed), ("gas", 410), ("wind", 12)]
@@ -74,7 +75,8 @@ TARIFFS = World(
      ("HAVING sum(m.share * s.grams) / sum(m.share) > 300", "HAVING sum(m.share * (s.grams - 300)) > 0")],
     {
         "wrong aggregate": ("SELECT sum(t.base", "SELECT avg(t.base"),
-        "counted twice": ("FROM tariff t, use u WHERE t.tariff", "FROM tariff t JOIN mix m ON m.tariff = t.tariff, use u WHERE t.tariff"),
+        "counted twice": ("FROM tariff t, use u WHERE t.tariff",
+                          "FROM tariff t JOIN mix m ON m.tariff = t.tariff, use u WHERE t.tariff"),
         "unit or constant": ("u.night_kwh * t.night_cent) / 100", "u.night_kwh * t.night_cent)"),
         "term missing": ("t.base + ", ""),
         "wrong column or sign": ("u.night_kwh * t.night_cent", "u.night_kwh * t.day_cent"),

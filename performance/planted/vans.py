@@ -37,9 +37,17 @@ broken = "SELECT sum(room * grams) / sum(room) AS grams FROM van HAVING sum(room
 
 def rows(seed: int) -> Rows:
     chance = random.Random(seed)
-    vans = [{"van": f"v{at}", "room": chance.choice([1.0, 2.0, 3.5, 5.0]), "per_km": round(chance.uniform(0.4, 1.4), 3),
-             "fixed": round(chance.uniform(900, 2900), 1), "grams": chance.randint(120, 260)}
-            for at in range(8)] + [{"van": "v8", "room": 6.0, "per_km": 1.7, "fixed": 3100.5, "grams": 240}]  # fmt: skip
+    vans = [
+        {
+            "van": f"v{at}",
+            "room": chance.choice([1.0, 2.0, 3.5, 5.0]),
+            "per_km": round(chance.uniform(0.4, 1.4), 3),
+            "fixed": round(chance.uniform(900, 2900), 1),
+            "grams": chance.randint(120, 260),
+        }
+        for at in range(8)
+    ]
+    vans += [{"van": "v8", "room": 6.0, "per_km": 1.7, "fixed": 3100.5, "grams": 240}]  # fmt: skip
     jobs = [{"job": at, "km": chance.randint(300, 4000), "tons": round(chance.uniform(0.2, 3.4), 1)}
             for at in range(30)] + [{"job": 30, "km": 500, "tons": 5.5}]  # fmt: skip
     return {"van": vans, "job": jobs, "year": [{"year": at, "growth": round(1.04**at, 4)} for at in range(3)]}
@@ -61,13 +69,15 @@ def truth(rows: Rows, choice: Sequence[str]) -> tuple[float, list[str]]:
 
 VANS = World(
     "vans", rows, MODEL, "cost", truth,
-    [(f"(SELECT sum(fixed) FROM van) * 3 + (SELECT sum(growth) FROM year) * (SELECT sum(km * per_km)\n          FROM {CARRIED})",
+    [("(SELECT sum(fixed) FROM van) * 3 + (SELECT sum(growth) FROM year) * (SELECT sum(km * per_km)\n          "
+      f"FROM {CARRIED})",
       """sum(3 * v.fixed) + (SELECT sum(y.growth * j.km * (SELECT min(w.per_km) FROM van w WHERE w.room >= j.tons))
           FROM job j, year y) FROM van v"""),
      ("HAVING sum(room * grams) / sum(room) > 190", "HAVING sum(room * grams) > 190 * sum(room)")],
     {
         "wrong aggregate": ("min(v.per_km)", "avg(v.per_km)"),
-        "counted twice": ("FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job)", "FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job, v.room)"),
+        "counted twice": ("FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job)",
+                          "FROM job j JOIN van v ON v.room >= j.tons GROUP BY j.job, v.room)"),
         "unit or constant": ("FROM van) * 3", "FROM van) * 36"),
         "term missing": ("(SELECT sum(fixed) FROM van) * 3 + ", ""),
         "wrong column or sign": ("sum(km * per_km)", "sum(tons * per_km)"),

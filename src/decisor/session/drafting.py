@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 from decisor.session.front import ask
 from decisor.session.options import Options
@@ -24,15 +24,16 @@ class Draft:
     models: Sequence[str] = ()
 
 
-def draft(question: Question, *, db: str, settings: dict[str, Any], **options: Unpack[Options]) -> Draft:
+def draft(question: Question, *, db: str, **options: Unpack[Options]) -> Draft:
     """Ask for a model; a person at the terminal is asked what the rules leave open.
 
     Raises:
         SetupError: there is no LM, or the data cannot be opened.
         LMError: the endpoint failed for good.
     """
-    whole = {"asks_person": True, **settings}
-    result = ask(question, db=db, technique=TECHNIQUE, settings=whole, **options)
+    options["settings"] = {"asks_person": True, **options.get("settings", {})}
+    options["technique"] = TECHNIQUE
+    result = ask(question, db=db, **options)
     return Draft(result, ranked(result.trace), compared(result.trace) if not result.answer else ())
 
 

@@ -82,9 +82,9 @@ class ModelFirst:
                 model, other = await self.agree(draft, model, other, run)
             decision = await self.decide(draft, model, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
-            shown = [f"{name} model:\n{text}" for name, text in (("First", model), ("Second", other)) if text]
+            models = [f"{name} model:\n{text}" for name, text in (("First", model), ("Second", other)) if text]
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
-            decision = Decision("", reasons=(str(error), *shown), stopped=stopped)
+            decision = Decision("", reasons=(str(error), *models), stopped=stopped)
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
