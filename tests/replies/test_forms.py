@@ -75,17 +75,22 @@ def answering(form: Form[Any], one: str, two: str, more: Mapping[str, str]) -> C
     return form, f"{thought}Final answer: {two}\nBecause: {one} [o1.r1]", value
 
 
+def deciding(form: Form[Any], one: str, two: str, thought: str) -> Case:
+    form, text, value = answering(form, one, two, {"thought": thought})
+    return form, f"{text}\nRunner-up: {two}\nAssumptions: {one}", {**value, "runner_up": two, "assumptions": one}
+
+
 CASES: dict[str, Callable[[str, str, str], Case]] = {
     "plan and action": planning,
     "replan and action": replanning,
     "action": lambda one, two, query: acting(IterRAG().form(LATER, RUN), one, two, query),
-    "answer instead": lambda one, two, _: answering(IterRAG().form(LATER, RUN), one, two, {"thought": two}),
-    "final answer": lambda one, two, _: answering(final_form(LATER, FINAL), one, two, {"thought": one}),
+    "answer instead": lambda one, two, _: deciding(IterRAG().form(LATER, RUN), one, two, two),
+    "final answer": lambda one, two, _: deciding(final_form(LATER, FINAL), one, two, one),
     "short answer": lambda one, two, _: answering(cited_answer(LATER, SHOWN), one, two, {}),
     "search": lambda one, two, _: (
         ReAct().form(LATER), f"Thought: {one}\nAction: search\nAction input: {two}",
         {"thought": one, "action": "search", "action_input": two}),
-    "follow-up": lambda one, two, _: (SelfAsk().form(LATER, []), f"Follow up: {one}", {"follow_up": one}),
+    "follow-up": lambda one, two, _: (SelfAsk().form(LATER), f"Follow up: {one}", {"follow_up": one}),
     "generation": lambda one, two, _: (
         GENERATION, f"Thought: {one}\nBecause: {two}\nFinal answer: {one}",
         {"thought": one, "because": two, "final_answer": one}),
