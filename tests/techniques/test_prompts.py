@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 
@@ -19,6 +20,7 @@ from techniques.table import TableTool
 
 LONGEST = Question("Which river is longest?", "Length counts in km.", "Name one.")
 LOOK = "Thought: look\nAction: sql\nAction input: select name, km from river order by km desc"
+NOTES = LOOK.replace("name, km", "name, note")
 PLAN = f"Plan: [Step 1: look, Step 2: compare]\nCurrent step: 1\n{LOOK}"
 THINK = "Thought: hm\nAction: think\nAction input: 340 > 120"
 FULL = (
@@ -36,15 +38,15 @@ async def ask(technique: Technique, replies: list[str]) -> tuple[decisor.Decisio
 
 @pytest.mark.parametrize(
     ("technique", "replies"),
-    [(PlanRAG(), [PLAN, f"Re-plan: N\n{LOOK}", f"Re-plan: N\n{LOOK}", FULL]), (IterRAG(), [LOOK, LOOK, LOOK, FULL])],
+    [(PlanRAG(), [PLAN, f"Re-plan: N\n{NOTES}", FULL]), (IterRAG(), [LOOK, NOTES, FULL])],
 )
 async def test_a_prompt_is_the_one_before_it_to_its_last_lines_and_more(
     technique: Technique, replies: list[str]
 ) -> None:
     _, seen, _ = await ask(technique, replies)
-    for before, after in zip(seen[1:], seen[2:], strict=False):
+    for before, after in itertools.pairwise(seen[1:]):
         head = before[: before.rindex("\n\n") + 1]
-        assert after.startswith(head) and len(head) > 0.95 * len(before)
+        assert after.startswith(head) and len(before) - len(head) < 100
 
 
 async def test_rules_question_and_goal_stand_under_headings_of_their_own() -> None:
@@ -66,7 +68,8 @@ async def test_thinking_costs_no_action_and_cannot_go_on_for_ever() -> None:
     decision, seen, run = await ask(IterRAG(max_steps=2), [THINK, THINK, LOOK, FULL])
     assert decision.answer == "bel" and run.budget.spent.actions == 1
     assert "2 actions left" in seen[2] and "1 action" in seen[3]
-    decision, seen, _ = await ask(IterRAG(max_steps=2), [LOOK, *[THINK] * 3, FULL])
+    thoughts = [THINK.replace("120", str(number)) for number in range(3)]
+    decision, seen, _ = await ask(IterRAG(max_steps=2), [LOOK, *thoughts, FULL])
     assert decision.stopped == "steps" and len(seen) == 5
 
 
@@ -75,7 +78,11 @@ async def test_the_runner_up_and_the_assumptions_stay_with_the_decision() -> Non
     assert decision.runner_up == "aune, 120.5 km [o1.r2]"
     assert decision.assumptions == ("km is the length", "none is missing")
     figures = {figure.text: figure.support for figure in decision.evidence.figures}
-    assert figures == {"340.25": "o1.r1", "219.75": "computed: 340.25 [o1.r1] - 120.5 [o1.r2]"}
+    assert figures == {
+        "340.25": "o1.r1",
+        "219.75": "computed: 340.25 [o1.r1] - 120.5 [o1.r2]",
+        "120.5": "o1.r2",
+    }
 
 
 def test_later_prompts_show_the_first_rows_and_say_that_the_rest_is_left_out() -> None:
