@@ -28,13 +28,15 @@ PLAN = {"plan": ["read the lengths", "compare"], "current_step": "1", "thought":
         "action_input": LOOK}  # fmt: skip
 AGAIN = {"replan": True, "why": "to be sure", "plan": ["read again"], "current_step": "1", "thought": "look again",
          "action": "sql", "action_input": f"{LOOK} desc"}  # fmt: skip
-ANSWER = {"thought": "340 is more", "final_answer": "bel", "because": "it is 340.25 km long [o1.r2]"}
+ANSWER = {"thought": "340 is more", "final_answer": "bel", "because": "it is 340.25 km long [o1.r2]",
+          "runner_up": "aune", "assumptions": "none"}  # fmt: skip
 AS_TEXT = [
     f"Plan: [Step 1: read the lengths, Step 2: compare]\nCurrent step: 1\nThought: look\nAction: sql\n"
     f"Action input: {LOOK}",
     "Re-plan: Y, to be sure\nPlan: [Step 1: read again]\nCurrent step: 1\nThought: look again\nAction: sql\n"
     f"Action input: {LOOK} desc",
-    "Thought: 340 is more\nFinal answer: bel\nBecause: it is 340.25 km long [o1.r2]",
+    "Thought: 340 is more\nFinal answer: bel\nBecause: it is 340.25 km long [o1.r2]\nRunner-up: aune\n"
+    "Assumptions: none",
 ]
 TURNS: list[dict[str, Any]] = [PLAN, AGAIN, ANSWER]
 
@@ -155,7 +157,7 @@ async def test_a_search_and_its_judge_are_asked_in_the_same_way() -> None:
         bodies.append(body)
         schema = body["response_format"]["json_schema"]["schema"]
         better = "better" in schema["properties"]
-        value = {"thought": "x", "better": "A"} if better else {"reply": {**ANSWER, "because": "[o1.r2]"}}
+        value = {"thought": "x", "better": "A"} if better else {"reply": ANSWER}
         if not better and len(bodies) < 3:
             value = {"reply": {"thought": "look", "action": "sql", "action_input": LOOK}}
         return web.json_response(completion(body, json.dumps(value), "m"))
