@@ -64,7 +64,7 @@ class FirstReply(Run):
 
     async def ask(
         self, prompt: str | Sequence[Message], form: Form[T] | Callable[[str], T], sampling: Sampling = Sampling(),
-        final: bool = False,
+        final: bool = False, tries: int | None = None,
     ) -> T:  # fmt: skip
         assert isinstance(form, Form), "every reply of these techniques has a form"
         messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
