@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decisor.replies.numbers import Reading, numbers_in, readings, written_numbers
 from decisor.types import Figure, Record
 
-CITATION = re.compile(r"\[\s*(o\d+\.\w+(?:\s*[,;]\s*o\d+\.\w+)*)\s*\]")
+CITATION = re.compile(r"[\[［【〔]\s*(o\d+\.\w+(?:\s*[,;，；、]\s*o\d+\.\w+)*)\s*[\]］】〕]")
 COMPUTED = "computed: "
 MOST_OPERANDS = 40
 FEW_DIGITS = 3
@@ -36,7 +36,7 @@ def citations(text: str) -> tuple[str, ...]:
     >>> citations("So it is b [o2.r1, o3.r4], not a [o2.r1].")
     ('o2.r1', 'o3.r4')
     """
-    ids = (name.strip() for group in CITATION.findall(text) for name in re.split("[,;]", group))
+    ids = (name.strip() for group in CITATION.findall(text) for name in re.split("[,;，；、]", group))
     return tuple(dict.fromkeys(ids))
 
 

@@ -16,6 +16,7 @@ from decisor.replies.numbers import numbers_in
 from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
+from decisor.techniques.shared.departure import departure, fullest
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
@@ -84,7 +85,8 @@ class Trajectory:
         sources.append(("question", list(numbers_in(str(self.question)))))
         sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
         figures = check_figures(f"{name}\n{because}", sources, cited)
-        reasons = (because.strip(),) if because else ()
+        departs = departure(name, fullest([step.observation for step in self.steps]))
+        reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
             name,
             Evidence(ids, figures),
@@ -96,9 +98,9 @@ class Trajectory:
         )
 
     def ranking(self) -> Ranking | None:
-        """The last one that a tool brought back."""
-        rankings = [step.observation.ranking for step in self.steps if step.observation.ranking]
-        return rankings[-1] if rankings else None
+        """The one that compared most."""
+        observation = fullest([step.observation for step in self.steps])
+        return observation.ranking if observation else None
 
 
 def decide(reply: LabelledReply, trajectory: Trajectory, lenient: bool = False) -> Decision:
