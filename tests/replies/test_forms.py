@@ -197,7 +197,6 @@ def test_a_tool_gets_its_input_as_one_text_whatever_arguments_come() -> None:
         ('{"thought": "x", "action": "sql"}', "missing_field"),
         ('{"thought": "x", "action": "sql", "action_input": ""}', "missing_field"),
         ('{"thought": "x", "final_answer": "bel"}', "no_evidence"),
-        ('{"thought": "x", "action": "sql", "action_input": "SELECT 1", "final_answer": "bel"}', "both"),
         ('{"tool_calls": [{"name": "sql", "arguments": {}}, {"name": "sql", "arguments": {}}]}', "multiple_actions"),
         ('{"thought": "cut he', "truncated"),
     ],

@@ -24,6 +24,7 @@ from decisor.session.decide import decide
 from decisor.session.result import Result
 from decisor.techniques import technique
 from decisor.trace.events import LMCall, UnreadableReply, events_of
+from decisor.types import LM
 from servers import small_lm
 from servers.small_lm import SmallLM
 from techniques.shelf import shelf
@@ -60,6 +61,12 @@ def database(tmp_path: Path) -> str:
 
 def named(lm: SmallLM) -> str:
     return f"smollm2@{lm.url} max_tokens={MOST} timeout=600"
+
+
+def client_of(server: SmallLM) -> LM:
+    client = choose.lm(named(server), {})
+    assert client is not None
+    return client
 
 
 def check(result: Result | Run, server: SmallLM, before: dict[str, int], reasons: tuple[str, ...]) -> None:
@@ -102,7 +109,7 @@ def test_on_graphs(name: str, lm: SmallLM, tmp_path: Path) -> None:
 
 async def in_environment(name: str, env: Any, asked: decisor.Question, lm: SmallLM, **settings: str) -> None:
     before = lm.counters()
-    client = choose.lm(named(lm), {})
+    client = client_of(lm)
     run = Run(client, env, Budget(Limits(calls=CALLS)))
     decision = await decide(technique(name, **settings), asked, run)
     await close_lm(client)
@@ -132,7 +139,7 @@ async def test_a_conversation_that_outgrows_the_context_ends_with_a_reason(datab
 @pytest.mark.parametrize("name", ["self_rag", "rq_rag"])
 async def test_weights_without_control_tokens_are_noticed(name: str) -> None:
     with small_lm.serve(context=4096, most=MOST, threads=1, special=True) as lm:
-        client = choose.lm(named(lm), {})
+        client = client_of(lm)
         with pytest.raises(SetupError, match="knows none of its control tokens"):
             await technique(name)(QUESTION, Run(client, shelf()))
         await close_lm(client)
