@@ -20,6 +20,7 @@ from decisor.outside import framed, framed_observation
 from decisor.replies.again import ask_again, drawn_anew
 from decisor.replies.examples import filled_in
 from decisor.replies.form import Form, is_object
+from decisor.replies.form_copies import refuse_form_text
 from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, Note, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
@@ -105,7 +106,9 @@ class Run:
             try:
                 if reply.finish in UNFINISHED:
                     raise ParseError(*UNFINISHED[reply.finish])
-                return form.read(reply.text)
+                value = form.read(reply.text)
+                refuse_form_text(value, form)
+                return value
             except ParseError as complaint:
                 self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
                 insists[complaint.reason] += 1

@@ -76,6 +76,12 @@ async def test_an_endpoint_without_tools_gets_the_functions_in_words_and_is_reme
     assert lm.ways.against == {"tools": "it refused tools"} and lm.ways.best() == "json"
 
 
+async def test_llama_cpp_refuses_tools_with_a_status_of_its_own() -> None:
+    _, server, lm = await asked(status(500, "tools param requires --jinja flag"))
+    assert ["tools" in one for one in server.bodies] == [True, False]
+    assert lm.ways.best() == "json" and "tools" in lm.ways.against
+
+
 async def test_a_refusal_that_names_nothing_is_put_down_to_the_form_only_where_that_helps() -> None:
     _, server, lm = await asked(status(422, "Invalid request"))
     assert "tools" in server.bodies[0] and "tools" not in server.bodies[1]

@@ -14,8 +14,8 @@ from decisor.session.fitness import by_fit, fitness, seconds_of_a_question
 NO_LM = "None is used: questions are decided by exact where there is a decision model. Name one with --lm."
 WORDS = {
     "max_tokens": "a cap on replies (max_tokens)", "stop": "stop words", "seed": "seeds", "n": "several texts (n)",
-    "logprobs": "log-probabilities", "streaming": "streaming", "response_format": "JSON schemas (response_format)",
-    "tools": "calls of functions (tools)",
+    "logprobs": "log-probabilities", "streaming": "streaming", "response_format": "JSON schemas (calling=json)",
+    "tools": "calls of functions (calling=tools)",
 }  # fmt: skip
 FITS = {"enough": "Enough for", "tight": "Tight for", "unknown": "Not sure for", "not": "Not enough for"}
 

@@ -32,6 +32,7 @@ from decisor.aio import in_order
 from decisor.errors import BudgetExceeded, LMError, ParseError
 from decisor.replies.plan_drafts import TAG
 from decisor.replies.plan_graph import Part, PlanGraph
+from decisor.replies.reasons import for_people
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.planner import NONE
 from decisor.techniques.plan_dag.node_answer import Chunk, node_answer, note, show_graph
@@ -84,7 +85,7 @@ class ReasoningDAG:
         try:
             plan = await self.experts.plan(run, question, self.max_nodes)
         except (ParseError, BudgetExceeded) as error:
-            plan, why = PlanGraph((), (FALLBACK,), simple=True), str(error)
+            plan, why = PlanGraph((), (FALLBACK,), simple=True), for_people(error)
         if plan.simple:
             plan = replace(plan, parts=(Part(ROOT, str(question)),))
         run.trace.add(GraphPlan(show_graph(plan), plan, why), run.span_id)
@@ -123,7 +124,7 @@ class ReasoningDAG:
                     raise
                 return note(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
             except ParseError as error:
-                return note(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
+                return note(NodeAnswer(part.id, part.query, status="failed", why=for_people(error)), sub)
             except TimeoutError:
                 why = f"it took longer than {self.node_seconds:g} seconds"
                 return note(NodeAnswer(part.id, part.query, status="failed", why=why), sub)
@@ -275,7 +276,8 @@ class ReasoningDAG:
                 raise
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "failed"
             decision = conclusion(question, plan, answers, best[-1].answer if best else "", "", stopped)
-            decision = replace(decision, reasons=(f"The answers were not put together: {error}", *decision.reasons))
+            why = f"The answers were not put together. {for_people(error)}"
+            decision = replace(decision, reasons=(why, *decision.reasons))
         return self.tell(decision, plan, answers, run)
 
     def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:

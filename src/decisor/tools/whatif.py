@@ -128,11 +128,15 @@ def parse_wish(text: str) -> Wish:
     0
     >>> parse_wish('["genua", "12"]').candidates, parse_wish("genua, 12").candidates
     (('genua', '12'), ('genua', '12'))
+    >>> parse_wish('"Rank all candidates"') == parse_wish('{"action": "RANK"}') == parse_wish("`rank`")
+    True
     """
-    text = text.strip().strip("`").strip()
+    text = inside_of(text)
     head, *rest = text.split() or [""]
-    if head.lower() in ("", "rank", "all") and all("=" in word for word in rest):
-        return _settings([word.partition("=") for word in rest])
+    settings = [word for word in rest if "=" in word]
+    others = [word.casefold().strip(".") for word in rest if "=" not in word]
+    if head.casefold().strip(".") in ("", "rank", "all") and set(others) <= ALL:
+        return _settings([word.partition("=") for word in settings])
     if text.startswith("["):
         try:
             names = json.loads(text)
@@ -141,6 +145,22 @@ def parse_wish(text: str) -> Wish:
     else:
         names = text.split(",")
     return Wish(tuple(str(name).strip().strip("\"'") for name in names if str(name).strip()))
+
+
+ALL = {"all", "the", "candidates", "of", "them", "every", "candidate", "options"}
+
+
+def inside_of(text: str) -> str:
+    """What was asked for, without quotes, and where it came as an object the one text or list in that."""
+    text = text.strip().strip("`\"' \n")
+    if not text.startswith("{"):
+        return text
+    try:
+        values = list(json.loads(text).values())
+    except (ValueError, AttributeError):
+        return text
+    wish = values[0] if len(values) == 1 else ""
+    return json.dumps(wish) if isinstance(wish, list) else wish.strip() if isinstance(wish, str) else text
 
 
 def _settings(pairs: Sequence[tuple[str, str, str]]) -> Wish:

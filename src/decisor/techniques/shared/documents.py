@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from decisor.calls.prompt_parts import joined
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
-from decisor.replies.cleaning import clean
+from decisor.replies.cleaning import NO_HELP, clean
 from decisor.replies.figures import citations, without_citations
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
@@ -97,6 +97,8 @@ def parse_reading(reply: str, trajectory: Trajectory, passages: Sequence[Record]
     text = clean(reply)
     answer, because = parse_answer(read_fields(text, []))
     if answer is None:
+        if NO_HELP.search(text):
+            raise ParseError("That is a refusal. Write a final answer.", "model_refusal")
         answer, because = parse_answer({"answer": ANSWER_IS.sub("", text)})
         if "\n" in text or len(text) > 200 or text.startswith("{"):
             raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from decisor.errors import ParseError
-from decisor.replies.cleaning import clean
+from decisor.replies.cleaning import NO_HELP, clean
 from decisor.replies.copies import refuse_copies
 
 MOST_WORDS = 15
+TRIES = 5
+"""How often an expert is asked without whom a node, and all that need it, would fail."""
 
 
 def labels(reply: str, *names: str) -> dict[str, str]:
@@ -37,6 +39,8 @@ def value_of(reply: str, name: str, most_words: int = MOST_WORDS) -> str:
     text = labels(reply, name).get(name)
     if text is None:
         text = " ".join(clean(reply).split())
+        if NO_HELP.search(text):
+            raise ParseError("That is a refusal. Write a reply in the form asked for.", "model_refusal")
         cut_off = f"{name}:".startswith(text.casefold())
         if cut_off or len(text.split()) > most_words or re.search(r"[.!:]\s+\S|^[{\[(]?[\"{]", text):
             raise ParseError(f"Write it as {name.capitalize()}: and nothing else.", "missing_field")
