@@ -9,6 +9,7 @@ from typing import Any
 from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
+from decisor.secrets import redact
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
 from decisor.settings import build, settings_of
@@ -57,7 +58,7 @@ async def choose(
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
     name = name or DEFAULT
     loop = await technique_of(name if isinstance(technique, str) else technique, own, lms)
-    texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
+    texts = {key: redact(str(getattr(value, "name", value))) for key, value in settings.items()}
     return Choice(name, loop, model, texts, by_name=name == typed, calling=calling)
 
 
