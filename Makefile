@@ -15,9 +15,7 @@ BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa
 .PHONY: demo test test-all check fix bench lock servers servers-stop clean
 
 demo: .venv/base
-	@$(BIN)/decisor ask --example supply
-	@echo
-	@$(BIN)/decisor ask --example trade
+	@$(BIN)/decisor demo
 
 test: .venv/dev
 	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)

@@ -42,6 +42,56 @@ sql = "SELECT sum(units * cost) FROM lane"
 "lane.cost" = {{ unit = "EUR/piece", raises = "cost", spread = "5 % each" }}
 "lane.units" = {{ unit = "piece", raises = "cost", spread = "5 % each" }}
 """
+PROJECTS = """CREATE TABLE project AS SELECT 'P' || i AS project, (20 + (i * 67) % 180)::DOUBLE AS cost,
+    (15 + (i * 104729) % 300)::DOUBLE AS value FROM range(40) t(i); CREATE TABLE firm AS SELECT 1200.0 AS budget"""
+KNAPSACK = """decide = "which projects to pay for"
+[variable.pay]
+each = "SELECT project, cost, value FROM project"
+kind = "yes or no"
+[require.budget]
+sum = "cost * pay"
+at_most = "SELECT budget FROM firm"
+[measure.value]
+goal = "max"
+sum = "value * pay"
+sql = "SELECT sum(p.value) FROM project p JOIN pay USING (project) WHERE chosen"
+"""
+SITES = """SELECT setseed(0.1);
+CREATE TABLE site AS SELECT i AS name, 20000 + 15000 * random() AS rent, random() AS x, random() AS y
+    FROM range(100) t(i);
+CREATE TABLE customer AS SELECT i AS id, 20 + 90 * random() AS units, random() AS x, random() AS y FROM range(1000)
+    t(i);
+CREATE TABLE lane AS SELECT c.id AS customer, s.name AS site, 1 + 12 * sqrt((c.x-s.x)**2 + (c.y-s.y)**2) AS cost
+    FROM customer c, site s"""
+CLOSE = (
+    """decide = "the 20 warehouses to close"
+[variable.close]
+each = "SELECT name AS site, rent FROM site"
+kind = "yes or no"
+[variable.serve]
+each = "SELECT customer, site, units * cost AS cost FROM lane JOIN customer ON id = customer"
+kind = "amount"
+[require.served]
+each = "SELECT id AS customer FROM customer"
+sum = "serve"
+equals = 1
+[require.open]
+each = "SELECT customer, site FROM lane"
+sum = "serve + close"
+at_most = 1
+[require.number]
+sum = "close"
+equals = 20
+[measure.cost]
+goal = "min"
+unit = "EUR"
+sum = "cost * serve - rent * close"
+sql = """
+    + "'''"
+    + """SELECT sum(c.units * l.cost * s.amount) - (SELECT sum(rent) FROM close WHERE chosen)
+FROM serve s JOIN lane l USING (customer, site) JOIN customer c ON c.id = customer'''
+"""
+)
 
 
 def main() -> None:
@@ -54,6 +104,9 @@ def main() -> None:
     for name, change in (("sparse", SPARSE), ("dense", DENSE)):
         if settings.only in ("", name):
             asyncio.run(enumerated(name, change, settings))
+    for name, tables, text in (("knapsack", PROJECTS, KNAPSACK), ("close", SITES, CLOSE)):
+        if settings.only in ("", name):
+            asyncio.run(solved(name, tables, text))
 
 
 async def enumerated(name: str, change: str, settings: argparse.Namespace) -> None:
@@ -71,6 +124,27 @@ async def enumerated(name: str, change: str, settings: argparse.Namespace) -> No
         opened = time.perf_counter() - began
         try:
             await asyncio.to_thread(measured, name, model, opened, lane, offer, settings)
+        finally:
+            await asyncio.to_thread(model.close)
+            await sql.close()
+
+
+async def solved(name: str, tables: str, text: str) -> None:
+    import duckdb
+
+    from decisor.decision_models.solver import solve
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.duckdb"
+        with duckdb.connect(str(path)) as db:
+            db.execute(tables)
+        sql = await SqlTool.open(f"duckdb:///{path}")
+        model = await open_model(parse(text), sql, start_machine)
+        try:
+            began = time.perf_counter()
+            best = await asyncio.to_thread(solve, model)
+            print(f"{name}: {best.status} in {time.perf_counter() - began:.1f} s, {best.figures}, "
+                  f"{best.measures}; the worker held at most {peak(model):.0f} MB")  # fmt: skip
         finally:
             await asyncio.to_thread(model.close)
             await sql.close()

@@ -27,8 +27,8 @@ from decisor.benchmarks.qa.gold_hops import examples
 from decisor.benchmarks.qa.rows import rows
 from decisor.budget import Budget, Limits
 from decisor.learned.examples import Example
-from decisor.learned.query_scorer import save
-from decisor.learned.training import fit, measure
+from decisor.learned.query_scorer import QueryScorer, save
+from decisor.learned.training import before_retrieval, fit, measure
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.run import Run
 from decisor.statistics.estimates import bootstrap, wilson
@@ -82,7 +82,9 @@ def main() -> None:
         loaded = load(asked.data / "multihop" / SETS[name], asked.training, asked.questions)
         with TemporaryDirectory() as folder:
             data = asyncio.run(measure(loaded.training, loaded.passages, loaded.index))
-            save(fit(data), Path(folder))
+            save(fit(data), Path(folder) / "after")
+            early = fit(before_retrieval(data))
+            save(QueryScorer(early.trees, early.rarity, {"assess": "before"}), Path(folder) / "before")
             for anchored in asked.anchored:
                 print(f"\n{name}: {len(loaded.asked)} questions, {asked.calls} calls, anchored {anchored}")
                 show(asyncio.run(compare(loaded, folder, asked.calls, anchored, range(asked.seeds))))
@@ -99,10 +101,12 @@ def load(folder: Path, training: int, questions: int) -> Loaded:
 
 def techniques(scorer: str, calls: int) -> dict[str, Technique]:
     """All with the same number of calls: rounds or steps, and one for the answer."""
-    whole = FuRePA(max_rounds=calls - 1, scorer=scorer)
+    whole = FuRePA(max_rounds=calls - 1, scorer=f"{scorer}/after")
     return {
         "furepa": whole,
         "  built-in scorer": replace(whole, scorer=""),
+        "  assess=before": replace(whole, scorer=f"{scorer}/before", assess="before"),
+        "  built-in, before": replace(whole, scorer="", assess="before"),
         "  untrained rule": replace(whole, scorer="rule"),
         "  choose=first": replace(whole, choose="first"),
         "  choose=random": replace(whole, choose="random"),

@@ -50,6 +50,7 @@ class Ranking:
     measured; ``varied`` says which and how (``varied_percent``: all alike). ``winners``: who came first in the trials.
     ``compared`` of ``candidates`` were computed (None: not known), ``excluded_count`` of them may not be chosen;
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
+    ``method``: how it was computed, where not by computing every candidate.
     """
 
     measure: str
@@ -70,6 +71,7 @@ class Ranking:
     excluded: tuple[Excluded, ...] = ()
     excluded_by: Mapping[str, int] = field(default_factory=dict)
     stopped: str = ""
+    method: str = ""
 
     @property
     def count(self) -> int:

@@ -35,6 +35,8 @@ def compared(ranking: Ranking) -> str:
     >>> compared(Ranking("cost", "min", (), compared=2, candidates=79))
     'Compared: 2 of 79 candidates; the other 77 were not computed.'
     """
+    if ranking.method:
+        return f"{ranking.method}."
     if ranking.candidates is None:
         return f"Compared: {counted(ranking.count, 'candidate')}."
     left = ranking.candidates - ranking.count

@@ -80,6 +80,18 @@ async def test_wrong_answers_are_told_apart(musique: Path) -> None:
     assert (missed.metrics["recall@10"], missed.metrics["holds_answer@10"]) == (0.5, 0)
 
 
+async def test_what_a_search_brought_and_the_model_never_read_is_no_recall(musique: Path) -> None:
+    bench = MuSiQueBench(musique)
+    case = bench.cases()[0]
+    async with bench.environment(case) as env:
+        run = Run(ScriptedLM(["Query: Steventon village\nQuery: Bath", "Final answer: Steventon"]), env)
+        decision = await technique("furepa", first="0", k="1", scorer="rule", queries="2")(case.question, run)
+    score = await bench.score(case, decision, run.trace.entries)
+    await bench.close()
+    assert score.counts["retrievals"] == 2 and score.counts["passages"] == 1
+    assert score.metrics["recall"] <= 0.5
+
+
 async def test_an_answer_that_cites_nothing_is_declared_as_own_knowledge(musique: Path) -> None:
     score = await scored(MuSiQueBench(musique), ["Steventon"], "vanilla")
     assert (score.right, score.tags, score.metrics["declared"]) == (True, ("declared",), 1)

@@ -122,6 +122,9 @@ async def test_a_relationship_within_a_label_has_a_real_edge_as_example(roads: C
         ("MATCH (t:Town) WHERE t.name CONTAINS 'aris' RETURN t.people",
          'No rows. (:Town).name has nothing with "aris"; it has: "Ghent", "Bruges", "Ypres".'),
         ("MATCH ()-[r:ROAD]->() WHERE r.km = 50 RETURN r.km", "No rows. [:ROAD].km has no 50; nearest: 45, 60."),
+        ("MATCH (t:Town {name: 'Ghent'})-[:RULES]->(l:Lord {name: 'Gui'}) RETURN l.gold",
+         'No rows. (:Lord).name has no "Gui"; it has: "Guy". There is no (:Town)-[:RULES]->(:Lord); '
+         "there is (:Lord)-[:RULES]->(:Town)."),
         ("MATCH (t:Town) RETURN t.height LIMIT 1", "There is no property height. (:Town) has name, people."),
         ("MATCH (t:Town) RETURN date('2024-01-03').year AS y, {km: 1}.km AS k LIMIT 1", ""),
     ],

@@ -10,6 +10,7 @@ import pytest
 
 from decisor.budget import Budget, Limits
 from decisor.errors import ParseError, SetupError
+from decisor.learned.query_scorer import DEFAULT
 from decisor.run import Run
 from decisor.techniques import technique
 from decisor.techniques.furepa import FuRePA, parse_proposal
@@ -212,3 +213,25 @@ def test_it_is_made_by_name_with_its_ablations() -> None:
     assert technique("furepa", mask="no", choose="first", raises="no", temperature="sampled") == FuRePA(
         mask=False, choose="first", raises=False, temperature="sampled"
     )
+
+
+async def test_before_retrieval_only_the_best_query_is_run_and_all_are_scored() -> None:
+    useless = "Query: the\nQuery: Jane Austen Steventon born"
+    _, _, run = await ask(FuRePA(first=1, k=1, assess="before"), useless, DONE)
+    (scores,) = run.trace.of(QueryScores)
+    assert scores.queries == ("the", "Jane Austen Steventon born")
+    best = scores.queries[scores.scores.index(max(scores.scores))]
+    assert [action.input for action in run.trace.of(ActionStart)] == [WHERE.text, best]
+
+
+@pytest.mark.parametrize("scorer", ["rule", str(DEFAULT)])
+async def test_a_scorer_of_the_other_kind_is_refused_before_anything_is_asked(scorer: str) -> None:
+    with pytest.raises(SetupError, match="assess=after"):
+        await ask(FuRePA(scorer=scorer, assess="before"))
+
+
+async def test_the_temperatures_are_settings() -> None:
+    old = f"Query: {WHERE.text}"
+    _, lm, _ = await ask(FuRePA(first=1, k=1, scorer="rule", start=0.3, step=0.4, hottest=1.0, raise_times=3),
+                         old, old, old, DONE)  # fmt: skip
+    assert [round(one.temperature, 2) for one in lm.samplings] == [0.3, 0.7, 1.0, 1.0]

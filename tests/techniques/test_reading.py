@@ -171,8 +171,9 @@ async def test_each_answers_when_the_calls_run_out(name: str) -> None:
 
 @pytest.mark.parametrize("name", READERS)
 async def test_a_reply_that_cannot_be_read_ends_without_an_answer(name: str) -> None:
-    decision, _, _ = await ask(technique(name), ["\u200b"] * 9)
+    decision, _, _ = await ask(technique(name), ["\u200b"] * 20)
     assert (decision.answer, decision.stopped) == ("", "failed")
+    assert any("replies could not be read" in reason for reason in decision.reasons)
 
 
 @pytest.mark.parametrize("name", READERS)

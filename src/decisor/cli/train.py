@@ -32,6 +32,9 @@ def query_scorer(
         Path | None, typer.Option(help="Questions as JSON lines: question, gold (ids of passages), decomposition ...")
     ] = None,
     generated: Annotated[bool, typer.Option(help="Train on a made-up encyclopaedia instead of your data.")] = False,
+    assess: Annotated[
+        str, typer.Option(help="after or before: whether queries are scored after they are run.")
+    ] = "after",
     seed: Annotated[int, typer.Option(help="Of the candidates and the trees.")] = 0,
 ) -> None:
     """Train the query scorer of furepa on measured retrieval ranks, and say how well it chooses on held-out questions.
@@ -40,9 +43,11 @@ def query_scorer(
     """
     from decisor.errors import SetupError
     from decisor.learned.query_scorer import QueryScorer, save, splits
-    from decisor.learned.training import fit
+    from decisor.learned.training import before_retrieval, fit
     from decisor.learned.words import Rarity
 
+    if assess not in ("before", "after"):
+        raise SetupError(f"--assess is before or after, not {assess!r}.")
     if generated == bool(corpus and questions):
         raise SetupError("Name --corpus and --questions, or --generated, and not both.")
     examples, passages, about = made_up() if generated else read(corpus, questions)
@@ -51,21 +56,25 @@ def query_scorer(
             f"Only {len(examples)} of the questions have their gold passages in the corpus: at least 10 are needed."
         )
     candidates = asyncio.run(with_progress(examples, passages, seed, Rarity() if generated else None))
+    candidates = before_retrieval(candidates) if assess == "before" else candidates
     figures = held_out(candidates, seed)
     scorer = fit(candidates, seed)
     card: dict[str, Value] = {
         "data": about,
+        "assess": assess,
         "questions": len(examples),
         "candidates": len(candidates.ranks),
         **figures,
         "splits": splits(scorer),
     }
     # A scorer of made-up passages is asked about real ones: the untrained rule steadies it (LOG.md has the figures).
-    save(QueryScorer(scorer.trees, scorer.rarity, card, 0.4 if generated else 0.0), out)
+    rule = 0.4 if generated and assess == "after" else 0.0
+    save(QueryScorer(scorer.trees, scorer.rarity, card, rule), out)
     for name, value in figures.items():
         print(f"{name.replace('_', ' ')}: {value}")
     print(f"splits by feature: {listing(splits(scorer))}")
-    print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}")
+    option = " -o assess=before" if assess == "before" else ""
+    print(f"Wrote {out}. Use it with: decisor ask ... --technique furepa -o scorer={out}{option}")
 
 
 def read(corpus: Path | None, questions: Path | None) -> tuple[list[Example], dict[str, Record], str]:

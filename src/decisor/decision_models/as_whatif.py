@@ -54,10 +54,10 @@ class AsWhatIf:
 
 
 def rank_any(
-    model: WhatIf, percent: float = 5.0, trials: int = 200, seed: int = 0, seconds: float = float("inf")
+    model: WhatIf, percent: float = 5.0, trials: int = 200, seed: int = 0, *, seconds: float = float("inf")
 ) -> Ranking:
     """A ranking of a decision model of any kind."""
     if not isinstance(model, AsWhatIf):
-        return rank(model, percent, trials, seed)
+        return rank(model, percent, trials, seed, seconds=seconds)
     numbers = [model.model.candidates.find(name) for name in model.names] or None
     return rank_model(model.model, numbers, trials=trials, seed=seed, seconds=seconds)

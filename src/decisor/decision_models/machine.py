@@ -86,11 +86,12 @@ class OpenModel:
     def outcomes(
         self, candidates: Iterable[int] | None = None, *, scenario: str = "", changes: str = "",
         seed: int | None = None, seconds: float = float("inf"), most: int = 3, alone: bool = False,
-        progress: Progress | None = None,
+        skip: int | None = None, progress: Progress | None = None,
     ) -> Outcomes:  # fmt: skip
         """Of some candidates, or all. ``scenario``: the name of one; ``changes``: more UPDATE statements before the
         choice. ``seed``: of one trial, in which the inputs vary. After ``seconds`` it ends with what is known.
-        ``most``: rows that break a rule, for each candidate. ``alone``: one candidate after the other.
+        ``most``: rows that break a rule, for each candidate. ``alone``: one candidate after the other. ``skip``:
+        without this statement of change and recompute.
 
         Raises:
             ToolError: a statement fails; the message has its line.
@@ -98,7 +99,7 @@ class OpenModel:
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
         gathered = Gathered(chosen, self.names, self.rules)
         wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "most": most,
-                "single": alone}  # fmt: skip
+                "single": alone, "skip": skip}  # fmt: skip
         began, at, stopped = time.monotonic(), 0, ""
         while at < len(chosen) and not stopped:
             part = chosen[at : at + (1 if alone else self.size)]
@@ -144,6 +145,11 @@ class OpenModel:
         """Each measure with nothing chosen; None where it is made of the choice."""
         table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
         return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
+
+    def statement_counts(self) -> tuple[int, int]:
+        """How many statements change, and how many recompute."""
+        ((change, recompute),) = self.job("counts", {}, 30).rows
+        return int(str(change)), int(str(recompute))
 
     def close(self) -> None:
         self.jobs.close()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from decisor.errors import SetupError
 from decisor.learned.features import NAMES, Scene, features
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT = Path(__file__).parent / "default_scorer"
+DEFAULT_BEFORE = Path(__file__).parent / "default_scorer_before"
+Assess = Literal["before", "after"]
+"""Whether queries are scored before they are run, or after, from what each brings back."""
 VERSION = 1
 
 
@@ -127,8 +130,17 @@ def load(folder: Path = DEFAULT) -> QueryScorer:
     return QueryScorer(Trees.of(arrays, len(NAMES)), rarity, card, rule if isinstance(rule, int | float) else 0.0)
 
 
-def scorer_of(name: str) -> Scorer:
-    """ "" is the built-in scorer, "rule" the untrained rule, anything else a folder that training wrote."""
+def scorer_of(name: str, assess: Assess = "after") -> Scorer:
+    """ "" is the built-in scorer, "rule" the untrained rule, anything else a folder that training wrote.
+
+    Raises:
+        SetupError: there is none, or it was trained for the other ``assess``.
+    """
     if name == "rule":
+        if assess == "before":
+            raise SetupError("scorer=rule reads what queries bring back: it goes with assess=after.")
         return Rule()
-    return load(Path(name)) if name else load(DEFAULT)
+    scorer = load(Path(name)) if name else load(DEFAULT if assess == "after" else DEFAULT_BEFORE)
+    if (own := scorer.card.get("assess", "after")) != assess:
+        raise SetupError(f"The query scorer in {name} was trained for assess={own}: say so, or train another.")
+    return scorer

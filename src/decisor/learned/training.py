@@ -4,13 +4,13 @@ the first gold passage that is not yet evidence (evidence taken out of the ranki
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from decisor.aio import each
 from decisor.learned.examples import Example, State, states
-from decisor.learned.features import Scene, features
+from decisor.learned.features import QueryFeatures, Scene, features
 from decisor.learned.query_scorer import QueryScorer
 from decisor.learned.trees import grow
 from decisor.learned.words import Rarity
@@ -123,6 +123,13 @@ def reciprocal_rank(hits: Sequence[Record], evidence: set[str], missing: frozens
     """
     left = [record.id for record in hits if record.id not in evidence][:DEEPEST]
     return next((1 / rank for rank, id in enumerate(left, 1) if id in missing), 0.0)
+
+
+def before_retrieval(data: Candidates) -> Candidates:
+    """The same without what the queries bring back: a scorer fitted to it needs no search."""
+    rows = data.rows.copy()
+    rows[:, len(QueryFeatures._fields) :] = features(Scene("", (), ()), "", ())[len(QueryFeatures._fields) :]
+    return replace(data, rows=rows)
 
 
 def fit(data: Candidates, seed: int = 0, trees: int = 300) -> QueryScorer:

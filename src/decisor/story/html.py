@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from decisor.replies.reasons import in_words
 from decisor.story.decision import beside
 from decisor.trace.events import (
     ActionResult,
@@ -116,8 +117,8 @@ class Teller:
                 return self.action(event, self.results.get(entry.id))
             case Conclusion(decision=decision):
                 return self.decision(decision)
-            case UnreadableReply(reason=reason, text=text):
-                return self.note({"problem": "reply", "reason": reason}, text)
+            case UnreadableReply(reason=reason):
+                return self.note({"problem": "reply", "reason": reason}, in_words(reason))
             case FailedCall(reason=reason, text=text):
                 return self.note({"problem": "lm", "reason": reason}, text)
             case ShortenedPrompt(text=text):

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from decisor.rankings import compared, excluded, varied
 from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.render.svg import box, strip
 from decisor.render.text import number, one_line
@@ -121,8 +122,10 @@ def ranking_html(ranking: Ranking) -> Html | None:
     more = len(rows) - MOST_BARS
     rest = tag("details", tag("summary", f"{more} more"), ranking_table(rows[MOST_BARS:])) if more > 0 else None
     note = "A bar's length: how far from the last candidate (none) to the first (full)."
-    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {len(options)} candidates")
-    return join(title, ranking_table(rows[:MOST_BARS]), rest, tag("p", note, cls="soft"))
+    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {ranking.count:,} candidates")
+    lines = (compared(ranking), *excluded(ranking), varied(ranking)) if ranking.candidates is not None else ()
+    words = [tag("p", line, cls="soft") for line in lines if line]
+    return join(title, ranking_table(rows[:MOST_BARS]), rest, *words, tag("p", note, cls="soft"))
 
 
 def ranking_rows(ranking: Ranking) -> list[Html]:

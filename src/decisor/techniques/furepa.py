@@ -8,7 +8,7 @@ Zhu, Luo, Cheng, "Furthest Reasoning with Plan Assessment", 2023, arXiv 2309.127
                             or return the answer, where half of the samples give one
         queries <- CLUSTER(queries) - tried
         if there is none: t <- t + dt, or answer if that was done twice already       the model is stuck
-        query   <- argmax SCORE(question, evidence, query)      the plan assessor
+        query   <- argmax SCORE(question, evidence, query)      the plan assessor, before or after the queries are run
         evidence <- evidence + FIND(query);  tried <- tried + {query};  t <- t0 if anything new came
     answer from the evidence
 
@@ -29,7 +29,7 @@ from decisor.aio import each
 from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, Error, ParseError
 from decisor.learned.features import Scene
-from decisor.learned.query_scorer import scorer_of
+from decisor.learned.query_scorer import Assess, scorer_of
 from decisor.learned.words import words
 from decisor.replies.cleaning import clean
 from decisor.replies.form import Form
@@ -54,15 +54,18 @@ from decisor.trace.search_events import QueryScores, SearchProblem
 from decisor.types import Decision, Message, Question, Record, Sampling, Step, Value
 
 TEMPERATURES = {"greedy": (0.2, 0.8), "sampled": (1.0, 0.5)}
-HOTTEST, TIMES_RAISED, PEEK = 1.8, 2, 10
+PEEK = 10
 
 
 @dataclass(frozen=True)
 class FuRePA:
     """``samples`` replies a round, up to ``queries`` queries in each. ``first``, ``k``, ``most``: passages kept of the
     question's own search, of each query's, and in all. ``temperature``: greedy is 0.2 raised by 0.8, sampled 1.0 raised
-    by 0.5. ``alike``: cosine of word counts from which two queries are one. ``scorer``: a folder, "rule" (untrained),
-    or the built-in one. ``below``: predicted reciprocal rank of the best query under which it answers (0: never).
+    by 0.5; ``start`` and ``step`` say otherwise. It is raised ``raise_times`` in a row at most, up to ``hottest``.
+    ``alike``: cosine of word counts from which two queries are one. ``scorer``: a folder, "rule" (untrained), or the
+    built-in one. ``assess``: it scores after each query was run, from what they brought, or before, from question,
+    evidence and query alone, and only the best is run. ``below``: predicted reciprocal rank of the best query under
+    which it answers (0: never).
     """
 
     max_rounds: int = 6
@@ -75,14 +78,19 @@ class FuRePA:
     choose: Literal["scored", "first", "random"] = "scored"
     raises: bool = True
     temperature: Literal["greedy", "sampled"] = "greedy"
+    start: float | None = None
+    step: float | None = None
+    hottest: float = 1.8
+    raise_times: int = 2
     alike: float = 0.95
     scorer: str = ""
+    assess: Assess = "after"
     below: float = 0.0
     seed: int = 0
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         if self.choose == "scored":
-            scorer_of(self.scorer)  # one that is not there is noticed before the first call
+            scorer_of(self.scorer, self.assess)  # one that is not there is noticed before the first call
         whole = await search(question.text, run) if self.first else None
         looked: dict[str, Step] = {}
         trajectory, raised = Trajectory(question, (first_of(whole, self.first),) if whole else ()), 0
@@ -95,7 +103,7 @@ class FuRePA:
                 if not fresh:
                     signal(run, "repeated_queries", f"Every query was run before (raised {raised} times).")
                     raised += 1
-                    if not self.raises or raised > TIMES_RAISED:
+                    if not self.raises or raised > self.raise_times:
                         break
                     continue
                 query, score = await self.pick(fresh, looked, trajectory, whole, run)
@@ -118,7 +126,8 @@ class FuRePA:
     async def propose(self, trajectory: Trajectory, raised: int, run: Run) -> list[Proposal]:
         """Every reply that can be read; where none can, one more, which is told what was wrong."""
         low, by = TEMPERATURES[self.temperature]
-        sampling = Sampling(temperature=min(low + by * raised, HOTTEST), n=self.samples)
+        low, by = low if self.start is None else self.start, by if self.step is None else self.step
+        sampling = Sampling(temperature=min(low + by * raised, self.hottest), n=self.samples)
         form = proposal_form(trajectory, self.evidence(trajectory), self.queries)
         prompt = self.prompt(trajectory, run.wording(form))
         proposals = []
@@ -129,7 +138,7 @@ class FuRePA:
                 except ParseError as complaint:
                     run.trace.add(UnreadableReply(complaint.reason, str(complaint)), run.span_id)
         one = replace(sampling, n=1)
-        return proposals or [await run.ask(prompt, form, one)]
+        return proposals or [await run.ask(prompt, form, one, tries=self.max_rounds)]
 
     def untried(self, proposals: Sequence[Proposal], trajectory: Trajectory) -> list[str]:
         """One query of each cluster that was not run yet, in the order of proposal."""
@@ -150,12 +159,23 @@ class FuRePA:
             query = queries[0] if self.choose == "first" else draw.choice(queries)
             looked[query] = await search(query, run)
             return query, math.inf
+        if self.assess == "before":
+            scene = Scene(trajectory.question.text, self.evidence(trajectory), ())
+            query, score = self.best(scene, queries, [()] * len(queries), run)
+            looked[query] = looked[query] if query in looked else await search(query, run)
+            return query, score
         if new := [query for query in queries if query not in looked]:
             with run.span("assess") as inside:
                 steps = await each(lambda query: search(query, inside), new)
             looked.update(zip(new, steps, strict=True))
         scene = Scene(trajectory.question.text, self.evidence(trajectory), whole.observation.records if whole else ())
-        scores = scorer_of(self.scorer).score(scene, queries, [looked[query].observation.records for query in queries])
+        return self.best(scene, queries, [looked[query].observation.records for query in queries], run)
+
+    def best(
+        self, scene: Scene, queries: Sequence[str], hits: Sequence[Sequence[Record]], run: Run
+    ) -> tuple[str, float]:
+        """The query with the highest score, the first of equals."""
+        scores = scorer_of(self.scorer, self.assess).score(scene, queries, hits)
         run.trace.add(QueryScores(tuple(queries), tuple(round(s, 4) for s in scores)), run.span_id)
         best = max(range(len(queries)), key=scores.__getitem__)
         return queries[best], scores[best]
@@ -232,6 +252,11 @@ QUERY = re.compile(r"^\W*quer(?:y|ies)\W*\d*\W*:[ \t]*(.*)$", re.I)
 ITEM = re.compile(r"^\s*(?:[-*]|\d{1,2}[.)])\s+(.+)$")
 
 
+def bare(queries: Sequence[str]) -> tuple[str, ...]:
+    """Each once, without marks around it."""
+    return tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
+
+
 def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record]) -> Proposal:
     """Queries, one a line, or a final answer.
 
@@ -248,8 +273,7 @@ def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record
             queries.append(item.group(1))
         elif line.lower().startswith("thought:"):
             thought = line.partition(":")[2].strip()
-    unique_queries = tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
-    if unique_queries:
+    if unique_queries := bare(queries):
         return Proposal(thought, unique_queries)
     if "answer" not in read_fields(text, []):
         raise ParseError("Write at least one line Query: ..., or Final answer: ...", "missing_field")
@@ -269,7 +293,7 @@ class Written:
 def proposal_form(trajectory: Trajectory, passages: Sequence[Record], count: int) -> Form[Proposal]:
     def read(value: Mapping[str, Value]) -> Proposal:
         written: Written = read_object(Written, value)
-        if queries := tuple(dict.fromkeys(query for query in written.queries if re.search(r"\w", query))):
+        if queries := bare(written.queries):
             return Proposal(written.thought, queries)
         return Proposal(written.thought, (), read_reading(value, trajectory, passages))
 

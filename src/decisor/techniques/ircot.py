@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from decisor.calls.prompt_parts import Template
+from decisor.calls.prompt_parts import Template, joined
 from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import without_citations
@@ -45,7 +45,8 @@ class IRCoT:
         error: BudgetExceeded | ParseError | None = None
         try:
             while len(sentences) < self.max_steps:
-                sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE))
+                left = self.max_steps - len(sentences)
+                sentences.append(await run.ask(self.reason(trajectory, sentences, run), SENTENCE, tries=left))
                 if ANSWERED.search(sentences[-1]):
                     break
                 trajectory = await find(without_citations(sentences[-1]), self.k, trajectory, run)
@@ -67,9 +68,9 @@ class IRCoT:
         for step, sentence in zip_longest(trajectory.steps, sentences, fillvalue=None):
             assert isinstance(step, Step)
             new = [record for record in step.observation.records if record.id in ids]
-            parts.append(f"Passages:\n{show_passages(new) if new else '(no other ones)'}")
+            parts.append("Passages:\n" + (show_passages(new) if new else "(no other ones)"))
             parts += [f"Sentence: {sentence}"] if sentence else []
-        return "\n".join(parts)
+        return joined("\n", parts)
 
 
 NUMBERED = re.compile(r"^(?:[-*]\s+|\d{1,2}[.)]\s+|\W*(?:next )?(?:sentence|thought|step)\s*\d*\s*:\W*)", re.I)

@@ -17,7 +17,7 @@ from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
 from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, HOW_TO_WORK, THINK_TOOL, show_question
-from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.decision import THINK, Trajectory, conclude, decide, last_words, retrieve, tell
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape, labelled_form
 from decisor.types import Decision, Message, Question, Sampling
 
@@ -32,7 +32,8 @@ class IterRAG:
         trajectory = Trajectory(question)
         try:
             while trajectory.goes_on(self.max_steps):
-                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP)
+                left = self.max_steps - trajectory.actions
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP, tries=left)
                 if move.answer is not None:
                     return tell(decide(move, trajectory), run)
                 trajectory = await retrieve(move, trajectory, run)
@@ -51,13 +52,15 @@ class IterRAG:
         return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,))
 
     def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
-        return ask_last(self.prompt(trajectory, run), trajectory, run)
+        return self.prompt(trajectory, run, last_words(trajectory, run))
 
-    def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
+    def prompt(self, trajectory: Trajectory, run: Run, ask: str = "") -> list[Message]:
+        """``ask``: what it ends with, where that is not to go on."""
         form = run.wording(self.form(trajectory, run))
         system = SYSTEM.substitute(tools=run.env.describe(), think=THINK_TOOL, work=HOW_TO_WORK, form=form)
-        steps, left = trajectory.show() or "(no steps yet)\n", self.max_steps - trajectory.actions
-        user = NEXT.substitute(question=show_question(trajectory.question), steps=steps, left=left)
+        ask = ask or NEXT.substitute(left=self.max_steps - trajectory.actions)
+        steps = trajectory.show() or "(no steps yet)\n"
+        user = SO_FAR.substitute(question=show_question(trajectory.question), steps=steps, ask=ask)
         return [Message("system", system), Message("user", user)]
 
 
@@ -92,10 +95,10 @@ When you know the best candidate, write instead of an action:
     + FINAL_ANSWER
 )
 
-NEXT = Template("""\
+SO_FAR = Template("""\
 $question
 
 # So far
 $steps
-Go on. You have $left actions left.
-""")
+$ask""")
+NEXT = Template("Go on. You have $left actions left.\n")

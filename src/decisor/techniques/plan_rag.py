@@ -24,7 +24,7 @@ from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
 from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, HOW_TO_WORK, THINK_TOOL, show_question
-from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.decision import THINK, Trajectory, conclude, decide, last_words, retrieve, tell
 from decisor.techniques.shared.labelled_form import ACT, act_shape, answer_shape, labelled_form
 from decisor.techniques.shared.render import show_plan
 from decisor.trace.events import Plan, PlanChange
@@ -44,7 +44,8 @@ class PlanRAG:
         trajectory = Trajectory(question)
         try:
             while trajectory.goes_on(self.max_steps):
-                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP)
+                left = self.max_steps - trajectory.actions
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP, tries=left)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
                     return tell(decide(move, trajectory), run)
@@ -72,7 +73,7 @@ class PlanRAG:
         return REPLANNING | ORDERS[self.order] | {"plan": NEW_PLAN} if self.replan else ORDERS[self.order]
 
     def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
-        return ask_last(self.prompt(trajectory, run), trajectory, run)
+        return self.prompt(trajectory, run, last_words(trajectory, run))
 
     def plan(self, trajectory: Trajectory, move: LabelledReply, run: Run) -> Trajectory:
         """The first plan, or the new one where the model says so."""
@@ -85,16 +86,15 @@ class PlanRAG:
         run.trace.add(PlanChange(change.after_step, change.why, change.plan), run.span_id)
         return replace(trajectory, plan=move.plan, replans=(*trajectory.replans, change))
 
-    def prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
+    def prompt(self, trajectory: Trajectory, run: Run, ask: str = "") -> list[Message]:
+        """``ask``: what it ends with, where that is not to go on."""
         form = run.wording(self.form(trajectory, run))
         system = SYSTEM.substitute(tools=run.env.describe(), think=THINK_TOOL, work=HOW_TO_WORK, form=form)
         question = show_question(trajectory.question)
         if not trajectory.plan:
-            return [Message("system", system), Message("user", FIRST.substitute(question=question))]
-        steps = trajectory.show(self.order != "paor")
-        left = self.max_steps - trajectory.actions
-        plan = show_plan(trajectory.first_plan)
-        user = LATER.substitute(question=question, plan=plan, steps=steps, left=left, next=self.next(trajectory))
+            return [Message("system", system), Message("user", FIRST.substitute(question=question, ask=ask or BEGIN))]
+        steps, plan = trajectory.show(self.order != "paor"), show_plan(trajectory.first_plan)
+        user = LATER.substitute(question=question, plan=plan, steps=steps, ask=ask or self.next(trajectory))
         return [Message("system", system), Message("user", user)]
 
     def next(self, trajectory: Trajectory) -> str:
@@ -102,7 +102,8 @@ class PlanRAG:
         written = trajectory.replans[-1].after_step if trajectory.replans else 0
         far = trajectory.replans or len(trajectory.steps) - written > NEAR
         plan = f"The plan at present: {show_plan(trajectory.plan)}\n" if far else ""
-        return plan + (NEXT_OR_REPLAN if self.replan else NEXT)
+        left = self.max_steps - trajectory.actions
+        return plan + (NEXT_OR_REPLAN if self.replan else NEXT).substitute(left=left)
 
 
 STOP = Sampling(stop=("Observation:",))
@@ -178,8 +179,8 @@ $question
 # So far
 (no steps yet)
 
-Write the plan and the first action.
-""")
+$ask""")
+BEGIN = "Write the plan and the first action.\n"
 
 LATER = Template("""\
 $question
@@ -188,10 +189,9 @@ $question
 Plan: $plan
 
 $steps
-$next You have $left actions left.
-""")
+$ask""")
 
-NEXT = "Go on with the next step."
-NEXT_OR_REPLAN = "Say whether to re-plan, then go on with the next step."
+NEXT = Template("Go on with the next step. You have $left actions left.\n")
+NEXT_OR_REPLAN = Template("Say whether to re-plan, then go on with the next step. You have $left actions left.\n")
 NEAR = 5
 """Steps after which a plan is shown again."""

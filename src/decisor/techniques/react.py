@@ -50,7 +50,8 @@ class ReAct:
         trajectory = Trajectory(question)
         try:
             while len(trajectory.steps) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory), STOP)
+                left = self.max_steps - len(trajectory.steps)
+                move = await run.ask(self.prompt(trajectory, run), self.form(trajectory), STOP, tries=left)
                 if isinstance(move, Decision):
                     return tell(move, run)
                 assert move.call is not None

@@ -53,7 +53,8 @@ class SelfAsk:
         trajectory, follow_ups = Trajectory(question), list[FollowUp]()
         try:
             while len(follow_ups) < self.max_steps:
-                move = await run.ask(self.prompt(trajectory, follow_ups, run), self.form(trajectory), STOP)
+                prompt, form = self.prompt(trajectory, follow_ups, run), self.form(trajectory)
+                move = await run.ask(prompt, form, STOP, tries=self.max_steps - len(follow_ups))
                 if isinstance(move, Decision):
                     return tell(move, run)
                 trajectory = await find(move, self.k, trajectory, run)
@@ -74,7 +75,10 @@ class SelfAsk:
         passages = trajectory.steps[-1].observation.records
         form = cited_answer(trajectory, passages)
         prompt = READ.substitute(question=follow_up, passages=show_passages(passages), form=run.wording(form))
-        decision = await run.ask(prompt, form)
+        try:
+            decision = await run.ask(prompt, form)
+        except ParseError:
+            return NOTHING
         citations = "".join(f" [{id}]" for id in decision.evidence.ids)
         return f"{decision.answer}{citations}" if decision.answer else NOTHING
 

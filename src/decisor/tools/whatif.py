@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SETTINGS = ("semantics", "percent", "trials")
+SETTINGS = ("semantics", "percent", "trials", "seconds")
+SEMANTICS = ("", "paper", "released")
 
 
 class Rank(Protocol):
     """Ranks the candidates of a model: ``decisor.decision_models.ranking.rank``."""
 
-    def __call__(self, model: WhatIf, percent: float = ..., trials: int = ...) -> Ranking: ...
+    def __call__(self, model: WhatIf, percent: float = ..., trials: int = ..., *, seconds: float = ...) -> Ranking: ...
 
 
 @runtime_checkable
@@ -41,6 +42,7 @@ class Wish:
     semantics: str = ""
     percent: float = 5.0
     trials: int = 200
+    seconds: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ class WhatIfTool:
         model = self.find(wish.semantics or self.semantics)
         if wish.candidates:
             model = model.only(wish.candidates) if isinstance(model, Narrow) else cut(model, wish.candidates)
-        ranking = self.rank(model, percent=wish.percent, trials=wish.trials)
+        ranking = self.rank(model, percent=wish.percent, trials=wish.trials, seconds=wish.seconds)
         if isinstance(model, Cut):
             ranking = replace(ranking, candidates=model.whole)
         records = tuple(
@@ -121,16 +123,20 @@ class WhatIfTool:
 def parse_wish(text: str) -> Wish:
     """
     >>> parse_wish("rank")
-    Wish(candidates=(), semantics='', percent=5.0, trials=200)
+    Wish(candidates=(), semantics='', percent=5.0, trials=200, seconds=inf)
     >>> parse_wish("rank semantics=released trials=0").trials
     0
     >>> parse_wish('["genua", "12"]').candidates, parse_wish("genua, 12").candidates
     (('genua', '12'), ('genua', '12'))
+    >>> parse_wish('"Rank all candidates"') == parse_wish('{"action": "RANK"}') == parse_wish("`rank`")
+    True
     """
-    text = text.strip().strip("`").strip()
+    text = inside_of(text)
     head, *rest = text.split() or [""]
-    if head.lower() in ("", "rank", "all") and all("=" in word for word in rest):
-        return _settings([word.partition("=") for word in rest])
+    settings = [word for word in rest if "=" in word]
+    others = [word.casefold().strip(".") for word in rest if "=" not in word]
+    if head.casefold().strip(".") in ("", "rank", "all") and set(others) <= ALL:
+        return _settings([word.partition("=") for word in settings])
     if text.startswith("["):
         try:
             names = json.loads(text)
@@ -141,17 +147,37 @@ def parse_wish(text: str) -> Wish:
     return Wish(tuple(str(name).strip().strip("\"'") for name in names if str(name).strip()))
 
 
+ALL = {"all", "the", "candidates", "of", "them", "every", "candidate", "options"}
+
+
+def inside_of(text: str) -> str:
+    """What was asked for, without quotes, and where it came as an object the one text or list in that."""
+    text = text.strip().strip("`\"' \n")
+    if not text.startswith("{"):
+        return text
+    try:
+        values = list(json.loads(text).values())
+    except (ValueError, AttributeError):
+        return text
+    wish = values[0] if len(values) == 1 else ""
+    return json.dumps(wish) if isinstance(wish, list) else wish.strip() if isinstance(wish, str) else text
+
+
 def _settings(pairs: Sequence[tuple[str, str, str]]) -> Wish:
     texts = {key: value for key, _, value in pairs}
     if strange := texts.keys() - set(SETTINGS):
         raise ToolError(f"whatif has no setting {', '.join(sorted(strange))}; it has {', '.join(SETTINGS)}.")
     try:
         percent, trials = float(texts.get("percent", 5.0)), int(texts.get("trials", 200))
+        seconds = float(texts.get("seconds", "inf"))
     except ValueError as error:
         raise ToolError(f"A setting of whatif is not a number: {error}.") from error
-    if not (0 <= percent <= 100 and 0 <= trials <= 100_000):
-        raise ToolError("percent is from 0 to 100 and trials from 0 to 100,000.")
-    return Wish((), texts.get("semantics", ""), percent, trials)
+    semantics = texts.get("semantics", "").lower()
+    if semantics not in SEMANTICS:
+        raise ToolError(f"semantics is paper or released, not {semantics!r}.")
+    if not (0 <= percent <= 100 and 0 <= trials <= 100_000 and seconds > 0):
+        raise ToolError("percent is from 0 to 100, trials from 0 to 100,000, and seconds above 0.")
+    return Wish((), semantics, percent, trials, seconds)
 
 
 def existing(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from decisor.benchmarks.protocol import Case, Score
 from decisor.benchmarks.qa import retrieval
+from decisor.benchmarks.qa.reading import read_ids
 from decisor.judging import text_match as answers
 from decisor.trace.events import ActionResult, ActionStart, Entry, LMCall, events_of
 from decisor.trace.graph_events import GraphResult
@@ -40,18 +41,20 @@ def same(answer: str, case: Case) -> bool:
 def score(case: Case, decision: Decision, events: Sequence[Entry], right: Right, answer: str) -> Score:
     """``answer``: the decision's as it is read (a letter, yes or no), '' where it holds none.
 
+    Metrics of retrieval are of the passages that were put before the model; ``retrievals`` counts all searches.
     Attribution is a metric of right answers only, as in the Plan-RAG paper, so their means are its rates; one function
     finds it for all techniques.
     """
     won = bool(answer) and right(answer, case)
     golds = gold_of(case)
-    rankings = ranked(events)
+    searches = ranked(events)
+    rankings = ranked(events, read_ids(events))
     by_id = {record.id: record for record in records(events)}
     citations = [by_id[id] for id in decision.evidence.ids if id in by_id]
     metrics = {name: rule(answer, case.gold) for name, rule in OF_ANSWER.items()}
     metrics |= of_retrieval(rankings, golds, [record.source for record in citations]) | holding(case, rankings, events)
     counts = {
-        "retrievals": len(rankings),
+        "retrievals": len(searches),
         "llm_calls": len([*events_of(events, LMCall)]),
         "passages": len({source for ranking in rankings for source in ranking}),
         "cited": len(citations),
@@ -104,12 +107,14 @@ def holding(case: Case, rankings: Sequence[Sequence[str]], events: Sequence[Entr
     }
 
 
-def ranked(events: Sequence[Entry]) -> list[list[str]]:
-    """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too."""
+def ranked(events: Sequence[Entry], read: frozenset[str] | None = None) -> list[list[str]]:
+    """The passages of each retrieval by their stable ids, best first; a search that found nothing is one too. ``read``:
+    only records with these ids."""
     tools = {entry.id: entry.event.tool for entry in events if isinstance(entry.event, ActionStart)}
     rankings = []
     for result in events_of(events, ActionResult):
-        passages = [record.source for record in result.observation.records if record.text]
+        passages = [record.source for record in result.observation.records
+                    if record.text and (read is None or record.id in read)]  # fmt: skip
         if passages or tools.get(result.action) == PASSAGES:
             rankings.append(passages)
     return rankings
@@ -126,7 +131,7 @@ def of_plan(events: Sequence[Entry]) -> dict[str, int]:
 
 
 def failure_of(won: bool, answer: str, golds: Sequence[Sequence[str]], rankings: Sequence[Sequence[str]]) -> str:
-    """no_answer; not_retrieved: a gold passage never came back; misread: all did."""
+    """no_answer; not_retrieved: the model never read a gold passage; misread: it read all."""
     if won or not answer:
         return "" if won else "no_answer"
     if not golds or not rankings:

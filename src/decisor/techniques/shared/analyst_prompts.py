@@ -11,6 +11,7 @@ Write down a calculation or a comparison for yourself. It returns nothing and co
 
 HOW_TO_WORK = """\
 # How to work
+- First settle which candidates the words of the question allow, and why: what it wants to reach is rarely one of them.
 - Let the query compute. Once you know what the rules predict, write one query that computes this outcome for every
   candidate and ranks the candidates by it, best first. A computed column can be cited like a stored one.
 - Put the rules into formulas before you trust a short cut: a large stored value is not yet a large effect.
@@ -30,7 +31,7 @@ Cite only ids that you were shown. If the data cannot decide, write Final answer
 """
 
 
-def show_question(question: Question) -> str:
+def show_question(question: Question, heading: str = "Question") -> str:
     """The rules, the question and the goal, each under a heading of its own. What several questions share comes first.
 
     >>> print(show_question(Question("Which site?", goal="Choose one.")))
@@ -40,5 +41,5 @@ def show_question(question: Question) -> str:
     # Goal
     Choose one.
     """
-    parts = (("Rules", question.rules), ("Question", question.text), ("Goal", question.goal))
-    return "\n\n".join(f"# {heading}\n{text.strip()}" for heading, text in parts if text.strip())
+    parts = (("Rules", question.rules), (heading, question.text), ("Goal", question.goal))
+    return "\n\n".join(f"# {name}\n{text.strip()}" for name, text in parts if text.strip())

@@ -13,11 +13,13 @@ from decisor.replies.figures import check_figures, citations, numbers_of, withou
 from decisor.replies.form import Form
 from decisor.replies.labelled import LABEL, LabelledReply, parse_answer, read_fields
 from decisor.replies.numbers import numbers_in
+from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
+from decisor.techniques.shared.departure import departure, fullest
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
-from decisor.trace.events import ActionResult, ActionStart, Conclusion
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
     Action,
     Decision,
@@ -34,6 +36,7 @@ from decisor.types import (
 )
 
 THINK = "think"
+RAN_BEFORE = "You ran this as"
 NO_ANSWER = re.compile(r"\W*(none|no answer|unknown|undecidable|cannot decide|not enough data|n/?a)\W*", re.I)
 LEFT_OUT = " \t\r\n.*_`\"'\u201c\u201d"
 
@@ -82,7 +85,8 @@ class Trajectory:
         sources.append(("question", list(numbers_in(str(self.question)))))
         sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
         figures = check_figures(f"{name}\n{because}", sources, cited)
-        reasons = (because.strip(),) if because else ()
+        departs = departure(name, fullest([step.observation for step in self.steps]))
+        reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
             name,
             Evidence(ids, figures),
@@ -94,9 +98,9 @@ class Trajectory:
         )
 
     def ranking(self) -> Ranking | None:
-        """The last one that a tool brought back."""
-        rankings = [step.observation.ranking for step in self.steps if step.observation.ranking]
-        return rankings[-1] if rankings else None
+        """The one that compared most."""
+        observation = fullest([step.observation for step in self.steps])
+        return observation.ranking if observation else None
 
 
 def decide(reply: LabelledReply, trajectory: Trajectory, lenient: bool = False) -> Decision:
@@ -181,24 +185,50 @@ def final_form(trajectory: Trajectory, text: str, lenient: bool = False) -> Form
 
 
 async def retrieve(move: LabelledReply, trajectory: Trajectory, run: Run) -> Trajectory:
-    """The trajectory with one step more. Thinking to oneself returns nothing and costs no action."""
+    """The trajectory with one step more. Thinking to oneself returns nothing and costs no action. A query that brings
+    again what it brought is answered with where that stands.
+
+    Raises:
+        ParseError: it is made a third time (repeated).
+    """
     assert move.call is not None
     action = Action(move.call.tool, move.call.input)
+    earlier = [step for step in trajectory.steps if same_action(step.action, action)]
+    if any(step.observation.note.startswith(RAN_BEFORE) for step in earlier):
+        raise ParseError("You made the same query three times.", "repeated")
     if action.tool == THINK and THINK not in run.env.tools():
         start = run.trace.add(ActionStart(THINK, action.input), run.span_id)
         observation = Observation(note="(noted)")
         run.trace.add(ActionResult(start, observation), run.span_id)
     else:
         observation = await run.act(action)
+    if earlier and same_records(earlier[0].observation, observation):
+        observation = Observation(note=ran_before(earlier[0], trajectory), error=observation.error)
     step = Step(action, observation, thought=move.thought, plan_step=move.current)
     return replace(trajectory, steps=(*trajectory.steps, step))
 
 
-def ask_last(prompt: Sequence[Message], trajectory: Trajectory, run: Run) -> list[Message]:
-    """The same prompt, asking for the answer instead of the next action."""
-    last = prompt[-1]
-    ask = LAST.substitute(form=run.wording(final_form(trajectory, FINAL)))
-    return [*prompt[:-1], Message(last.role, last.content + "\n" + ask)]
+def same_action(a: Action, b: Action) -> bool:
+    return a.tool == b.tool and " ".join(a.input.split()).rstrip("; ") == " ".join(b.input.split()).rstrip("; ")
+
+
+def same_records(a: Observation, b: Observation) -> bool:
+    """Whatever their ids are."""
+    if len(a.records) != len(b.records) or (a.note, a.error) != (b.note, b.error):
+        return False
+    return all(x.fields == y.fields and x.text == y.text for x, y in zip(a.records, b.records, strict=True))
+
+
+def ran_before(step: Step, trajectory: Trajectory) -> str:
+    records = step.observation.records
+    name = records[0].id.partition(".")[0] if records else f"step {trajectory.steps.index(step) + 1}"
+    came = "it failed in the same way" if step.observation.error else "the same came back"
+    return f"{RAN_BEFORE} {name}, and {came}. Use that, or ask for something else."
+
+
+def last_words(trajectory: Trajectory, run: Run) -> str:
+    """The end of the last prompt, in the place of what asks for the next action."""
+    return LAST.substitute(form=run.wording(final_form(trajectory, FINAL)))
 
 
 async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:
@@ -208,7 +238,8 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
         LMError: the endpoint will not answer at all (key, quota, model).
     """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-    why = str(error) if error else f"The limit of {trajectory.actions or len(trajectory.steps)} steps is reached."
+    steps = trajectory.actions or len(trajectory.steps)
+    why = for_people(error) if error else f"The limit of {steps} steps is reached."
     try:
         decision = await run.ask(prompt, final_form(trajectory, FINAL, lenient=True), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
@@ -216,17 +247,21 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
             raise
         ranking = trajectory.ranking()
         best = ranking.options[0].name if ranking and ranking.options else ""
-        decision = replace(trajectory.decision(best), reasons=(f"No last answer was given: {failure}",))
+        decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {for_people(failure)}",))
     return tell(replace(decision, reasons=(*decision.reasons, why), stopped=stopped), run)
 
 
 def tell(decision: Decision, run: Run) -> Decision:
-    """Into the trace, and on."""
+    """Into the trace, and on. Where many replies could not be read, the decision says so."""
+    replies = sum(1 for _ in events_of(run.trace.entries, LMCall))
+    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies):
+        decision = replace(decision, reasons=(*decision.reasons, line))
     run.trace.add(Conclusion(decision), run.span_id)
     return decision
 
 
 LAST = Template("""\
+# Answer
 No more actions can be made. Write the answer that is best supported by what you have seen, as
 $form""")
 

@@ -9,10 +9,11 @@ from types import MappingProxyType
 
 from decisor.calls.prompt_parts import joined
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
-from decisor.replies.cleaning import clean
+from decisor.replies.cleaning import NO_HELP, clean
 from decisor.replies.figures import citations, without_citations
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
+from decisor.replies.reasons import for_people
 from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
@@ -95,10 +96,14 @@ def parse_reading(reply: str, trajectory: Trajectory, passages: Sequence[Record]
     """
     text = clean(reply)
     answer, because = parse_answer(read_fields(text, []))
-    if not answer:
-        if "\n" in text or len(text) > 200:
+    if answer is None:
+        if NO_HELP.search(text):
+            raise ParseError("That is a refusal. Write a final answer.", "model_refusal")
+        answer, because = parse_answer({"answer": ANSWER_IS.sub("", text)})
+        if "\n" in text or len(text) > 200 or text.startswith("{"):
             raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
-        answer = ANSWER_IS.sub("", text)
+    if not answer:
+        raise ParseError("Your final answer is empty.", "missing_field")
     return reading(answer, because, trajectory, passages)
 
 
@@ -150,9 +155,12 @@ async def ask_for_answer(
         if isinstance(failure, LMError):
             raise
         ended: Stopped = "budget" if isinstance(failure, BudgetExceeded) else "failed"
-        return tell(replace(trajectory.decision("", stopped=ended), reasons=(f"No answer was given: {failure}",)), run)
+        return tell(
+            replace(trajectory.decision("", stopped=ended), reasons=(f"No answer was given. {for_people(failure)}",)),
+            run,
+        )
     if error is not None:
-        decision = replace(decision, reasons=(*decision.reasons, str(error)), stopped=stopped)
+        decision = replace(decision, reasons=(*decision.reasons, for_people(error)), stopped=stopped)
     return tell(decision, run)
 
 

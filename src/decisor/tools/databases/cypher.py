@@ -11,7 +11,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.cypher_literals import literals
-from decisor.tools.databases.cypher_names import near_names
+from decisor.tools.databases.cypher_names import near_names, wrong_ways
 from decisor.tools.databases.cypher_schema import GraphSchema, read_schema, render
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.sandbox.engine import Caps
@@ -102,7 +102,8 @@ class CypherTool:
         async def read(query: str, caps: Caps) -> Table:
             return await self.worker.run(query, caps=caps)
 
-        return await about_nothing(table, literals(statement, self.schema), read, self.worker.caps)
+        about = await about_nothing(table, literals(statement, self.schema), read, self.worker.caps)
+        return f"{about} {wrong_ways(statement, self.schema)}".strip()
 
     async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""

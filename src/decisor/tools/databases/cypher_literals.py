@@ -24,6 +24,23 @@ def literals(statement: str, schema: GraphSchema) -> tuple[Literal, ...]:
     return tuple(dict.fromkeys(one for at in range(1, len(words)) for one in _literal(words, at, labels, schema)))
 
 
+def own_labels(words: Sequence[Token], at: int) -> list[str]:
+    """The labels or types of what the name at ``at`` is a property of: those before its braces, or those that stand
+    anywhere after the variable before its point.
+
+    >>> words = tokens("MATCH (a:A {x: 1})-[:R]->(b:B:C) WHERE b.y = 2")
+    >>> own_labels(words, 6), own_labels(words, len(words) - 3)
+    (['A'], ['B', 'C'])
+    """
+    if words[at - 1].text == ".":
+        variable = words[at - 2].text
+        starts = [i + 1 for i, token in enumerate(words[:-1]) if token.text == variable and words[i + 1].text == ":"]
+        return label_names(words[starts[0] - 1 : starts[0] + 6]) if starts else []
+    opening = next((i for i in range(at - 1, 0, -1) if words[i].text == "{"), 0)
+    start = next((i for i in range(opening, -1, -1) if words[i].text in "(["), 0)
+    return label_names(words[start:opening])
+
+
 def _literal(words: Sequence[Token], at: int, labels: Sequence[str], schema: GraphSchema) -> Iterator[Literal]:
     token, before = words[at], words[at - 1]
     if token.kind not in ("string", "number"):
@@ -37,7 +54,8 @@ def _literal(words: Sequence[Token], at: int, labels: Sequence[str], schema: Gra
     name = name_of_token(words[back - 1])
     part = before.key in PARTS
     homes = [home for home, infos in schema.properties.items() if any(info.name == name for info in infos)]
-    named = [home for home in homes if home.strip("[]") in labels]
+    own = own_labels(words, back - 1)
+    named = [home for home in homes if home.strip("[]") in (own or labels)]
     for home in named or homes:
         kind = home.strip("[]")
         if home.startswith("["):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 
 from decisor.errors import ToolError
@@ -12,6 +13,11 @@ from decisor.tools.databases.sandbox.cypher_tokens import Token, tokens
 from decisor.tools.databases.sandbox.names import words as words_of
 
 NAMES = ("word", "name")
+NODE = re.compile(r"\(\s*(?P<name>\w*)\s*(?::\s*`?(?P<label>\w+)`?)?")
+END = r"\(\s*(?P<name{0}>\w*)\s*(?::\s*`?(?P<label{0}>\w+)`?)?[^()]*\)"
+PATH = re.compile(
+    rf"{END.format(1)}\s*(?P<left><)?-\[\s*\w*\s*:\s*`?(?P<kind>\w+)`?[^\]|*]*\]-(?P<right>>)?\s*(?={END.format(2)})"
+)
 PARTS = words_of("year month day hour minute second millisecond quarter week x y z latitude longitude")
 """What a date or a point has, which is no property of the graph."""
 
@@ -51,6 +57,30 @@ def _no_property(name: str, words: Sequence[Token], schema: GraphSchema) -> str:
     hint = f" Did you mean {lower[near[0]]}?" if near else ""
     lists = "; ".join(f"{pattern_of(home)} has {', '.join(map(name_of, names))}" for home, names in there.items())
     return f"There is no property {name}.{hint} {lists}."
+
+
+def wrong_ways(statement: str, schema: GraphSchema) -> str:
+    """Which relationships of the statement's patterns no nodes of these labels have, and which there are.
+
+    >>> schema = GraphSchema({"Shop": 2, "Town": 1}, {("Shop", "IN", "Town"): 2})
+    >>> wrong_ways("MATCH (t:Town {x: 1})-[r:IN]->(s:Shop) RETURN s", schema)
+    'There is no (:Town)-[:IN]->(:Shop); there is (:Shop)-[:IN]->(:Town).'
+    """
+    label_of = {match["name"]: match["label"] for match in NODE.finditer(statement) if match["label"] and match["name"]}
+    complaints = []
+    for match in PATH.finditer(statement):
+        start, end = (match[f"label{at}"] or label_of.get(match[f"name{at}"] or "", "") for at in (1, 2))
+        if bool(match["left"]) == bool(match["right"]):
+            continue
+        link = (end, match["kind"], start) if match["left"] else (start, match["kind"], end)
+        ways = [one for one in schema.links if one[1] == match["kind"]]
+        if start and end and ways and link not in schema.links:
+            complaints.append(f"There is no {show_link(link)}; there is {', '.join(map(show_link, ways[:4]))}.")
+    return " ".join(dict.fromkeys(complaints))
+
+
+def show_link(link: tuple[str, str, str]) -> str:
+    return f"(:{name_of(link[0])})-[:{name_of(link[1])}]->(:{name_of(link[2])})"
 
 
 def pattern_of(home: str) -> str:

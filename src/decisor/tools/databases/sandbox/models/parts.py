@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.statements import Statement, changes, queries
@@ -49,6 +49,14 @@ class Parts:
             yield from group.values()
         for statements in self.scenarios.values():
             yield from statements
+
+    def without(self, skip: int | None) -> Parts:
+        """Less one of the statements that change, and then recompute."""
+        if skip is None:
+            return self
+        change = [one for at, one in enumerate(self.change) if at != skip]
+        recompute = [one for at, one in enumerate(self.recompute, len(self.change)) if at != skip]
+        return replace(self, change=change, recompute=recompute)
 
     def keeps(self, at: int) -> bool:
         """Whether several statements read what the change number ``at`` makes: then it is computed once."""
