@@ -34,6 +34,8 @@ CLASS: dict[Mistake, str] = {"wrong_column": "MIS", "bad_query": "QUR", "wrong_c
 LEFT_OUT = re.compile(r"(?:, (?:\w\.)?(?:ingoing|pop_demand)(?: AS \w+)?)\b")
 FORGOTTEN = {"locating": ("home", "candidates", "choice"), "building": ("goods", "choice")}
 UNABLE = {"locating": ("country", "home", "unable"), "building": ("goods", "demand", "unable")}
+BEYOND = re.compile(r"\n# So far\n|\n# What came back\n|\n# What you wrote before\n|\nWrite the plan")
+"""Where a prompt's question ends."""
 
 
 @dataclass
@@ -50,7 +52,10 @@ class DqaPolicy:
     def reply(self, messages: Sequence[Message]) -> str:
         system = next(message.content for message in messages if message.role == "system")
         user = next(message.content for message in messages if message.role == "user")
-        question = re.split(r"\n# So far\n|\n# What came back\n|\nWrite the plan", user.split("# Question\n", 1)[1])[0]
+        question = re.split(
+            r"\n# So far\n|\n# What came back\n|\n# What you wrote before\n|\nWrite the plan",
+            user.split("# Question\n", 1)[1],
+        )[0]
         mistake = self.mistake(question)
         tool = "cypher" if "### Tool: cypher" in system else "sql"
         game = Game(asked(question), self.choose(question.strip()), mistake, tool, user)

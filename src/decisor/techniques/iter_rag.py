@@ -16,14 +16,27 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
-from decisor.techniques.shared.decision import THINK, Trajectory, ask_last, conclude, decide, retrieve, tell
+from decisor.techniques.shared.decision import (
+    THINK,
+    EvidenceRule,
+    Trajectory,
+    ask_last,
+    check_by,
+    conclude,
+    decide,
+    retrieve,
+    tell,
+)
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape, labelled_form
 from decisor.types import Decision, Message, Question, Sampling
 
 
 @dataclass(frozen=True)
 class IterRAG:
+    """``evidence``: whether an answer must cite records, is asked for them once, or is taken as it is (the paper)."""
+
     max_steps: int = 15
+    evidence: EvidenceRule = "required"
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)
@@ -31,19 +44,22 @@ class IterRAG:
             while len(trajectory.steps) < self.max_steps:
                 move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP)
                 if move.answer is not None:
-                    return tell(decide(move.answer, move.because, trajectory), run)
+                    rule: EvidenceRule = "required" if self.evidence == "required" else "free"
+                    return tell(decide(move.answer, move.because, trajectory, rule=rule), run)
                 trajectory = await retrieve(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(self.last(trajectory, run), trajectory, run, error)
-        return await conclude(self.last(trajectory, run), trajectory, run)
+            return await conclude(self.last(trajectory, run), trajectory, run, error, self.evidence)
+        return await conclude(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
+        decision_of = check_by(self.evidence, trajectory)
+
         def check(move: LabelledReply) -> LabelledReply:
             if move.answer is not None:
-                decide(move.answer, move.because, trajectory)
+                decision_of(move.answer, move.because)
             return move
 
-        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps)
+        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps) + (self.evidence == "free")
         act, text = act_shape(tools), FORM.substitute(last=self.max_steps)
         return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from decisor.calls.prompt_parts import Template, Text
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
@@ -34,6 +35,8 @@ from decisor.types import (
 )
 
 THINK = "think"
+EvidenceRule = Literal["required", "asked", "free"]
+"""Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
 NO_ANSWER = re.compile(r"\W*(none|no answer|unknown|undecidable|cannot decide|not enough data|n/?a)\W*", re.I)
 LEFT_OUT = " \t\r\n.*_`\"'\u201c\u201d"
 
@@ -90,8 +93,11 @@ class Trajectory:
         return rankings[-1] if rankings else None
 
 
-def decide(answer: str, because: str, trajectory: Trajectory, lenient: bool = False) -> Decision:
-    """``lenient`` for the last call: what is missing is left out instead of asked for again.
+def decide(
+    answer: str, because: str, trajectory: Trajectory, lenient: bool = False, rule: EvidenceRule = "required"
+) -> Decision:
+    """``lenient`` for the last call: what is missing is left out instead of asked for again. ``rule`` free takes an
+    answer as it is, with what of its citations was shown.
 
     Raises:
         ParseError: a citation of something never shown (unknown_source), none at all (no_citation), or nothing was
@@ -101,6 +107,8 @@ def decide(answer: str, because: str, trajectory: Trajectory, lenient: bool = Fa
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
     cited_ids = citations(f"{answer}\n{because}")
+    if rule == "free" and without_citations(answer).strip(LEFT_OUT):
+        return trajectory.decision(answer, because)
     if not shown_records:
         if lenient:
             return replace(trajectory.decision("", because or answer), answer="", stopped="no_answer")
@@ -116,7 +124,26 @@ def decide(answer: str, because: str, trajectory: Trajectory, lenient: bool = Fa
     return trajectory.decision(answer, because)
 
 
-def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> Decision:
+Check = Callable[[str, str], Decision]
+
+
+def check_by(rule: EvidenceRule, trajectory: Trajectory, lenient: bool = False) -> Check:
+    """What makes a decision of an answer and its reason, for the replies to one call: ``asked`` complains once."""
+    complaints = 0
+
+    def check(answer: str, because: str) -> Decision:
+        nonlocal complaints
+        free = rule == "free" or (rule == "asked" and (complaints or lenient))
+        try:
+            return decide(answer, because, trajectory, lenient, "free" if free else "required")
+        except ParseError as complaint:
+            complaints += complaint.reason in ("no_citation", "no_evidence", "unknown_source")
+            raise
+
+    return check
+
+
+def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False, check: Check | None = None) -> Decision:
     """A reply that must hold a final answer."""
     fields = read_fields(clean(reply), [])
     if not fields.get("answer"):
@@ -124,26 +151,29 @@ def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> De
             raise ParseError("Write it as Final answer: and the name of the candidate.", "missing_field")
         fields["answer"] = reply.strip()
     answer, because = parse_answer(fields)
-    return decide(answer or "", because, trajectory, lenient)
+    return (check or check_by("required", trajectory, lenient))(answer or "", because)
 
 
-def read_final(value: Mapping[str, Value], trajectory: Trajectory, lenient: bool = False) -> Decision:
+def read_final(value: Mapping[str, Value], check: Check) -> Decision:
     """The same from a JSON object with the keys final_answer and because."""
     written: LabelledReply = read_object(LabelledReply, value)
     if not written.answer:
         raise ParseError("final_answer is missing: write the name of the candidate.", "missing_field")
     answer, because = parse_answer({"answer": written.answer, "because": written.because})
-    return decide(answer or "", because, trajectory, lenient)
+    return check(answer or "", because)
 
 
-def final_form(trajectory: Trajectory, text: str, lenient: bool = False) -> Form[Decision]:
+def final_form(
+    trajectory: Trajectory, text: str, lenient: bool = False, rule: EvidenceRule = "required"
+) -> Form[Decision]:
+    check = check_by(rule, trajectory, lenient)
     return Form(
         "final answer",
         text,
-        lambda reply: parse_final(reply, trajectory, lenient),
+        lambda reply: parse_final(reply, trajectory, lenient, check),
         LabelledReply,
         (answer_shape(),),
-        lambda value: read_final(value, trajectory, lenient),
+        lambda value: read_final(value, check),
     )
 
 
@@ -168,7 +198,13 @@ def ask_last(prompt: Sequence[Message], trajectory: Trajectory, run: Run) -> lis
     return [*prompt[:-1], Message(last.role, last.content + "\n" + ask)]
 
 
-async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:
+async def conclude(
+    prompt: Sequence[Message],
+    trajectory: Trajectory,
+    run: Run,
+    error: Error | None = None,
+    rule: EvidenceRule = "required",
+) -> Decision:
     """The last call, from what the budget keeps back: the best supported answer, or the best known one.
 
     Raises:
@@ -177,7 +213,7 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
     why = str(error) if error else f"The limit of {len(trajectory.steps)} steps is reached."
     try:
-        decision = await run.ask(prompt, final_form(trajectory, FINAL, lenient=True), final=True)
+        decision = await run.ask(prompt, final_form(trajectory, FINAL, True, rule), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
         if isinstance(failure, LMError) and failure.permanent:
             raise
