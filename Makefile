@@ -8,16 +8,14 @@ BIN := .venv/bin
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
-EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,learned,openapi]' --group dev
+EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,learned,openapi,vertex]' --group dev
 # The rest of performance/ needs arguments: see the head of each file.
 BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
 .PHONY: demo test test-all check fix bench lock servers servers-stop clean
 
 demo: .venv/base
-	@$(BIN)/decisor ask --example supply
-	@echo
-	@$(BIN)/decisor ask --example trade
+	@$(BIN)/decisor demo
 
 test: .venv/dev
 	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)

@@ -5,7 +5,8 @@
 Policies (test equipment, never a model's score) play the techniques over HTTP through the real client: the one of
 Decision QA, and on MuSiQue one that searches each hop of the gold decomposition. What is measured stands in the traces:
 of every prompt after the first of its span, the characters that an earlier prompt of the span began with; calls, tokens
-(four characters each) and bytes of the trace file a question. Two shares of characters, over all follow-up prompts:
+(four characters each) and bytes of the trace file a question. A prompt with another beginning than all before it (the
+reader of ircot) begins a thread of its own. Two shares of characters, over all follow-up prompts:
 
 * prefix: of the follow-up prompts. What is new in them (a reply, an observation) can be in no cache, so this has a
   ceiling below 100 %, which stands beside it.
@@ -42,6 +43,8 @@ from servers.openai_server import serve
 
 ON_DATABASES = ("plan_rag", "iter_rag", "single_rag")
 ON_DOCUMENTS = ("react", "ircot", "self_ask", "iter_retgen")
+BEGINNING = 150
+"""Characters that prompts of one thread have in common at least."""
 Reply = Callable[[dict[str, Any]], str]
 
 
@@ -70,7 +73,7 @@ class Tally:
             if isinstance(entry.event, LMCall):
                 self.calls += 1
                 text, prompts = flat(entry.event.messages), earlier.setdefault(entry.span, [])
-                if prompts:
+                if any(text.startswith(one[:BEGINNING]) for one in prompts):
                     same, last = max((common_length(one, text, False), len(one)) for one in prompts)
                     self.repeats, self.before = self.repeats + same, self.before + min(last, len(text))
                     self.length += len(text)
@@ -108,7 +111,7 @@ async def played(bench: Bench, cases: Sequence[Case], name: str, policy: Reply, 
 async def on_databases(data: Path, limit: int, names: Sequence[str], show: bool) -> None:
     for form in ("sql", "graph"):
         for scenario in ("locating", "building"):
-            bench = DqaBench(data / "dqa", scenario, form, limit)  # type: ignore[arg-type]
+            bench = DqaBench(data / "dqa", scenario, form, limit)
             cases = bench.cases()
             for name in names:
                 tally = Tally()

@@ -1,6 +1,6 @@
 """How many first replies of an LM can be used, technique by technique, in each way of calling.
 
-    python performance/small_model.py --lm MODEL@URL [--calling text,json] [--count 20] [--max-tokens 400]
+    python performance/small_model.py --lm MODEL@URL [--calling text,json] [--count 20] [--max-tokens 2048]
         [--technique plan_rag]...
 
 The first reply to a question counts as read where it fits its form, its tool exists, and nothing in it is copied from
@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from decisor.benchmarks.protocol import Bench, Case, bench
 from decisor.budget import Budget
@@ -60,11 +60,11 @@ class FirstReply(Run):
     """A run that ends with its first reply."""
 
     first: First = field(default_factory=First)
-    max_tokens: int = 400
+    max_tokens: int = 2048
 
     async def ask(
         self, prompt: str | Sequence[Message], form: Form[T] | Callable[[str], T], sampling: Sampling = Sampling(),
-        final: bool = False,
+        final: bool = False, tries: int | None = None,
     ) -> T:  # fmt: skip
         assert isinstance(form, Form), "every reply of these techniques has a form"
         messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
@@ -75,7 +75,7 @@ class FirstReply(Run):
             if reply.finish == "length":
                 self.first.why = "cut"
             else:
-                self.first.why = fault_of(form, form.read(reply.text), self.env.tools())
+                self.first.why = fault_of(form.read(reply.text), self.env.tools(), self.wording(form))
         except ParseError as complaint:
             self.first.why = complaint.reason
         except LMError as error:
@@ -83,10 +83,10 @@ class FirstReply(Run):
         raise Enough
 
 
-def fault_of(form: Form[Any], value: object, tools: Sequence[str]) -> str:
+def fault_of(value: object, tools: Sequence[str], wording: str) -> str:
     if isinstance(value, Move) and value.action is not None and value.action.tool not in tools:
         return "unknown_tool"
-    return "copied" if any(is_copied(text, form) for text in texts_of(value)) else ""
+    return "copied" if any(is_copied(text, wording) for text in texts_of(value)) else ""
 
 
 def texts_of(value: object) -> Iterator[str]:
@@ -102,10 +102,10 @@ def texts_of(value: object) -> Iterator[str]:
             yield answer
 
 
-def is_copied(text: str, form: Form[Any]) -> bool:
-    shown = " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
+def is_copied(text: str, wording: str) -> bool:
+    """Whether it stands in what the prompt says of the form."""
     plain = letters(text)
-    return len(plain) >= LEAST and plain in letters(shown)
+    return len(plain) >= LEAST and plain in letters(wording)
 
 
 def letters(text: str) -> str:
@@ -152,7 +152,7 @@ if __name__ == "__main__":
     parser.add_argument("--technique", action="append", choices=PLAYED)
     parser.add_argument("--calling", default="text,json")
     parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--max-tokens", type=int, default=400)
+    parser.add_argument("--max-tokens", type=int, default=2048)
     parser.add_argument("--show", action="store_true", help="print every reply")
     options = parser.parse_args()
     asyncio.run(main(options.lm, options.technique or list(PLAYED), options.calling.split(","), options.count,

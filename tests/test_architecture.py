@@ -7,9 +7,9 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
-    {"types", "errors", "calling", "asking"},
+    {"types", "errors", "ranking", "calling", "asking"},
     {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
-    | {"log", "cache", "private_file", "calls"},
+    | {"log", "cache", "private_file", "calls", "rankings"},
     {"run"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another

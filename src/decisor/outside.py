@@ -59,6 +59,15 @@ def json_line(value: Value) -> str:
     return text if text.isprintable() else json.dumps(value, default=str)
 
 
+def short(value: Value) -> Value:
+    """A number with seven digits, for an example.
+
+    >>> short(606.7359999999998), short(7)
+    (606.736, 7)
+    """
+    return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
 def printable(name: str) -> str:
     """A name, with U+FFFD for each character in it that cannot be seen."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -17,7 +18,10 @@ from decisor.calling import Calling, Way, ways_of
 from decisor.calls.charge import Call
 from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, ToolError
 from decisor.outside import framed, framed_observation
+from decisor.replies.again import ask_again, drawn_anew
+from decisor.replies.examples import filled_in
 from decisor.replies.form import Form, is_object
+from decisor.replies.form_copies import refuse_form_text
 from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, Note, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
@@ -31,6 +35,8 @@ UNFINISHED = {
     "loop": ("Your reply repeated itself and was stopped. Answer briefly, and say nothing twice.", "loop"),
 }
 """Ways to stop that make a reply no answer: what is said to it, once, and the reason that is counted."""
+MOST = {"limits": 0, "content_filter": 1, "refusal": 1, "no_citation": 2, "unknown_source": 2}
+"""How often a reply of this kind is asked for again at one place: more would bring the same, at a price."""
 ACTION = Usage(actions=1)
 
 
@@ -77,38 +83,47 @@ class Run:
         form: Form[T] | Callable[[str], T],
         sampling: Sampling = Sampling(),
         final: bool = False,
+        tries: int | None = None,
     ) -> T:
-        """Ask the LM for a reply of this form and read it; one that cannot be read goes back with the complaint. A
-        plain function reads text that is asked for as text.
+        """Ask the LM for a reply of this form and read it; for one that cannot be read it is asked again, with the
+        complaint and an example. A plain function reads text that is asked for as text.
 
-        ``final`` may use what the budget keeps back: the call that answers.
+        ``final`` may use what the budget keeps back: the call that answers. ``tries``: how often it is asked at most,
+        where that is not ``retries`` + 1; an LM that insists on the same answer (``MOST``) is asked less often.
 
         Raises:
-            ParseError: it still could not be read after ``retries`` more tries.
+            ParseError: none of its replies could be read.
             BudgetExceeded: a limit is reached.
             LMError: the endpoint failed for good.
         """
         form = form if isinstance(form, Form) else Form("reply", "", form)
-        messages = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
-        unfinished = 0
-        for left in range(self.retries, -1, -1):
+        prompt = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
+        messages = prompt
+        insists = Counter[str]()
+        last = self.retries if tries is None else max(tries, 1) - 1
+        for attempt in range(last + 1):
             way = self.way
-            reply = await self.complete(messages, self.sampling(form, sampling), final)
+            reply = await self.complete(messages, self.sampling(form, drawn_anew(sampling, attempt)), final)
             self._note_way(way, form, reply)
             try:
                 if reply.finish in UNFINISHED:
-                    unfinished += 1
                     raise ParseError(*UNFINISHED[reply.finish])
-                return form.read(reply.text)
+                value = form.read(reply.text)
+                refuse_form_text(value, form)
+                return value
             except ParseError as complaint:
                 self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
-                if not left or complaint.reason == "limits" or unfinished > 1:
+                insists[complaint.reason] += 1
+                if attempt == last or insists[complaint.reason] > MOST.get(complaint.reason, last):
                     raise
-                again = f"{complaint}\nAnswer again, in the form asked for."
-                if self.way != way:
-                    again = f"{complaint}\nAnswer again, in this form.\n{self.wording(form)}"
-                messages = [*messages, Message("assistant", reply.text or "(nothing)"), Message("user", again)]
+                example = self.example(form, complaint.reason) if self.way == way else self.wording(form)
+                messages = ask_again(prompt, reply.text, complaint, example)
         raise AssertionError("unreachable")
+
+    def example(self, form: Form[T], reason: str) -> str:
+        """The form filled in, with the tools of this run, for a reply that could not be used for this reason."""
+        forms: Callable[[], Mapping[str, str]] | None = getattr(self.env, "forms", None)
+        return filled_in(form, self.way, forms() if forms else {}, self.env.describe(), reason)
 
     def _note_way(self, way: Way, form: Form[T], reply: Completion) -> None:
         """What ``auto`` learns from a reply: whether the endpoint refused or ignored the way that it was asked in."""

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from decisor.ranking import Excluded as Excluded
+from decisor.ranking import Goal as Goal
+from decisor.ranking import Option as Option
+from decisor.ranking import Ranking as Ranking
+from decisor.ranking import Winner as Winner
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +20,6 @@ if TYPE_CHECKING:
     from decisor.run import Run
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
-Goal = Literal["min", "max"]
 Role = Literal["system", "user", "assistant"]
 
 
@@ -55,17 +60,9 @@ class Usage:
         True
         """
         unknown = self.dollars is None or other.dollars is None
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
-            self.seconds + other.seconds,
-            self.actions + other.actions,
-            self.estimates + other.estimates,
-            self.cache_reads + other.cache_reads,
-            self.cache_writes + other.cache_writes,
-        )
+        names = [one.name for one in fields(self) if one.name != "dollars"]
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Usage(**sums, dollars=None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,32 +148,6 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """A candidate and the outcome that the decision model predicts for it."""
-
-    name: str
-    outcome: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Candidates from best to worst (equal ones in data order).
-
-    ``ties``: the candidates within a relative 1e-9 of the best. ``margin``: relative distance from the best to the
-    first candidate outside the tie set, None where there is none. ``robustness``: share of trials in which the best
-    stayed in front while the inputs varied by ``varied_percent``, None where it was not measured.
-    """
-
-    measure: str
-    goal: Goal
-    options: tuple[Option, ...]
-    ties: tuple[str, ...] = ()
-    margin: float | None = None
-    robustness: float | None = None
-    varied_percent: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
     """What an action returned. ``note`` is for the model to read; a failed query is an observation with ``error``.
 
@@ -237,7 +208,11 @@ Stopped = Literal["answered", "budget", "steps", "no_answer", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer and everything it rests on. ``stopped`` says why the run ended; ``reasons`` are in plain words."""
+    """The answer and everything it rests on. ``stopped`` says why the run ended; ``reasons`` are in plain words.
+
+    ``assumptions``: what was assumed where the rules or the data leave it open. ``runner_up``: the next best candidate,
+    with what separates it, '' where none is named.
+    """
 
     answer: str
     evidence: Evidence = Evidence()
@@ -246,6 +221,8 @@ class Decision:
     replans: tuple[Replan, ...] = ()
     reasons: tuple[str, ...] = ()
     stopped: Stopped = "answered"
+    assumptions: tuple[str, ...] = ()
+    runner_up: str = ""
 
 
 class Pricing(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -48,8 +48,12 @@ def worlds(data: Path, form: str = "sql") -> Mapping[str, World]:
 @contextmanager
 def empty(server: str, data: Path) -> Iterator[str]:
     """The server's URL, where neither world lies before or after; the test is skipped where it does not run."""
-    runs = {"postgres": postgres_database, "neo4j": lambda _: neo4j_database()}
-    with runs.get(server, lambda texts: mysql_database(texts, SERVERS[server]))([]):
+    runs: AbstractContextManager[str]
+    if server == "neo4j":
+        runs = neo4j_database()
+    else:
+        runs = postgres_database([]) if server == "postgres" else mysql_database([], SERVERS[server])
+    with runs:
         try:
             yield SERVERS[server]
         finally:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 from string import Template as PlainTemplate
 
+import decisor.techniques
 from decisor.calls.estimates import raw_tokens, tokens_in
 from decisor.calls.prompt_parts import Section, Template, Text, joined, sections_of, shorten
 from decisor.techniques.shared.decision import Trajectory
@@ -78,3 +81,22 @@ def test_the_same_record_in_two_places_goes_from_both() -> None:
     one = Text(f"{line}\n", [Section("o1.r1", line)])
     text, left_out = shortened(joined("between\n", [one, one]), 60)
     assert left_out == ("o1.r1",) and "far" not in text and text.count("left out here") == 1
+
+
+SHOWING = {"show", "show_passages", "show_documents", "show_observation", "show_steps"}
+"""What gives a text with records in it."""
+
+
+def test_no_technique_makes_a_plain_text_of_records_on_the_way_into_a_prompt() -> None:
+    """An f-string and the standard library's Template forget what a Text knows."""
+    wrong = []
+    for path in (Path(decisor.techniques.__file__).parent).rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == "string":
+                wrong.append(f"{path.name}: from string import Template")
+            if isinstance(node, ast.JoinedStr):
+                calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+                names = {getattr(call, "id", getattr(call, "attr", "")) for call in calls}
+                wrong += [f"{path.name}: {ast.unparse(node)}"] * bool(names & SHOWING)
+    assert not wrong

@@ -147,7 +147,7 @@ def test_an_lm_plans_and_the_trace_tells_the_story(
         assert part in said
     assert run(["trace", str(trace)]) == 0
     story = capsys.readouterr().out
-    for part in ("Which site?", "1. look at the rents", "Decision: oak", "[o1.r1]", "price unknown"):
+    for part in ("Which site?", "1. look at the rents", "Decision: oak", "[o1.r1]", "$0.0000"):
         assert part in story
 
 
@@ -200,6 +200,17 @@ def test_doctor_tests_the_lm_and_the_database(sites: Path, capsys: pytest.Captur
     told = json.loads(capsys.readouterr().out)
     assert told["lm_test"]["text"] == "ready"
     assert told["database"]["ok"] and "rent" in told["database"]["schema"]
+
+
+def test_doctor_says_which_ways_of_calling_an_endpoint_has(capsys: pytest.CaptureFixture[str]) -> None:
+    def reply(request: dict[str, Any]) -> str:
+        return '{"city": "Lyon"}' if "response_format" in request else "Lyon"
+
+    with serve_threaded(reply) as url:
+        assert run(["doctor", "--lm", f"toy@{url}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("It takes" in line and "JSON schemas (calling=json)" in line for line in lines)
+    assert any("It ignores" in line and "calls of functions (calling=tools)" in line for line in lines)
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ async def check_hostile(target: Shop, random: Random, seconds: float) -> Report:
     report = Report()
     before, settings = target.state(), await session(target)
     async with memory_watch(target, report):
-        for mutant in mutants(hostile(target.dialect), harmless(target.dialect), target.dialect == "cypher", random):
+        for mutant in mutants(hostile(target.engine), harmless(target.dialect), target.dialect == "cypher", random):
             if time.monotonic() - report.start > seconds:
                 break
             mutant = replace(mutant, text=target.place(mutant.text))

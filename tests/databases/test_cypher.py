@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from data import DATA
 from decisor.errors import SetupError, ToolError
+from decisor.techniques.shared.render import show_observation
 from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.graph_write import Edge, Node
@@ -111,7 +112,7 @@ async def test_a_query_without_end_is_killed_and_the_next_one_works(graph: Cyphe
 
 async def test_many_rows_are_cut_and_it_says_so(graph: CypherTool) -> None:
     seen = await graph.call("UNWIND range(1, 1000) AS x RETURN x")
-    assert len(seen.records) == 200 and seen.truncated and "first 200" in seen.note
+    assert len(seen.records) == 200 and seen.truncated and show_observation(seen).count("first 200 rows") == 1
 
 
 async def test_a_graph_that_is_not_there_is_a_setup_error_and_is_not_made(tmp_path: Path) -> None:

@@ -109,6 +109,40 @@ async def test_a_function_of_a_row_is_not_called_as_a_column(query: str) -> None
         await tool.close()
 
 
+OWN_OPERATORS = (
+    *SHOP,
+    "CREATE TYPE mood AS ENUM ('glad', 'sad')", "CREATE TYPE tone AS ENUM ('high', 'low')",
+    "CREATE FUNCTION peeks(text, int) RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT max(token) FROM secrets'",
+    "CREATE FUNCTION feels(mood) RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT length(max(token)) FROM secrets'",
+    "CREATE FUNCTION sounds(tone) RETURNS text LANGUAGE sql SECURITY DEFINER AS 'SELECT max(token) FROM secrets'",
+    "CREATE OPERATOR + (LEFTARG = text, RIGHTARG = int, FUNCTION = peeks)",
+    "CREATE OPERATOR <<>> (LEFTARG = text, RIGHTARG = int, FUNCTION = peeks)",
+    "CREATE OPERATOR ~~ (LEFTARG = text, RIGHTARG = int, FUNCTION = peeks)",
+    "CREATE CAST (mood AS int) WITH FUNCTION feels(mood)",
+    "CREATE CAST (tone AS text) WITH FUNCTION sounds(tone) AS IMPLICIT",
+    "CREATE TABLE sung(tone tone)", "INSERT INTO sung VALUES ('high')",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT city + 1 FROM plant", "SELECT city <<>> 1 FROM plant", "SELECT city OPERATOR(public.+) 1 FROM plant",
+        "SELECT city LIKE 1 FROM plant", "SELECT CAST('glad'::mood AS int)", "SELECT 'glad'::mood::integer",
+        "SELECT int4('glad'::mood)", "SELECT upper(tone) FROM sung", "SELECT upper('high'::tone)",
+        "SELECT concat('high'::tone::text)", "SELECT tone || 'x' FROM sung",
+    ],
+)  # fmt: skip
+async def test_an_operator_or_a_cast_does_not_call_a_function_of_a_user(query: str) -> None:
+    with postgres_database(OWN_OPERATORS) as url:
+        tool = await SqlTool.open(url)
+        with pytest.raises(ToolError) as complaint:
+            await tool.call(query)
+        assert complaint.value.refused
+        assert (await tool.call("SELECT count(*) AS n, max(id * 2) AS m FROM plant WHERE city = 'Ghent'")).total == 1
+        await tool.close()
+
+
 async def test_a_view_that_does_what_a_query_may_not_is_not_read_by_a_query_either() -> None:
     reads = "CREATE VIEW leak AS SELECT pg_read_file('/etc/passwd') AS line"
     with postgres_database((*SHOP, reads, "CREATE VIEW over_leak AS SELECT line FROM leak")) as url:

@@ -25,7 +25,7 @@ async def test_no_hostile_statement_has_an_effect(engine: str) -> None:
     with shop(engine) as target:
         expected = {row["id"]: row["expected"] for row in rows("hostile", target.dialect)}
         before, settings = target.state(), await session(target)
-        for seed in hostile(target.dialect):
+        for seed in hostile(engine):
             kind, detail = await outcome(target, Mutant(seed, target.place(seed.text), ()), report)
             assert kind == "refused" or expected[seed.id] not in ("refuse", "policy"), (seed, kind, detail)
             if kind != "refused":

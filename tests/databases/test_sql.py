@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError, ToolError
+from decisor.techniques.shared.render import show_observation
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines import NAMES, engine
 from decisor.tools.databases.sandbox.report import check_statements
@@ -110,7 +111,7 @@ async def test_a_cut_result_says_so_and_tells_the_total(url: str) -> None:
     seen = await tool.call("```sql\nSELECT id FROM plant -- all of them\n```")
     await tool.close()
     assert len(seen.records) == 2 and seen.truncated and seen.total == 3
-    assert "first 2 rows" in seen.note
+    assert show_observation(seen).count("first 2 of 3 rows") == 1 and not seen.note
 
 
 async def test_misspelt_names_get_close_ones(tool: SqlTool) -> None:

@@ -41,7 +41,8 @@ class KeepingServer:
         assert sum("cache_control" in block for block in blocks) <= 4, "more are refused"
         assert all(block["text"] for block in blocks), "empty blocks are refused"
         total = sum(len(block["text"]) for block in blocks)
-        ends, prefix = [], ""
+        ends: list[tuple[str, int, bool]] = []
+        prefix = ""
         for block in blocks:
             prefix += json.dumps({"role": block["role"], "text": block["text"]})
             length = (ends[-1][1] if ends else 0) + len(block["text"])

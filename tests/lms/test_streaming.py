@@ -276,8 +276,9 @@ async def test_a_message_that_breaks_is_asked_for_again(broken: bytes) -> None:
 
 
 async def test_the_input_of_a_tool_streams_as_json() -> None:
+    tool = {"type": "tool_use", "name": "reply", "input": {}}
     events: list[dict[str, Any]] = [
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "name": "reply", "input": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": tool},
         *({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": part}}
           for part in ("", '{"city": ', '"Lyon"}')),
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},

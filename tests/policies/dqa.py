@@ -34,8 +34,6 @@ CLASS: dict[Mistake, str] = {"wrong_column": "MIS", "bad_query": "QUR", "wrong_c
 LEFT_OUT = re.compile(r"(?:, (?:\w\.)?(?:ingoing|pop_demand)(?: AS \w+)?)\b")
 FORGOTTEN = {"locating": ("home", "candidates", "choice"), "building": ("goods", "choice")}
 UNABLE = {"locating": ("country", "home", "unable"), "building": ("goods", "demand", "unable")}
-BEYOND = re.compile(r"\n# So far\n|\n# What came back\n|\n# What you wrote before\n|\nWrite the plan")
-"""Where a prompt's question ends."""
 
 
 @dataclass
@@ -52,10 +50,7 @@ class DqaPolicy:
     def reply(self, messages: Sequence[Message]) -> str:
         system = next(message.content for message in messages if message.role == "system")
         user = next(message.content for message in messages if message.role == "user")
-        question = re.split(
-            r"\n# So far\n|\n# What came back\n|\n# What you wrote before\n|\nWrite the plan",
-            user.split("# Question\n", 1)[1],
-        )[0]
+        question = question_in(user)
         mistake = self.mistake(question)
         tool = "cypher" if "### Tool: cypher" in system else "sql"
         game = Game(asked(question), self.choose(question.strip()), mistake, tool, user)
@@ -74,6 +69,15 @@ class DqaPolicy:
             return None
         made = MISTAKES[zlib.crc32(question.strip().encode()) % len(MISTAKES)]
         return self.planted.setdefault(question.strip(), made)
+
+
+def question_in(prompt: str) -> str:
+    """The question of a prompt with its rules and its goal, as ``str(Question)`` has it."""
+    asked_part = re.split(r"\n# (?:So far|What came back|What you wrote before)\n", prompt)[0]
+    parts = dict(
+        re.findall(r"^# (Rules|Question|Goal)\n(.*?)(?=\n\n# (?:Question|Goal)\n|\Z)", asked_part, re.M | re.S)
+    )
+    return "\n\n".join(parts[name].strip() for name in ("Rules", "Question", "Goal") if name in parts)
 
 
 @dataclass(frozen=True)

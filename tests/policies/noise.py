@@ -29,6 +29,10 @@ PROSE = (
     "Based on the data shown it is hard to say, because there are many factors. I would compare the candidates.",
     "Sure! Here is how to go about it:\n\n1. Find the candidates\n2. Compare them\n3. Choose the best one",
 )
+AROUND = ("{0},}}", "{0}", "```json\n{1}\n```", "~~~\n{1}\n~~~", "<think>Hm.</think>\n{1}", "Here it is:\n{1}", "[{1}]",
+          "null", "{{}}", "{1}\n{1}", "\u200b{1}\u2060", "I'm sorry, but I can't help with that.")  # fmt: skip
+"""Forms of plans: the plan without its last bracket, and the whole of it, with something around."""
+AGAIN = "\n# Your last reply could not be used\n"
 WAYS = ("form", "column", "bracket", "tool", "prose", "empty", "cut")
 
 
@@ -68,9 +72,7 @@ class Noise:
         case = str(request["model"])
         self.replies[case] += 1
         luck = random.Random(f"{self.seed} {case} {self.replies[case]}")
-        turns = request["messages"]
-        first = next((at for at, turn in enumerate(turns) if turn["role"] == "assistant"), len(turns))
-        reply = self.policy({**request, "messages": turns[:first]})
+        reply = self.policy({**request, "messages": first_asked(request["messages"])})
         if luck.random() >= self.share:
             return reply, "stop"
         way = luck.choice(WAYS)
@@ -105,11 +107,16 @@ class Noise:
             text = form.text.replace('"EU"', json.dumps(CITATION.sub("", answer["name"]).strip()))
             return text.replace("sql:1", ids[-1]), form.finish
         if reply.lstrip().startswith("{"):
-            form = luck.choice([one for one in self.forms if one.kind == "plan_dag"])
-            return form.text, form.finish
+            return luck.choice(AROUND).format(reply[:-1], reply), "stop"
         bare = [one for one in self.forms if "SELECT" not in one.text and one.kind in ("json_action", "planrag_text")]
         form = luck.choice(bare)
         return form.text, form.finish
+
+
+def first_asked(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The conversation as it was before any reply in it could not be used."""
+    first = next((at for at, turn in enumerate(turns) if turn["role"] == "assistant"), len(turns))
+    return [{**turn, "content": turn["content"].partition(AGAIN)[0]} for turn in turns[:first]]
 
 
 def filled(form: Form, tool: str, query: str) -> str:

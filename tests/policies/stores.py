@@ -7,22 +7,26 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import psycopg
 import pymysql
-import pytest
 
 from decisor.benchmarks.dqa.dumps import sql_rows
 from decisor.benchmarks.dqa.load import load_database
 from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.graph_load import drop_labelled
 from decisor.tools.databases.sql import SqlTool
 from decisor.types import Tool
+from servers.neo4j_server import NEO4J
+from servers.sql_databases import MYSQLS, lacking
 
-Store = Literal["sqlite", "kglite", "postgresql", "mariadb", "bolt"]
-STORES: tuple[Store, ...] = ("sqlite", "kglite", "postgresql", "mariadb", "bolt")
-URLS = {"postgresql": "postgresql://postgres@127.0.0.1:5432/", "mariadb": "mariadb://root@127.0.0.1:3306/"}
+Store = Literal["sqlite", "kglite", "postgresql", "mariadb", "mysql", "bolt", "neo4j"]
+STORES: tuple[Store, ...] = ("sqlite", "kglite", "postgresql", "mariadb", "mysql", "bolt", "neo4j")
+URLS = {"postgresql": "postgresql://postgres@127.0.0.1:5432/", **{name: f"{url}/" for name, url in MYSQLS.items()}}
 NAME = f"decisor_policy_{os.getpid()}"
 """Of this process: tests may run side by side."""
 GRAPH = {
@@ -71,9 +75,17 @@ class BoltServer:
 @asynccontextmanager
 async def opened(store: Store, dump: Path, folder: Path, server: BoltServer | None = None) -> AsyncIterator[Tool]:
     """The tool of a database with the dump's content; ``server`` is needed for Bolt only."""
+    if store == "neo4j":
+        place = f"{NEO4J}?label={NAME}_{dump.stem}"
+        await load_database(dump, place)
+        tool: Tool = await CypherTool.open(place)
+        yield tool
+        await tool.close()
+        drop_labelled(place)
+        return
     if store == "bolt":
         assert server is not None
-        tool: Tool = await CypherTool.open(await server.url_of(dump))
+        tool = await CypherTool.open(await server.url_of(dump))
         yield tool
         await tool.close()
         return
@@ -109,11 +121,11 @@ def database(store: Store, dump: Path, folder: Path) -> Iterator[str]:
                 fill(connection.cursor(), "?", dump)
         yield f"sqlite:///{path}"
         return
-    server = postgres if store == "postgresql" else mysql
+    server = postgres if store == "postgresql" else partial(mysql, urlsplit(URLS[store]).port or 0)
     try:
         run(server, "", f"CREATE DATABASE {NAME}")
     except (psycopg.OperationalError, pymysql.OperationalError) as error:
-        pytest.skip(f"no {store} server: {str(error)[:80]}")
+        lacking(store, error)
     try:
         with closing(server(NAME)) as connection, connection.cursor() as cursor:
             fill(cursor, "%s", dump)
@@ -126,8 +138,8 @@ def postgres(database: str) -> Any:
     return psycopg.connect(URLS["postgresql"] + (database or "postgres"), autocommit=True)
 
 
-def mysql(database: str) -> Any:
-    return pymysql.connect(host="127.0.0.1", user="root", database=database or "mysql", autocommit=True)
+def mysql(port: int, database: str) -> Any:
+    return pymysql.connect(host="127.0.0.1", port=port, user="root", database=database or "mysql", autocommit=True)
 
 
 def run(server: Callable[[str], Any], database: str, statement: str) -> None:

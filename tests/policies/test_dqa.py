@@ -21,6 +21,7 @@ from decisor.types import LM, Decision
 from policies.dqa import DqaPolicy
 from policies.stores import STORES, BoltServer, Store, opened
 from servers.arcadedb_server import arcadedb_server
+from servers.neo4j_server import neo4j_database
 from servers.openai_server import serve
 
 pytestmark = pytest.mark.skipif(not (DATA / "dqa").is_dir(), reason=f"no test data in {DATA / 'dqa'}")
@@ -29,6 +30,7 @@ NO_ARCADEDB = pytest.mark.skipif(
     not importlib.util.find_spec("arcadedb_embedded"), reason="the Bolt server needs decisor[arcadedb]"
 )
 BOLT = pytest.param("bolt", marks=[pytest.mark.bolt, pytest.mark.slow, NO_ARCADEDB])
+NEO4J = pytest.param("neo4j", marks=pytest.mark.slow)
 SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 
 
@@ -43,6 +45,12 @@ def bolt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoltServer
     names = {case.database.stem for scenario in SCENARIOS for case in some(scenario)}
     with arcadedb_server(tmp_path_factory.mktemp("arcadedb"), *sorted(names)) as url:
         yield BoltServer(url.rpartition("/")[0])
+
+
+@pytest.fixture
+def neo4j_server() -> Iterator[str]:
+    with neo4j_database() as url:
+        yield url
 
 
 def chosen(asked: list[DqaCase]) -> dict[str, str]:
@@ -65,11 +73,13 @@ async def decide(how: str, case: DqaCase, lm: LM, box: Toolbox) -> Decision:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("store", [BOLT if store == "bolt" else store for store in STORES])
+@pytest.mark.parametrize("store", [{"bolt": BOLT, "neo4j": NEO4J}.get(store, store) for store in STORES])
 async def test_each_technique_decides_ten_released_questions(
     store: Store, scenario: Scenario, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     server = request.getfixturevalue("bolt_server") if store == "bolt" else None
+    if store == "neo4j":
+        request.getfixturevalue("neo4j_server")
     asked = some(scenario)
     wrong, decisions = [], 0
     async with serve(DqaPolicy(chosen(asked).__getitem__)) as base_url:

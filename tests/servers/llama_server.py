@@ -32,6 +32,7 @@ class Llama:
     most: int = 0
     bodies: list[dict[str, Any]] = field(default_factory=list)
     refusals: int = 0
+    busy: bool = False
 
     def lm(self, **settings: Any) -> OpenAICompatible:
         return OpenAICompatible("m", f"{self.origin}/v1", price=Price(0.0, 0.0), **settings)
@@ -44,6 +45,9 @@ class Llama:
         if not self.tells:
             return web.Response(status=404)
         return web.json_response({"default_generation_settings": {"n_ctx": self.context}, "total_slots": self.slots})
+
+    async def listed_slots(self, request: web.Request) -> web.Response:
+        return web.json_response([{"id": n, "is_processing": self.busy} for n in range(self.slots)])
 
     async def chat(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -72,5 +76,6 @@ async def llama(**settings: Any) -> AsyncIterator[Llama]:
     app.router.add_post("/v1/chat/completions", server.chat)
     app.router.add_get("/v1/models", server.models)
     app.router.add_get("/props", server.props)
+    app.router.add_get("/slots", server.listed_slots)
     async with serve_app(app) as server.origin:
         yield server

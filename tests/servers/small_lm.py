@@ -43,7 +43,8 @@ class SmallLM:
     url: str
 
     def counters(self) -> dict[str, int]:
-        """The server's own: tokens of prompts that it read, and tokens that it wrote, since it started."""
+        """The server's own, since it started: tokens of prompts that it read (not those of its cache), and that it
+        wrote."""
         with urllib.request.urlopen(self.url.removesuffix("/v1") + "/metrics", timeout=30) as reply:
             lines = [line.split() for line in reply.read().decode().splitlines() if not line.startswith("#")]
         values = {name.removeprefix("llamacpp:"): int(float(value)) for name, value in lines}

@@ -14,7 +14,6 @@ def main() -> None:
     params.n_ctx, params.n_predict, params.n_parallel = context, most, 1
     params.warmup, params.verbosity, params.special = False, 1, special == "special"
     params.endpoint_slots = params.endpoint_metrics = True
-    params.cache_prompt = False  # so that the counters hold every token of every prompt
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads, cpu.poll = threads, 0  # poll 0: no busy waiting, which is slow on shared cores
     server = xllamacpp.Server(params)  # ends with the object

@@ -11,7 +11,8 @@ from decisor.session.options import Options
 
 NAMES = {
     "BudgetExceeded", "Data", "Decision", "Error", "Evidence", "LMError", "LMSpec", "Limits", "Observation",
-    "Question", "Ranking", "Record", "Result", "Run", "ScriptedLM", "SetupError", "ToolError", "ToolSpecs", "Usage", "ask", "open",
+    "Question", "Ranking", "Record", "Result", "Run", "ScriptedLM", "SetupError", "ToolError", "ToolSpecs", "Usage",
+    "ask", "open",
 }  # fmt: skip
 
 

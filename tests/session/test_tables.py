@@ -26,7 +26,7 @@ def shop(tmp_path: Path) -> Path:
 def planner() -> decisor.ScriptedLM:
     """It asks for the staff's pay, and then gives up."""
     query = "Plan: [Step 1: read]\nThought: Start.\nAction: sql\nAction input: SELECT pay FROM staff"
-    return decisor.ScriptedLM([query, *["Re-plan: N\nFinal answer: elm\nBecause: no more is known"] * 9])
+    return decisor.ScriptedLM([query, *["Re-plan: N\nFinal answer: elm\nBecause: no more is known"] * 40])
 
 
 @pytest.mark.parametrize("words", [{"deny_tables": "staff"}, {"tables": ["site"]}, {"deny_tables": ["sql.staff"]}])

@@ -149,10 +149,7 @@ async def test_to_the_letter_a_rejected_chunk_is_kept_and_the_evidence_only_help
 
 
 async def test_a_failed_node_blocks_only_its_descendants_and_the_answer_says_what_is_missing() -> None:
-    def critic(prompt: str) -> str | None:
-        return "perhaps" if "Dune" in prompt else None
-
-    policy = Policy(BOTH, {"critic": critic, "generator": lambda p: "Answer: x" if "Dune" in p else None})
+    policy = Policy(BOTH, {"generator": lambda p: "Search: Dune" if "Dune" in p else None})
     decision, run = await ask(policy, ReasoningDAG(critic="yes"))
     by_id = {node.node: node for node in answers(run)}
     assert {id: node.status for id, node in by_id.items()} == {
@@ -163,6 +160,13 @@ async def test_a_failed_node_blocks_only_its_descendants_and_the_answer_says_wha
     assert "Missing: Q1.2, Q2.2" in policy.of("aggregator")[0]
     counts = counts_in(run)
     assert counts["missing"] == 2
+
+
+@pytest.mark.parametrize("role", ["critic", "relevance", "rewrite", "dynamic query"])
+async def test_an_expert_that_cannot_be_understood_ends_neither_its_node_nor_the_run(role: str) -> None:
+    decision, run = await ask(Policy(BOTH, {role: lambda _: "<think>perhaps"}))
+    assert {node.status for node in answers(run)} <= {"answered", "unknown"}
+    assert decision.stopped != "failed"
 
 
 async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:

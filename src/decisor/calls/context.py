@@ -19,12 +19,13 @@ CONTEXT = (
     rf"limit(?: of|:)? {NUMBER}",
 )
 PROMPT = (
+    rf"\({NUMBER} in the messages",
     rf"prompt is too long: {NUMBER}",
     rf"resulted in {NUMBER}",
     rf"requested (?:about )?{NUMBER}",
     rf"n_prompt_tokens\W+{NUMBER}",
     rf"(?:request|input|prompt)(?: length)? \(?{NUMBER}",
-    rf"(?:has|contains|is) (?:at least )?{NUMBER} (?:input )?tokens",
+    rf"(?:has|contains) (?:at least )?{NUMBER} (?:input )?tokens",
 )
 LOOKS = 2
 

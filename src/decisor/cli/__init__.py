@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
 COMMANDS = {
+    "demo": ("decisor.cli.demo", "See what it does, on a made-up shop, without a model."),
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
     "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
@@ -29,6 +30,7 @@ COMMANDS = {
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
+    "model": ("decisor.cli.model", "Decision models: check a file on real rows, show it, rank, upgrade it."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }
 
@@ -37,7 +39,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 HELP = """Decisor answers decision questions from data: it plans, queries, replans, decides, and shows the evidence.
 
-Try it without data or a model: decisor ask --example trade"""
+Try it without data or a model: decisor demo"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -60,6 +60,7 @@ def command(
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Answer a decision question from databases, documents and tools."""
@@ -79,6 +80,8 @@ def command(
         limits=Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
     result = ask_quietly(decide) if as_json else ask_live(decide, whole)
+    if html is not None:
+        result.html(html)
     raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
 
 

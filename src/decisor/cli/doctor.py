@@ -110,19 +110,22 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
 
     limits = here()
     places = find_lms(lm)
-    probe = check_lm(lm) if any(place.chosen and place.model for place in places) else None
+    lm_check = check_lm(lm) if any(place.chosen and place.model for place in places) else None
     drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
     documents = {name: find_spec(module) is not None for name, module in DOCUMENTS.items()}
     database = check_database(url) if url else None
-    good = (probe is None or probe.ok) and (database is None or database.ok)
+    good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
+        from decisor.cli.doctor_lm import as_object
+
         values = {
             "python": sys.version.split()[0], "lms": [asdict(place) for place in places],
-            "lm_test": asdict(probe) if probe else None, "drivers": drivers, "documents": documents,
+            "lm_test": as_object(lm_check) if lm_check else None, "drivers": drivers, "documents": documents,
             "sandbox": asdict(limits), "database": asdict(database) if database else None,
         }  # fmt: skip
         print(json.dumps(values, ensure_ascii=False))
         return 0 if good else 1
+    from decisor.cli.doctor_lm import lines_of
     from decisor.render.text import clean, one_line
 
     print("Language models, in the order they are looked for")
@@ -130,12 +133,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
         mark = "→" if place.chosen else " "
         what = " at ".join(part for part in (place.model, place.where) if part)
         print(f"  {mark} {place.place}: {one_line(f'{what} {place.note}', 160)}")
-    if probe is None:
-        print("  None is used: questions are decided by exact where there is a decision model. Name one with --lm.")
-    elif probe.ok:
-        print(f"  It answers in {probe.seconds:.1f} s: {one_line(probe.text, 60)}")
-    else:
-        print(f"  It does not work: {one_line(probe.error, 200)}")
+    print("\n".join(f"  {line}" for line in lines_of(lm_check)))
     print("Databases")
     for name, there in drivers.items():
         extra = "no driver (pip install 'decisor[arcadedb]')" if "Arcade" in name else "no driver"

@@ -56,8 +56,8 @@ class Candidates:
     def places(self) -> list[tuple[int, ...]]:
         """Of each candidate, the numbers of its rows. Raises ToolError where there are too many."""
         if self.count > LIMIT:
-            raise ToolError(f"There are {self.count:,} candidates, more than the {LIMIT:,} that are computed one by one; "
-                            "narrow choice, or give [variable] and [require] for the solver.")  # fmt: skip
+            raise ToolError(f"There are {self.count:,} candidates, more than {LIMIT:,}: too many to compute; narrow "
+                            "choice, or give [variable] and [require] for the solver.")  # fmt: skip
         if self.take.per:
             return list(itertools.product(*self.groups))
         rows = range(len(self.table.rows))

@@ -45,7 +45,8 @@ def program(model: Model) -> dict[str, Any]:
                       for one in model.variables],
         "requirements": [{"name": one.name, "fields": {"each": one.each, "sum": one.sum, "side": one.side,
                                                        "bound": one.bound}} for one in model.requires],
-        "goals": [{"name": one.name, "fields": {"sum": one.sum, "goal": one.goal}} for one in model.measures if one.sum],
+        "goals": [{"name": one.name, "fields": {"sum": one.sum, "goal": one.goal}}
+                  for one in model.measures if one.sum],
         "seconds": model.seconds,
     }  # fmt: skip
 

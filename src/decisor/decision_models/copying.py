@@ -65,7 +65,7 @@ class Copy:
 
 async def copies_of(model: Model, source: Source) -> dict[str, Copy]:
     """Raises SetupError, with the line, where a query is refused or fails, or there is nothing to copy."""
-    queries = {name: (query, {}) for name, query in model.copy.items()}
+    queries: dict[str, tuple[str, dict[str, ColumnOf]]] = {name: (query, {}) for name, query in model.copy.items()}
     if isinstance(source, Schema):
         queries = {**dict(named_tables(model, source)), **queries}
     elif not queries:
@@ -85,8 +85,10 @@ def named_tables(model: Model, source: Schema) -> Iterator[tuple[str, tuple[str,
         if lower in covered or (lower not in words and (lower.isidentifier() or lower not in texts)):
             continue
         if table.view and changes:
-            raise SetupError(f"{table.name} is a view: its copy does not follow what the model changes. Say in [copy] "
-                             f'what of it is copied ({table.name} = "SELECT * FROM {table.name}"), or name its tables.')  # fmt: skip
+            raise SetupError(
+                f"{table.name} is a view: its copy does not follow what the model changes. Name its tables instead, or "
+                f'say in [copy] what of it is copied: {table.name} = "SELECT * FROM {table.name}".'
+            )
         columns = {column.name.lower(): column for column in table.columns}
         yield table.name, (f"SELECT * FROM {source.quoted(table.name)}", columns)
 

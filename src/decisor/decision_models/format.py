@@ -1,4 +1,4 @@
-"""A decision model as its file says it, in the order in which it is read. Statements are DuckDB's SQL for one candidate."""
+"""A decision model as its file says it. Statements are DuckDB's SQL for one candidate."""
 
 from __future__ import annotations
 

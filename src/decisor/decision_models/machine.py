@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -84,20 +84,22 @@ class OpenModel:
         return Candidates(table, self.model.take)
 
     def outcomes(
-        self, candidates: Sequence[int] | None = None, *, scenario: str = "", changes: str = "", seed: int | None = None,
-        seconds: float = float("inf"), shown: int = 3, alone: bool = False, progress: Progress | None = None,
+        self, candidates: Iterable[int] | None = None, *, scenario: str = "", changes: str = "",
+        seed: int | None = None, seconds: float = float("inf"), most: int = 3, alone: bool = False,
+        skip: int | None = None, progress: Progress | None = None,
     ) -> Outcomes:  # fmt: skip
         """Of some candidates, or all. ``scenario``: the name of one; ``changes``: more UPDATE statements before the
         choice. ``seed``: of one trial, in which the inputs vary. After ``seconds`` it ends with what is known.
-        ``shown``: rows that break a rule, for each candidate. ``alone``: one candidate after the other.
+        ``most``: rows that break a rule, for each candidate. ``alone``: one candidate after the other. ``skip``:
+        without this statement of change and recompute.
 
         Raises:
             ToolError: a statement fails; the message has its line.
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
         gathered = Gathered(chosen, self.names, self.rules)
-        wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "shown": shown,
-                "single": alone}  # fmt: skip
+        wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "most": most,
+                "single": alone, "skip": skip}  # fmt: skip
         began, at, stopped = time.monotonic(), 0, ""
         while at < len(chosen) and not stopped:
             part = chosen[at : at + (1 if alone else self.size)]
@@ -109,7 +111,7 @@ class OpenModel:
         return gathered.outcomes(stopped, time.monotonic() - began)
 
     def trials(
-        self, candidates: Sequence[int], count: int, *, first_seed: int = 0, scenario: str = "", changes: str = "",
+        self, candidates: Iterable[int], count: int, *, first_seed: int = 0, scenario: str = "", changes: str = "",
         seconds: float = float("inf"), progress: Progress | None = None,
     ) -> Outcomes:  # fmt: skip
         """Of these candidates in ``count`` trials, whose inputs vary as the file says; the same seed gives the same.
@@ -122,7 +124,7 @@ class OpenModel:
         began, at, size, stopped = time.monotonic(), 0, 1, ""
         while at < count and chosen and not stopped:
             some, since = range(at, min(at + size, count)), time.monotonic()
-            wish = {"scenario": scenario, "changes": changes, "seeds": [first_seed + one for one in some], "shown": 0,
+            wish = {"scenario": scenario, "changes": changes, "seeds": [first_seed + one for one in some], "most": 0,
                     "single": False}  # fmt: skip
             stopped = self._part(gathered, wish, chosen, 0, some, seconds - (since - began))
             at += len(some)
@@ -143,6 +145,11 @@ class OpenModel:
         """Each measure with nothing chosen; None where it is made of the choice."""
         table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
         return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
+
+    def statement_counts(self) -> tuple[int, int]:
+        """How many statements change, and how many recompute."""
+        ((change, recompute),) = self.job("counts", {}, 30).rows
+        return int(str(change)), int(str(recompute))
 
     def close(self) -> None:
         self.jobs.close()

@@ -24,6 +24,7 @@ from decisor.decision_models.format import (
 from decisor.decision_models.lines import Lines, line_of, lines_of
 from decisor.decision_models.schema import SPREAD, faults
 from decisor.errors import ModelMistake, SetupError
+from decisor.outside import one_line
 
 MAX_CHARS = 1_000_000
 SHOWN_FAULTS = 8
@@ -35,9 +36,11 @@ class ModelFault(ModelMistake):
     """A text is no decision model. ``faults``: line (0 where it has none) and complaint."""
 
     def __init__(self, faults: list[tuple[int, str]]) -> None:
-        shown = [f"line {line}: {words}" if line else words for line, words in faults[:SHOWN_FAULTS]]
-        more = len(faults) - len(shown)
-        super().__init__("; ".join([*shown, *([f"and {more} more"] if more > 0 else [])]) + ".")
+        first = [
+            f"line {line}: {one_line(words)}" if line else one_line(words) for line, words in faults[:SHOWN_FAULTS]
+        ]
+        more = len(faults) - len(first)
+        super().__init__("; ".join([*first, *([f"and {more} more"] if more > 0 else [])]) + ".")
         self.faults = tuple(faults)
 
 

@@ -2,50 +2,87 @@
 
 from __future__ import annotations
 
-import numpy as np
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
-from decisor.types import Option, Ranking, WhatIf
+import numpy as np
+from numpy.typing import NDArray
+
+from decisor.types import Excluded, Option, Ranking, WhatIf, Winner
 
 TIE = 1e-9  # relative; every float64 order of summation agrees within it
-CONTENDERS = 50  # how many of the best are recomputed in each trial
+EXCLUDED = 10
+CONTENDERS = 50
+FIRST = 16  # how many of the best are recomputed in each trial
 
 
-def rank(model: WhatIf, percent: float = 5.0, trials: int = 200, seed: int = 0) -> Ranking:
+def rank(
+    model: WhatIf, percent: float = 5.0, trials: int = 200, seed: int = 0, *, seconds: float = float("inf")
+) -> Ranking:
     """Every allowed candidate by outcome, equal ones in data order; no options where none is allowed.
 
     Robustness varies each input by up to ``percent`` in ``trials`` trials and recomputes the best 50 candidates; it
-    is the share of trials in which the best candidate, or one tied with it, stays in front. ``trials=0`` leaves it out.
+    is the share of trials in which the best candidate, or one tied with it, stays in front. ``trials=0`` leaves it
+    out, and so does a model of which nothing varies. After ``seconds`` it ends with what is known.
     """
-    names = model.candidates()
-    outcomes = model.outcomes(names)
-    positions = [at for at in range(len(names)) if not np.isnan(outcomes[at])]
+    until = time.monotonic() + seconds
+    every = model.candidates()
+    outcomes = computed(model, every, until)
+    names = every[: len(outcomes)]
+    stopped = "the limit of seconds is reached" if len(names) < len(every) else ""
+    shut = np.flatnonzero(np.isnan(outcomes))
     sign = 1 if model.goal == "min" else -1
-    order = sorted(positions, key=lambda at: sign * outcomes[at])
+    order = sorted(np.flatnonzero(~np.isnan(outcomes)).tolist(), key=lambda at: sign * outcomes[at])
     options = tuple(Option(names[at], float(outcomes[at])) for at in order)
+    ruled_out = tuple(Excluded(names[at], None, (), "it has no outcome") for at in shut[:EXCLUDED].tolist())
+    ranking = Ranking(model.measure, model.goal, options, compared=len(names), candidates=len(every), stopped=stopped,
+                      excluded_count=len(shut), excluded=ruled_out)  # fmt: skip
     if not options:
-        return Ranking(model.measure, model.goal, ())
+        return ranking
     ties = tuple(option.name for option in options if _distance(options[0], option) <= TIE)
     outside = next((option for option in options if option.name not in ties), None)
-    margin = None if outside is None else _distance(options[0], outside)
-    if not trials:
-        return Ranking(model.measure, model.goal, options, ties, margin)
-    share = robustness(model, [option.name for option in options[:CONTENDERS]], ties, percent, trials, seed)
-    return Ranking(model.measure, model.goal, options, ties, margin, share, percent)
+    if outside is not None:
+        ranking = replace(
+            ranking, margin=_distance(options[0], outside), lead=abs(options[0].outcome - outside.outcome)
+        )
+    return _with_trials(model, replace(ranking, ties=ties), percent, trials, seed, until)
 
 
-def robustness(
-    model: WhatIf, contenders: list[str], ties: tuple[str, ...], percent: float, trials: int, seed: int
-) -> float:
-    """Share of trials whose best contender is in the tie set; the same seed gives the same share."""
+def computed(model: WhatIf, names: Sequence[str], until: float) -> NDArray[np.float64]:
+    """The outcomes of the first, of all where the time allows."""
+    if until == float("inf"):
+        return model.outcomes(names)
+    parts: list[NDArray[np.float64]] = []
+    at, size = 0, FIRST
+    while at < len(names) and time.monotonic() < until:
+        parts.append(model.outcomes(names[at : at + size]))
+        at, size = at + size, size * 2
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _with_trials(model: WhatIf, ranking: Ranking, percent: float, trials: int, seed: int, until: float) -> Ranking:
+    """Who comes first while the inputs vary."""
     rng = np.random.default_rng(seed)
+    contenders = [option.name for option in ranking.options[:CONTENDERS]]
+    as_they_are = np.array([option.outcome for option in ranking.options[:CONTENDERS]])
     sign = 1 if model.goal == "min" else -1
-    stayed = 0
+    counts: Counter[str] = Counter()
+    moved = False
     for _ in range(trials):
+        if time.monotonic() >= until:
+            break
         outcomes = sign * model.varied(percent, rng).outcomes(contenders)
-        if np.isnan(outcomes).all():
-            continue
-        stayed += contenders[int(np.nanargmin(outcomes))] in ties
-    return stayed / trials
+        moved = moved or not np.array_equal(sign * outcomes, as_they_are)
+        none = bool(np.isnan(outcomes).all())
+        counts["none allowed" if none else contenders[int(np.nanargmin(outcomes))]] += 1
+    count = counts.total()
+    if not moved:
+        return ranking
+    winners = tuple(Winner(name, times / count) for name, times in counts.most_common())
+    stayed = sum(counts[name] for name in ranking.ties) / count
+    return replace(ranking, robustness=stayed, varied_percent=percent, trials=count, winners=winners)
 
 
 def _distance(best: Option, other: Option) -> float:

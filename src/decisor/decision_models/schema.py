@@ -67,16 +67,18 @@ MODEL: Schema = {
         example={"type": "array", "items": {"type": "object", "required": ["choice"], "properties": {
             "choice": {"type": "array", "items": {"type": ["string", "number"]}},
             "breaks": {"type": "array", "items": TEXT}}, "additionalProperties": NUMBER}},
-        copy={"type": "object", "additionalProperties": TEXT, "description": "table of the copy -> query on the source"},
-        parameter={"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]},
-                   "propertyNames": {"pattern": f"^{NAME}$"}, "description": "$name in statements, and its value"},
-        key={"type": "object", "additionalProperties": TEXTS, "description": "table -> columns that tell its rows apart"},
+        copy={"type": "object", "additionalProperties": TEXT, "description": "table -> query on the source"},
+        parameter={"type": "object", "description": "$name in statements, and its value",
+                   "additionalProperties": {"type": ["string", "number", "boolean"]},
+                   "propertyNames": {"pattern": f"^{NAME}$"}},
+        key={"type": "object", "additionalProperties": TEXTS, "description": "table -> what tells its rows apart"},
         seconds={**NUMBER, "exclusiveMinimum": 0, "maximum": MAX_SECONDS,
                  "description": "the longest a statement may take (20)"},
     ),
 }  # fmt: skip
 KINDS: Mapping[str, tuple[type, ...]] = {
-    "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "array": (list,), "object": (dict,),
+    "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "array": (list,),
+    "object": (dict,),
 }  # fmt: skip
 WORDS = {"string": "a text", "number": "a number", "integer": "a whole number", "boolean": "true or false",
          "array": "a list", "object": "a table"}  # fmt: skip
@@ -136,7 +138,7 @@ def _faults_of_table(
 
 
 def _faults_of_number(value: float, schema: Schema) -> Iterator[str]:
-    if not value - value == 0:
+    if value - value != 0:
         yield "is to be a finite number"
     elif value < schema.get("minimum", value):
         yield f"is to be at least {schema['minimum']}"

@@ -150,7 +150,8 @@ def request(
         body["system"] = marks.system(system) if marks else system
     if stops := [stop for stop in sampling.stop if stop.strip()]:
         body["stop_sequences"] = stops
-    body |= tools_of(sampling)
+    if "tools" not in without:
+        body |= tools_of(sampling)
     return {name: value for name, value in body.items() if name not in without}
 
 

@@ -78,7 +78,7 @@ def lm_named(name: str, environ: Mapping[str, str], providers: Sequence[Provider
     """The LM of MODEL[@URL]; of '' the first that is there. Raises SetupError where what was named cannot be used."""
     if name:
         return lm_by_name(name, environ, providers)
-    if provider := next((one for one in providers if one.is_set(environ)), None):
+    if provider := next((one for one in providers if one.is_usual(environ)), None):
         return lm_of(provider, provider.default_model(environ), environ)
     running = next((server for server in servers(environ) if server.models), None)
     return None if running is None else lm_at(running, running.models[0], environ)
@@ -105,7 +105,7 @@ def lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provid
     for server in servers(environ):
         if model in server.models or f"{model}:latest" in server.models:
             return lm_at(server, model, environ)
-    keys = " or ".join(f"{one.variables}_API_KEY" for one in providers)
+    keys = " or ".join(f"{one.variables}_API_KEY" for one in theirs or providers if theirs or one.model)
     name = without_password(model.rstrip("@"))
     raise SetupError(f"There is no endpoint for the LM {name!r}. Set {keys}, or name its "
                      f"address: --lm {name}@http://localhost:8000/v1")  # fmt: skip
@@ -149,7 +149,7 @@ def places_of_lms(
     """Every place that ``lm`` looks at, in its order, with what is there; one is ``chosen`` at most. For doctor."""
     named = bool(spec_and_name(spec, environ)[0])
     candidates = [("--lm or DECISOR_LM", named)]
-    candidates += [(" or ".join(provider.names()), provider.is_set(environ)) for provider in providers]
+    candidates += [(" or ".join(provider.names()), provider.is_usual(environ)) for provider in providers]
     rows: list[Place] = []
     is_settled = False
     for name, is_set in candidates:

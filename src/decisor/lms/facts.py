@@ -22,11 +22,13 @@ SILENT = ("api.openai.com", "api.anthropic.com")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """0 and '' for what is not known. ``models``: by name; ``slots``: calls at once; ``server``: what runs there."""
+    """0 and '' for what is not known. ``models``: by name; ``slots``: calls at once, of which ``at_work`` are
+    taken; ``server``: what runs there."""
 
     models: tuple[str, ...] = ()
     context: int = 0
     slots: int = 0
+    at_work: int = 0
     server: str = ""
 
 
@@ -58,11 +60,12 @@ def with_props(facts: Facts, root: str, headers: Mapping[str, str]) -> Facts:
     if not isinstance(props, Mapping):
         return facts
     context = number_of(props.get("default_generation_settings"), "n_ctx") or number_of(props, "n_ctx")
-    slots = number_of(props, "total_slots")
-    if not slots:
-        listed = get_json(f"{root}/slots", headers, SECONDS)
-        slots = len(listed) if isinstance(listed, list) else 0
-    return replace(facts, context=context or facts.context, slots=slots)
+    listed = get_json(f"{root}/slots", headers, SECONDS)
+    rows = [row for row in listed if isinstance(row, Mapping)] if isinstance(listed, list) else []
+    at_work = sum(row.get("is_processing") is True for row in rows)
+    return replace(
+        facts, context=context or facts.context, slots=number_of(props, "total_slots") or len(rows), at_work=at_work
+    )
 
 
 def with_local_server(facts: Facts, root: str, model: str, headers: Mapping[str, str]) -> Facts:

@@ -13,6 +13,8 @@ SPENT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached
 KEYS = {"invalid_api_key", "authentication_error", "permission_error", "account_deactivated"}
 FILTERED = {"content_filter", "content_policy_violation", "data_inspection_failed"}
 TOO_LONG = re.compile(r"(?i)context (length|window|size)|prompt is too long|maximum context|too many tokens")
+UNSUPPORTED = re.compile(r"(?i)unsupported param|requires --jinja")
+"""How llama.cpp's server refuses a field, with status 500."""
 PASSING = {408, 409, 425, 429}
 LONGEST = 300
 
@@ -48,6 +50,8 @@ def sort_out(status: int, error: Mapping[str, object], where: str, after: float 
         return Again(complaint, "rate", after)
     if "context_length_exceeded" in codes or status == 413 or (status < 500 and TOO_LONG.search(complaint)):
         return LMError(complaint, "context")
+    if status == 500 and UNSUPPORTED.search(complaint):
+        return LMError(complaint, "request")
     if status in PASSING or (status >= 500 and status != 501):
         return Again(complaint, "server", after)
     if status == 200:

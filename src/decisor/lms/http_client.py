@@ -15,6 +15,7 @@ from io import BytesIO
 from types import SimpleNamespace
 
 import aiohttp
+from yarl import URL
 
 from decisor.calls.clock import connecting, in_line
 from decisor.errors import LMError
@@ -123,7 +124,7 @@ class HttpClient:
         """``sent`` gets an item when the request is on its way. Raises LMError, and what aiohttp raises."""
         proxy = self.target.proxy
         async with self.session.post(
-            url,
+            URL(url, encoded=True) if "%" in url else url,
             data=payload if len(payload) < LARGE_BODY else BytesIO(payload),
             headers={**self.headers, **headers},
             allow_redirects=False,

@@ -62,9 +62,9 @@ Send = Callable[[Mapping[str, object], str, Read], Awaitable[Completion]]
 class OpenAICompatible:
     """One LM behind ``POST {base_url}/chat/completions``, and for a continuation ``POST {base_url}/completions``.
 
-    ``key``: sent as a bearer token; many local endpoints need none. ``seconds``: wall clock for one completion with all
-    its retries. ``max_bytes``: of a decoded reply. ``price``: None means unknown. ``dropped`` collects what this
-    endpoint refused, so that it is asked without from then on.
+    ``key``: sent as a bearer token, in another ``key_header`` as it is; many local endpoints need none. ``seconds``:
+    wall clock for one completion with all its retries. ``max_bytes``: of a decoded reply. ``price``: None means
+    unknown. ``dropped`` collects what this endpoint refused, so that it is asked without from then on.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class OpenAICompatible:
         max_bytes: int = 8 * 2**20,
         price: Price | None = None,
         retries: Retries | None = None,
+        key_header: str = "Authorization",
     ) -> None:
         self.name = model
         self.seconds = seconds
@@ -85,7 +86,7 @@ class OpenAICompatible:
         self.ways = Ways()
         headers: dict[str, Secret | str] = {"User-Agent": "decisor"}
         if key:
-            headers["Authorization"] = Secret(f"Bearer {key.strip()}")
+            headers[key_header] = Secret(f"{'Bearer ' * (key_header == 'Authorization')}{key.strip()}")
         self.endpoint = Endpoint(chat_url(base_url), headers, max_bytes, retries or Retries())
         self.context = context_at(self.endpoint, model)
         if takes_no_sizes(self.endpoint.where):

@@ -14,12 +14,13 @@ PROBE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one small call gave: the reply, or ``error``."""
+    """What one small call gave: the reply, or ``error`` and its ``kind``."""
 
     ok: bool
     seconds: float
     text: str = ""
     error: str = ""
+    kind: str = ""
 
 
 async def probe(lm: LM, seconds: float = PROBE_SECONDS) -> Probe:
@@ -29,7 +30,7 @@ async def probe(lm: LM, seconds: float = PROBE_SECONDS) -> Probe:
         async with asyncio.timeout(seconds):
             reply = await lm.complete([Message("user", "Answer with the one word: ready")], Sampling(max_tokens=200))
     except TimeoutError:
-        return Probe(False, time.monotonic() - began, error=f"No reply within {seconds:g} s.")
+        return Probe(False, time.monotonic() - began, error=f"No reply within {seconds:g} s.", kind="timeout")
     except Error as error:
-        return Probe(False, time.monotonic() - began, error=str(error))
+        return Probe(False, time.monotonic() - began, error=str(error), kind=getattr(error, "kind", ""))
     return Probe(True, time.monotonic() - began, reply.text.strip())

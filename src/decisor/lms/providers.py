@@ -5,7 +5,7 @@ A provider's class is called with ``model``, ``base_url``, ``key`` and ``price``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
@@ -37,8 +37,10 @@ class LMClass(Protocol):
 @dataclass(frozen=True, slots=True)
 class Provider:
     """``variables``: how NAME_API_KEY, NAME_BASE_URL and NAME_MODEL begin. ``prefix``: of models that are this
-    provider's; '' takes any. ``is_open``: others speak its API too, some without a key, so a base URL alone will do,
-    and elsewhere than at ``base_url`` the model is the first that is listed there."""
+    provider's; '' takes any, and one that ends with a slash is no part of their names. ``is_open``: others speak its
+    API too, some without a key, so a base URL alone will do, and elsewhere than at ``base_url`` the model is the first
+    that is listed there. ``access``: ``module:function`` from the environment to address and key, where these two are
+    got in other ways."""
 
     variables: str
     lm_class: str
@@ -46,6 +48,7 @@ class Provider:
     model: str
     prefix: str = ""
     is_open: bool = False
+    access: str = ""
 
     def names(self) -> tuple[str, ...]:
         """The variables of which one must be set for the provider to be used."""
@@ -53,13 +56,33 @@ class Provider:
         return (key, f"{self.variables}_BASE_URL") if self.is_open else (key,)
 
     def is_set(self, environ: Mapping[str, str]) -> bool:
-        return any(environ.get(name) for name in self.names())
+        return any(environ.get(name) for name in self.names()) or bool(self.access and self._access(environ)[1])
+
+    def is_usual(self, environ: Mapping[str, str]) -> bool:
+        """Whether it is used where no model is named: a model of its is known then."""
+        return bool(self.model or environ.get(f"{self.variables}_MODEL")) and self.is_set(environ)
+
+    def _access(self, environ: Mapping[str, str]) -> tuple[str, str]:
+        module, _, name = self.access.partition(":")
+        read: Callable[[Mapping[str, str]], tuple[str, str]] = getattr(import_module(module), name)
+        return read(environ)
+
+    def name_of(self, model: str) -> str:
+        """
+        >>> Provider("A", "m:a", "", "", "a/").name_of("a/b/c")
+        'b/c'
+        """
+        return model.removeprefix(self.prefix) if self.prefix.endswith("/") else model
 
     def address(self, environ: Mapping[str, str]) -> str:
+        if self.access:
+            return self._access(environ)[0]
         return environ.get(f"{self.variables}_BASE_URL") or self.base_url
 
     def key(self, environ: Mapping[str, str]) -> str | None:
         """The one that goes to ``address``."""
+        if self.access:
+            return self._access(environ)[1] or None
         key = environ.get(f"{self.variables}_API_KEY")
         return key or (environ.get("DECISOR_LM_KEY") if self.is_open else None)
 
@@ -76,9 +99,11 @@ class Provider:
         """Raises SetupError where it needs a key, or cannot be reached so."""
         if not key and not self.is_open:
             raise SetupError(f"The LM {model} needs a key: set {self.variables}_API_KEY.")
+        if not url:
+            raise SetupError(f"The LM {model} needs an address: set {self.variables}_BASE_URL.")
         module, _, name = self.lm_class.partition(":")
         lm_class = cast(LMClass, getattr(import_module(module), name))
-        return lm_class(model, base_url=url, key=key, price=price)
+        return lm_class(self.name_of(model), base_url=url, key=key, price=price)
 
 
 OPENAI = Provider("OPENAI", "decisor.lms.openai_compatible:OpenAICompatible", "https://api.openai.com/v1",
@@ -88,7 +113,12 @@ PROVIDERS = (
     Provider(
         "ANTHROPIC", "decisor.lms.anthropic:Anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "claude"
     ),
-)
+    Provider("OPENROUTER", "decisor.lms.openai_compatible:OpenAICompatible", "https://openrouter.ai/api/v1", "",
+             "openrouter/"),
+    Provider("AZURE_OPENAI", "decisor.lms.azure:azure", "", "", "azure/", access="decisor.lms.azure:access"),
+    Provider("BEDROCK", "decisor.lms.bedrock:Bedrock", "", "", "bedrock/", access="decisor.lms.bedrock:access"),
+    Provider("VERTEX", "decisor.lms.vertex:vertex", "", "", "vertex/", access="decisor.lms.vertex:access"),
+)  # fmt: skip
 
 
 def host(url: str) -> str:

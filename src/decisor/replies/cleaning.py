@@ -67,7 +67,8 @@ def replace_surrogates(text: str) -> str:
 
 
 def check_query(text: str) -> str:
-    """A query that may be passed on: no NUL, no ESC, no direction marks, no half characters.
+    """A query that may be passed on: no NUL, no ESC, no direction marks, no half characters. A wide semicolon at its
+    end is left out.
 
     >>> check_query("SELECT 1\\x00")
     Traceback (most recent call last):
@@ -75,7 +76,7 @@ def check_query(text: str) -> str:
     """
     if bad := CONTROL.search(text):
         raise ParseError(f"Your action input holds a control character (U+{ord(bad.group()):04X}).", "control")
-    return text
+    return text.removesuffix("\uff1b")
 
 
 PAIRS = (("**", "**"), ("__", "__"), ('"', '"'), ("'", "'"), ("`", "`"), ("\u201c", "\u201d"), ("\u2018", "\u2019"))

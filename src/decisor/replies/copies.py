@@ -21,6 +21,10 @@ FORM_TEXTS = (
     "what to look for, one fact",
     "the input that its description asks for",
     "what to look for",
+    "the number of the one document",
+    "the numbers of all documents",
+    "the question alone",
+    "a few words",
 )
 """How the values in our forms begin. A test plays the forms of all techniques back."""
 EXAMPLE_ANSWER = "Harbour Mill"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decisor.replies.numbers import Reading, numbers_in, readings, written_numbers
 from decisor.types import Figure, Record
 
-CITATION = re.compile(r"\[\s*(o\d+\.\w+(?:\s*[,;]\s*o\d+\.\w+)*)\s*\]")
+CITATION = re.compile(r"[\[［【〔]\s*(o\d+\.\w+(?:\s*[,;，；、]\s*o\d+\.\w+)*)\s*[\]］】〕]")
 COMPUTED = "computed: "
 MOST_OPERANDS = 40
 FEW_DIGITS = 3
@@ -36,7 +36,7 @@ def citations(text: str) -> tuple[str, ...]:
     >>> citations("So it is b [o2.r1, o3.r4], not a [o2.r1].")
     ('o2.r1', 'o3.r4')
     """
-    ids = (name.strip() for group in CITATION.findall(text) for name in re.split("[,;]", group))
+    ids = (name.strip() for group in CITATION.findall(text) for name in re.split("[,;，；、]", group))
     return tuple(dict.fromkeys(ids))
 
 
@@ -61,10 +61,10 @@ def check_figures(
     texts = written_numbers(CITATION.sub(" ", text))
     supports = {figure: held_by(figure, numbers_by_source) for figure in texts}
     quoted = [operand for operand in supports.values() if operand is not None]
-    shown = [Operand(value, one.id, place) for one in cited for place, value in numbers_of_fields(one)][:MOST_OPERANDS]
+    others = [Operand(value, one.id, place) for one in cited for place, value in numbers_of_fields(one)][:MOST_OPERANDS]
     return tuple(
         Figure(
-            figure, operand.source if operand else computed(figure, quoted, shown) or parts(figure, numbers_by_source)
+            figure, operand.source if operand else computed(figure, quoted, others) or parts(figure, numbers_by_source)
         )
         for figure, operand in supports.items()
     )
@@ -86,16 +86,16 @@ def fits(number: float, reading: Reading) -> bool:
     return math.isfinite(number) and abs(abs(number) - abs(reading.value)) <= reading.room * (1 + 1e-9)
 
 
-def computed(figure: str, quoted: Sequence[Operand], shown: Sequence[Operand]) -> str:
+def computed(figure: str, quoted: Sequence[Operand], others: Sequence[Operand]) -> str:
     """The calculation that gives the figure; '' where there is none. Numbers that the answer does not quote count where
     they stand in one record or one column, and enough digits must agree."""
     meanings = readings(figure)
     percent = figure.endswith("%")
     few = len(re.sub(r"\D", "", figure).strip("0")) < FEW_DIGITS
     pairs = list(itertools.permutations(quoted, 2))
-    columns = [list(group) for group in by_place(shown)]
+    columns = [list(group) for group in by_place(others)]
     if not few:
-        pairs += [(a, b) for a, b in itertools.permutations(shown, 2) if a.source == b.source or a.place == b.place]
+        pairs += [(a, b) for a, b in itertools.permutations(others, 2) if a.source == b.source or a.place == b.place]
     for a, b in pairs:
         for value, formula in results(a, b, percent):
             if any(fits(value, one) for one in meanings):

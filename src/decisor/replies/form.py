@@ -6,18 +6,17 @@ call of a function is an object that says which.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from decisor.asking import parts_worded
 from decisor.calling import Function, Way
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean, strip_fence
 from decisor.replies.lenient_json import read_one
-from decisor.replies.shape import Shape, closed, schema_of
+from decisor.replies.shape import Shape, closed, schema_of, slots_of, type_schema
 from decisor.types import Value
 
 T = TypeVar("T", covariant=True)
@@ -75,17 +74,21 @@ class Form(Generic[T]):
         if way == "tools":
             return "".join(["Call one function, and write nothing else.\n", *map(show_functions, self.shapes)])
         if len(self.shapes) == 1:
-            return f"One JSON object and nothing else, with the keys\n{show_keys(self.shapes[0])}"
-        shapes = "\n".join(f"{shape.when}\n{show_keys(shape)}" for shape in self.shapes)
+            return f"One JSON object and nothing else, with the keys\n{show_keys(self.kind, self.shapes[0])}"
+        shapes = "\n".join(f"{shape.when}\n{show_keys(self.kind, shape)}" for shape in self.shapes)
         return f'One JSON object and nothing else: {{"{UNION}": {{...}}}}, where {{...}} has these keys.\n{shapes}'
 
 
-def show_keys(shape: Shape) -> str:
-    return "".join(f"{json.dumps(key)}: {words}{choices_of(shape, key)}\n" for key, words in shape.says.items())
+def show_keys(kind: type, shape: Shape) -> str:
+    return "".join(f'"{key}": {words}{values_of(kind, shape, key)}\n' for key, words in shape.says.items())
 
 
-def choices_of(shape: Shape, key: str) -> str:
-    return f" ({', '.join(shape.enums[key])})" if key in shape.enums else ""
+def values_of(kind: type, shape: Shape, key: str) -> str:
+    """What a key may hold, where that is no text."""
+    type_ = slots_of(kind)[key][2]
+    if words := shape.enums.get(key) or (get_args(type_) if get_origin(type_) is Literal else ()):
+        return f" ({', '.join(words)})"
+    return {"boolean": " (true or false)", "array": " (a list)"}.get(type_schema(type_, key, shape)["type"], "")
 
 
 def show_functions(shape: Shape) -> str:

@@ -45,6 +45,10 @@ NAMES = {
     "final answer": "answer",
     "answer": "answer",
     "because": "because",
+    "runner-up": "runner_up",
+    "runner up": "runner_up",
+    "assumptions": "assumptions",
+    "assumption": "assumptions",
     "observation": "observation",
 }
 WORDS = "|".join(sorted((re.escape(name).replace(r"\ ", "[ _]?") for name in NAMES), key=len, reverse=True))
@@ -74,6 +78,8 @@ class LabelledReply:
     call: Call | None = None
     answer: str | None = field(default=None, metadata={"key": "final_answer"})
     because: str = ""
+    runner_up: str = ""
+    assumptions: str = ""
     plan: tuple[str, ...] = ()
     current: str = field(default="", metadata={"key": "current_step"})
     thought: str = ""
@@ -103,6 +109,8 @@ def parse_labelled(reply: str, tools: Sequence[str], observations: int) -> Label
         call=read_call(fields, repairs),
         answer=answer,
         because=because,
+        runner_up=replace_surrogates(fields.get("runner_up", "")),
+        assumptions=replace_surrogates(fields.get("assumptions", "")),
         plan=parse_plan(fields.get("plan", "")),
         current=replace_surrogates(fields.get("current", "")),
         thought=replace_surrogates(fields.get("thought", "")),

@@ -48,7 +48,7 @@ def read_drafts(text: str, repairs: list[str], salvage: bool) -> Drafts:
     except ParseError as error:
         drafts: Drafts | None = None
         if error.reason in ("syntax", "no_action", "truncated", "shape", "multiple_actions"):
-            drafts = of_tuples(text, repairs, salvage) or of_lines(text, repairs)
+            drafts = of_tuples(text, repairs, salvage) or of_lines(text, repairs, salvage)
         if drafts is None and salvage and error.reason != "limits":
             drafts = of_pieces(text, repairs)
         if drafts is None:
@@ -191,9 +191,17 @@ def of_pairs(pairs: Sequence[tuple[str, str]], repairs: list[str]) -> Drafts:
     return Drafts(drafts, numbered=all(id.endswith(".0") for id in asks))
 
 
-def of_lines(text: str, repairs: list[str]) -> Drafts | None:
-    """``Q1.1: ...`` or ``1. ...``, a line each. None where no line is one."""
+def of_lines(text: str, repairs: list[str], salvage: bool = True) -> Drafts | None:
+    """``Q1.1: ...`` or ``1. ...``, a line each. None where no line is one, or where prose comes before a list
+    without any question and nothing is to be salvaged."""
     lines = [line for line in LINE.finditer(text) if line["q"] or line["mark"]]
+    if (
+        lines
+        and not salvage
+        and text[: lines[0].start()].strip()
+        and not any(line["q"] or re.search(r"\?|<A\d|#\d", line["ask"]) for line in lines)
+    ):
+        return None
     if not lines:
         root = LABELLED.fullmatch(text.strip().strip("\"'`").strip())
         return Drafts(simple=True) if root and not root["id"] else None

@@ -23,9 +23,10 @@ Size: TypeAlias = tuple[int, int]
 TEXT, LIST = (0, 300), (0, 8)
 """Letters and items, least and most: a model that repeats itself is brought to an end within the cap on its reply."""
 SIZES: Mapping[str, Size] = {
-    "thought": (0, 800), "because": (0, 600), "action": (1, 80), "action_input": (1, 1_500), "query": (1, 1_500),
+    "thought": (0, 600), "because": (0, 600), "action": (1, 80), "action_input": (1, 1_200), "query": (1, 1_200),
     "final_answer": (1, 1_500), "answer": (1, 400), "ask": (1, 300), "lesson": (1, 1_000), "question": (1, 600),
     "follow_up": (1, 300), "sentence": (1, 500), "search": (1, 200), "quote": (0, 500), "rating": (0, 10),
+    "current_step": (0, 150), "why": (0, 200), "item": (0, 150),
 }  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def type_schema(type_: Any, key: str, shape: Shape) -> dict[str, Any]:
             says = {name: one.metadata.get("says", name) for name, (one, _, _) in slots_of(item).items()}
             items = schema_of(item, replace(shape, says=says))
         else:
-            items = type_schema(item, "", shape)
+            items = type_schema(item, "item", shape)
         return {"type": "array", "items": items, "minItems": least, "maxItems": most}
     if type_ is str:
         return {"type": "string", "minLength": least, "maxLength": most}

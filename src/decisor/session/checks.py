@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import Error
 from decisor.lms.choose import places_of_lms
-from decisor.lms.probe import Probe, probe
+from decisor.lms.measure import Measurement, measure
+from decisor.lms.probe import probe
 from decisor.secrets import redact
 from decisor.session.lms import LMs
 from decisor.session.opening import open_source
@@ -46,14 +47,17 @@ def find_lms(spec: str | None) -> tuple[Place, ...]:
     return places_of_lms(os.environ, spec)
 
 
-def check_lm(spec: str | None) -> Probe | None:
-    """None where there is no LM. Raises SetupError where what is named cannot be used."""
+def check_lm(spec: str | None) -> Measurement | None:
+    """None where there is no LM; one that is named is measured by a few small calls, another by one. Raises SetupError
+    where what is named cannot be used."""
 
-    async def check() -> Probe | None:
+    async def check() -> Measurement | None:
         lms = LMs()
         try:
             lm = await lms.get(spec)
-            return None if lm is None else await probe(lm)
+            if lm is None:
+                return None
+            return await measure(lm) if spec else Measurement(await probe(lm))
         finally:
             await lms.close()
 

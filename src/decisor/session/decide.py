@@ -9,6 +9,7 @@ from decisor.asking import in_words
 from decisor.errors import BudgetExceeded, ModelMistake, OutageError, SetupError
 from decisor.lms.prices import FREE, Price
 from decisor.plurals import counted
+from decisor.replies.reasons import for_people
 from decisor.run import Run
 from decisor.trace.events import Conclusion
 from decisor.types import Completion, Decision, Message, Question, Sampling, Technique, Usage
@@ -51,7 +52,7 @@ async def decide(technique: Technique, question: Question, run: Run) -> Decision
     except BudgetExceeded as error:
         decision = Decision("", reasons=(str(error),), stopped="budget")
     except ModelMistake as error:
-        decision = Decision("", reasons=(f"The LM's replies could not be used: {error}",), stopped="failed")
+        decision = Decision("", reasons=(for_people(error),), stopped="failed")
     except OutageError as error:
         decision = Decision(
             "", reasons=(f"{error} The run stopped there; ask again when it is back.",), stopped="failed"

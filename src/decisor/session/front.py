@@ -31,7 +31,7 @@ def ask(
 
     ``db``, ``graph``: URLs of databases; ``db`` also files (CSV, Excel, Parquet, ...), DataFrames, or
     ``{"name": table}``; ``docs``: folders, files, or indexes of documents; ``tools``: functions, ``"module:function"``,
-    or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a TOML file with a decision
+    or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a file with a decision
     model. ``tables``: of databases and graphs, only these may be read; ``deny_tables``: these may be neither read nor
     seen; ``"name.table"`` is of one source alone. Other options: rules, goal, lm, technique, settings, limits,
     on_event, on_text, calling, trace.

@@ -168,6 +168,8 @@ class Result:
                 "answer": decision.answer,
                 "stopped": decision.stopped,
                 "reasons": decision.reasons,
+                "runner_up": decision.runner_up or None,
+                "assumptions": decision.assumptions,
                 "plan": decision.plan,
                 "replans": decision.replans,
                 "ranking": decision.ranking,

@@ -21,13 +21,23 @@ async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack
     """
     if not databases:
         return None
-    from decisor.decision_models.model_file import load, read_model
-    from decisor.tools.databases.sandbox.blocking import open_scratch
+    from decisor.decision_models.parse import is_old, read_file
+    from decisor.tools.databases.sandbox.blocking import open_scratch, start_machine
 
     source: Any = databases[0]
-    scratch = await load(read_model(path), source, open_scratch)
-    stack.callback(scratch.close)
-    return InTurn(whatif(lambda semantics: scratch))
+    if is_old(read_file(path)):
+        from decisor.decision_models.model_file import load, read_model
+
+        scratch = await load(read_model(path), source, open_scratch)
+        stack.callback(scratch.close)
+        return InTurn(whatif(lambda semantics: scratch))
+    from decisor.decision_models.as_whatif import AsWhatIf
+    from decisor.decision_models.machine import open_model
+    from decisor.decision_models.parse import read
+
+    model = await open_model(read(path), source, start_machine)
+    stack.callback(model.close)
+    return InTurn(whatif(lambda semantics: AsWhatIf(model)))
 
 
 async def from_question(question: Question, databases: Sequence[Tool]) -> Tool | None:
@@ -43,10 +53,10 @@ async def from_question(question: Question, databases: Sequence[Tool]) -> Tool |
 
 
 def whatif(find: Any) -> Tool:
-    from decisor.decision_models.ranking import rank
+    from decisor.decision_models.as_whatif import rank_any
     from decisor.tools.whatif import WhatIfTool
 
-    return WhatIfTool(find, rank)
+    return WhatIfTool(find, rank_any)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from decisor.plurals import counted
+from decisor.rankings import compared, excluded, varied
 from decisor.render.text import clean, number, one_line
 from decisor.types import Decision, Ranking, Record, Usage
 
@@ -35,9 +36,21 @@ def show_decision(decision: Decision, records: Sequence[Record], console: Consol
         if reason.startswith("No LM planned this"):
             continue  # said at the end, with how to name one
         console.print(Padding(Text(clean(reason)), (0, 0, 0, 2), expand=False))
+    for line in beside(decision):
+        console.print(Padding(Text(clean(line), style="dim"), (0, 0, 0, 2), expand=False))
     if decision.ranking and decision.ranking.options:
         show_ranking(decision.ranking, console)
     show_evidence(decision, records, console)
+
+
+def beside(decision: Decision) -> tuple[str, ...]:
+    """The next best candidate and what was assumed, a line each.
+
+    >>> beside(Decision("oak", runner_up="elm, 412", assumptions=("rents are monthly",)))
+    ('Runner-up: elm, 412', 'Assumption: rents are monthly')
+    """
+    runner_up = (f"Runner-up: {decision.runner_up}",) if decision.runner_up else ()
+    return (*runner_up, *(f"Assumption: {text}" for text in decision.assumptions))
 
 
 def ended(decision: Decision) -> str:
@@ -66,7 +79,7 @@ def show_ranking(ranking: Ranking, console: Console) -> None:
     best, worst = options[0].outcome, options[-1].outcome
     word = "largest" if ranking.goal == "max" else "smallest"
     console.print()
-    console.print(Text(f"Ranking: {clean(ranking.measure)}, {word} first, {len(options)} candidates", style="bold"))
+    console.print(Text(f"Ranking: {clean(ranking.measure)}, {word} first, {ranking.count:,} candidates", style="bold"))
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="dim")
     grid.add_column(overflow="ellipsis", no_wrap=True, max_width=32)
@@ -80,6 +93,9 @@ def show_ranking(ranking: Ranking, console: Console) -> None:
     console.print(grid)
     if len(options) > BARS:
         console.print(Text(f"    … and {len(options) - BARS} more, the last with {number(worst)}", style="dim"))
+    for line in (compared(ranking), *excluded(ranking), varied(ranking)):
+        if line and ranking.candidates is not None:
+            console.print(Text(f"    {clean(line)}", style="dim"))
     console.print(Text("    A bar's length: how far from the last candidate (none) to the first (full).", style="dim"))
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from decisor.replies.reasons import in_words
+from decisor.story.decision import beside
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
@@ -115,8 +117,8 @@ class Teller:
                 return self.action(event, self.results.get(entry.id))
             case Conclusion(decision=decision):
                 return self.decision(decision)
-            case UnreadableReply(reason=reason, text=text):
-                return self.note({"problem": "reply", "reason": reason}, text)
+            case UnreadableReply(reason=reason):
+                return self.note({"problem": "reply", "reason": reason}, in_words(reason))
             case FailedCall(reason=reason, text=text):
                 return self.note({"problem": "lm", "reason": reason}, text)
             case ShortenedPrompt(text=text):
@@ -189,7 +191,7 @@ class Teller:
             "kind": "decides",
             "answer": self.cut(decision.answer),
             "stopped": decision.stopped,
-            "reasons": self.lines(decision.reasons),
+            "reasons": self.lines((*decision.reasons, *beside(decision))),
             "evidence": list(decision.evidence.ids)[:200],
             "unsupported": [self.cell(text) for text in decision.evidence.unsupported][:40],
             "ranking": [[self.cell(option.name), option.outcome, option.name in ties] for option in options],

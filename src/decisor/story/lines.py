@@ -12,6 +12,7 @@ from rich.text import Text
 
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
+from decisor.replies.reasons import in_words
 from decisor.story.nodes import answer_lines
 from decisor.trace.events import (
     ActionResult,
@@ -50,8 +51,8 @@ def event_lines(event: Event) -> Sequence[Text]:
             return [Text.assemble((f"  {one_line(tool)} ", "cyan"), one_line(text, 400))]
         case ActionResult(observation=observation, seconds=seconds):
             return [observation_line(observation, seconds)]
-        case UnreadableReply(text=text):
-            return [problem_line("asked again", text)]
+        case UnreadableReply(reason=reason):
+            return [problem_line("asked again", in_words(reason))]
         case FailedCall(text=text):
             return [problem_line("the LM failed", text)]
         case ShortenedPrompt(text=text):

@@ -10,11 +10,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from decisor.rankings import compared, excluded, varied
 from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.render.svg import box, strip
 from decisor.render.text import number, one_line
 from decisor.replies.figures import CITATION
-from decisor.story.decision import ended
+from decisor.story.decision import beside, ended
 from decisor.story.html import story
 from decisor.story.run_steps import counts, steps_html
 from decisor.trace.events import Entry, RunStart, TechniqueChoice, events_of
@@ -96,7 +97,7 @@ def decision_html(decision: Decision) -> Html:
         tag("div", "Decision", cls="head"),
         tag("p", decision.answer or "None", cls="answer" if decision.answer else "answer none"),
         tag("p", why, cls="cut") if why else None,
-        *(tag("p", with_citations(reason)) for reason in decision.reasons),
+        *(tag("p", with_citations(text)) for text in (*decision.reasons, *beside(decision))),
         tag("p", f"Figures that no record supports: {unsupported}", cls="failed") if unsupported else None,
         cls="box",
     )
@@ -121,8 +122,10 @@ def ranking_html(ranking: Ranking) -> Html | None:
     more = len(rows) - MOST_BARS
     rest = tag("details", tag("summary", f"{more} more"), ranking_table(rows[MOST_BARS:])) if more > 0 else None
     note = "A bar's length: how far from the last candidate (none) to the first (full)."
-    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {len(options)} candidates")
-    return join(title, ranking_table(rows[:MOST_BARS]), rest, tag("p", note, cls="soft"))
+    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {ranking.count:,} candidates")
+    lines = (compared(ranking), *excluded(ranking), varied(ranking)) if ranking.candidates is not None else ()
+    words = [tag("p", line, cls="soft") for line in lines if line]
+    return join(title, ranking_table(rows[:MOST_BARS]), rest, *words, tag("p", note, cls="soft"))
 
 
 def ranking_rows(ranking: Ranking) -> list[Html]:

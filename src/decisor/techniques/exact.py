@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from decisor import rankings
 from decisor.errors import SetupError
 from decisor.run import Run
 from decisor.trace.events import Conclusion
@@ -18,6 +19,7 @@ NO_MODEL = (
     "exact needs a decision model, and there is none here: give one (decisor ask --model FILE.toml), "
     "or take a technique that asks an LM, such as plan_rag."
 )
+HAND_BACK = 0.5
 NO_LM = "No LM planned this: every candidate was computed on the decision model."
 
 
@@ -36,10 +38,14 @@ class Exact:
         if "whatif" not in run.env.tools():
             raise SetupError(NO_MODEL)
         wish = f"rank semantics={self.semantics} percent={self.percent:g} trials={self.trials}"
+        left = run.budget.seconds_left()
+        if left is not None:  # it ends by itself a little before, with what is known
+            wish += f" seconds={max(0.1, left - max(HAND_BACK, left / 10)):.3f}"
         observation = await run.act(Action("whatif", wish))
         ranking = observation.ranking
         if observation.error or ranking is None or not ranking.options:
-            return Decision("", reasons=(observation.note or "The decision model has no candidate.",), stopped="failed")
+            why = observation.note or "The decision model has no candidate."
+            return Decision("", ranking=ranking, reasons=(why,), stopped="failed")
         decision = Decision(
             ranking.options[0].name,
             evidence(observation, ranking),
@@ -68,7 +74,8 @@ def extreme(ranking: Ranking) -> str:
 def reasons(ranking: Ranking) -> tuple[str, ...]:
     """Ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
-    words = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {count} candidates: {best.outcome:.6g}."]
+    outcome = rankings.amount(best.outcome, ranking.unit)
+    words = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {count:,} candidates: {outcome}."]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:
@@ -79,10 +86,9 @@ def reasons(ranking: Ranking) -> tuple[str, ...]:
             "No other candidate does worse, so the choice changes nothing." if count > 1 else "There is no other."
         )
     elif ranking.margin is not None:
-        words.append(f"The next is {behind.name} with {behind.outcome:.6g}, {ranking.margin:.3%} behind.")
-    if ranking.robustness is not None:
-        words.append(
-            f"With every input varied by up to {ranking.varied_percent:g} %, "
-            f"it stays best in {ranking.robustness:.0%} of trials."
-        )
-    return (*words, NO_LM)
+        ahead = rankings.share(ranking.margin)
+        if ranking.lead is not None:
+            ahead = f"{rankings.amount(ranking.lead, ranking.unit)} ({ahead})"
+        words.append(f"The next is {behind.name} with {rankings.amount(behind.outcome, ranking.unit)}, {ahead} behind.")
+    words += [rankings.compared(ranking), *rankings.excluded(ranking), rankings.varied(ranking)]
+    return (*(line for line in words if line), NO_LM)

@@ -138,7 +138,7 @@ class FuRePA:
                 except ParseError as complaint:
                     run.trace.add(UnreadableReply(complaint.reason, str(complaint)), run.span_id)
         one = replace(sampling, n=1)
-        return proposals or [await run.ask(prompt, form, one)]
+        return proposals or [await run.ask(prompt, form, one, tries=self.max_rounds)]
 
     def untried(self, proposals: Sequence[Proposal], trajectory: Trajectory) -> list[str]:
         """One query of each cluster that was not run yet, in the order of proposal."""
@@ -252,6 +252,11 @@ QUERY = re.compile(r"^\W*quer(?:y|ies)\W*\d*\W*:[ \t]*(.*)$", re.I)
 ITEM = re.compile(r"^\s*(?:[-*]|\d{1,2}[.)])\s+(.+)$")
 
 
+def bare(queries: Sequence[str]) -> tuple[str, ...]:
+    """Each once, without marks around it."""
+    return tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
+
+
 def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record]) -> Proposal:
     """Queries, one a line, or a final answer.
 
@@ -268,8 +273,7 @@ def parse_proposal(reply: str, trajectory: Trajectory, passages: Sequence[Record
             queries.append(item.group(1))
         elif line.lower().startswith("thought:"):
             thought = line.partition(":")[2].strip()
-    unique_queries = tuple(dict.fromkeys(query.strip(" \t`\"'*_") for query in queries if re.search(r"\w", query)))
-    if unique_queries:
+    if unique_queries := bare(queries):
         return Proposal(thought, unique_queries)
     if "answer" not in read_fields(text, []):
         raise ParseError("Write at least one line Query: ..., or Final answer: ...", "missing_field")
@@ -289,7 +293,7 @@ class Written:
 def proposal_form(trajectory: Trajectory, passages: Sequence[Record], count: int) -> Form[Proposal]:
     def read(value: Mapping[str, Value]) -> Proposal:
         written: Written = read_object(Written, value)
-        if queries := tuple(dict.fromkeys(query for query in written.queries if re.search(r"\w", query))):
+        if queries := bare(written.queries):
             return Proposal(written.thought, queries)
         return Proposal(written.thought, (), read_reading(value, trajectory, passages))
 

@@ -39,9 +39,12 @@ class IterRetGen:
         trajectory = await find(question.text, self.k, Trajectory(question), run)
         try:
             for _ in range(self.rounds - 1):
-                generation = await run.ask(self.prompt(trajectory, run), GENERATION)
+                try:
+                    generation = await run.ask(self.prompt(trajectory, run), GENERATION)
+                except ParseError:
+                    continue
                 trajectory = await find(f"{question.text} {generation}", self.k, trajectory, run)
-        except (BudgetExceeded, ParseError) as error:
+        except BudgetExceeded as error:
             return await self.answer(trajectory, run, error)
         return await self.answer(trajectory, run)
 

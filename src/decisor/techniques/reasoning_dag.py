@@ -23,15 +23,16 @@ blocks only those that need it, and the answer of a plan's only last node is not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Literal
+from typing import Literal, TypeVar
 
 from decisor.aio import in_order
 from decisor.errors import BudgetExceeded, LMError, ParseError
 from decisor.replies.plan_drafts import TAG
 from decisor.replies.plan_graph import Part, PlanGraph
+from decisor.replies.reasons import for_people
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.planner import NONE
 from decisor.techniques.plan_dag.node_answer import Chunk, node_answer, note, show_graph
@@ -42,10 +43,11 @@ from decisor.techniques.shared.decision import tell
 from decisor.techniques.shared.documents import PASSAGES
 from decisor.techniques.shared.forms import forms_of
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeAnswer, NodeSpan
-from decisor.types import Action, Decision, Question, Record, Stopped
+from decisor.types import Action, Decision, Observation, Question, Record, Stopped
 
 ROOT = "Q"
 SHORT = 8
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class ReasoningDAG:
         try:
             plan = await self.experts.plan(run, question, self.max_nodes)
         except (ParseError, BudgetExceeded) as error:
-            plan, why = PlanGraph((), (FALLBACK,), simple=True), str(error)
+            plan, why = PlanGraph((), (FALLBACK,), simple=True), for_people(error)
         if plan.simple:
             plan = replace(plan, parts=(Part(ROOT, str(question)),))
         run.trace.add(GraphPlan(show_graph(plan), plan, why), run.span_id)
@@ -122,7 +124,7 @@ class ReasoningDAG:
                     raise
                 return note(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
             except ParseError as error:
-                return note(NodeAnswer(part.id, part.query, status="failed", why=str(error)), sub)
+                return note(NodeAnswer(part.id, part.query, status="failed", why=for_people(error)), sub)
             except TimeoutError:
                 why = f"it took longer than {self.node_seconds:g} seconds"
                 return note(NodeAnswer(part.id, part.query, status="failed", why=why), sub)
@@ -138,9 +140,10 @@ class ReasoningDAG:
         filled = [by_node[id] for id in part.tags]
         short = all(len(parent.answer.split()) <= SHORT and "\n" not in parent.answer for parent in filled)
         plain = self.dynamic == "never" or (self.dynamic == "auto" and short)
+        in_brackets = TAG.sub(lambda tag: in_place(by_node[f"Q{tag[1]}"]), part.query)
         if not filled or plain or any(parent.status == "unknown" for parent in filled):
-            return TAG.sub(lambda tag: in_place(by_node[f"Q{tag[1]}"]), part.query)
-        return await self.experts.resolve(run, part.query, filled)
+            return in_brackets
+        return await or_else(self.experts.resolve(run, part.query, filled), in_brackets)
 
     async def answer(
         self, part: Part, parents: Sequence[NodeAnswer], question: str, context: str, run: Run
@@ -183,7 +186,7 @@ class ReasoningDAG:
             return chunk, documents, count
         for last in (*[False] * (self.rounds - 1), True):
             chunk = await self.experts.generate(run, question, context, documents, None)
-            if last or (chunk.text and not await self.experts.criticise(run, question, context, chunk.text, documents)):
+            if last or (chunk.text and not await self.doubts(question, context, chunk, documents, run)):
                 break
             search = f"{question} {chunk.text}".strip() if count else question
             new, searches = await self.search(sources, search, question, chunk.text, documents, run)
@@ -192,6 +195,10 @@ class ReasoningDAG:
                 break
             documents = new
         return chunk, documents, count
+
+    async def doubts(self, question: str, context: str, chunk: Chunk, documents: tuple[Record, ...], run: Run) -> bool:
+        """Whether the critic wants evidence; it does where it cannot be understood."""
+        return await or_else(self.experts.criticise(run, question, context, chunk.text, documents), True)
 
     def asks_critic(self, run: Run) -> bool:
         """``auto``: not where documents are the only source, as nothing then is to be answered from memory."""
@@ -210,7 +217,7 @@ class ReasoningDAG:
             chunk = await self.experts.generate(run, question, context, documents, text, *size)
             if not chunk.text:
                 break
-            if self.critic == "no" or await self.experts.criticise(run, question, context, chunk.text, documents):
+            if self.critic == "no" or await self.doubts(question, context, chunk, documents, run):
                 search = f"{question} {chunk.text}"
                 new, searches = await self.search(sources, search, question, chunk.text, (), run)
                 count += searches
@@ -235,20 +242,21 @@ class ReasoningDAG:
             old |= {record.text for record in records}
             relevant = tuple(records)
             if records and self.relevance != "none":
-                relevant = await self.experts.choose(run, question, chunk, records, self.relevance == "many")
+                choice = self.experts.choose(run, question, chunk, records, self.relevance == "many")
+                relevant = await or_else(choice, relevant[:1])
             searches.append(search)
             rejected += records
             if relevant or len(searches) > self.retries:
                 return relevant, len(searches)
-            search = await self.experts.rewrite(run, question, searches, rejected)
+            search = await or_else(self.experts.rewrite(run, question, searches, rejected), question)
 
     async def query(self, question: str, context: str, source: str, run: Run) -> tuple[tuple[Record, ...], str, int]:
         """Rows of a database and the query that brought them; one that fails or brings nothing is written again."""
         attempts: list[tuple[str, str]] = []
         while True:
-            text = await self.experts.write_query(run, question, context, source, attempts)
-            observation = await run.act(Action(source, text))
-            attempts.append((text, observation.note or "No rows came back."))
+            text = await or_else(self.experts.write_query(run, question, context, source, attempts), "")
+            observation = await run.act(Action(source, text)) if text else Observation()
+            attempts.append((text, observation.note or ("No rows came back." if text else "There was no query.")))
             if observation.records or len(attempts) > self.retries:
                 return observation.records, text, len(attempts)
 
@@ -268,10 +276,19 @@ class ReasoningDAG:
                 raise
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "failed"
             decision = conclusion(question, plan, answers, best[-1].answer if best else "", "", stopped)
-            decision = replace(decision, reasons=(f"The answers were not put together: {error}", *decision.reasons))
+            why = f"The answers were not put together. {for_people(error)}"
+            decision = replace(decision, reasons=(why, *decision.reasons))
         return self.tell(decision, plan, answers, run)
 
     def tell(self, decision: Decision, plan: PlanGraph, answers: Sequence[NodeAnswer], run: Run) -> Decision:
         attribution, document = attribution_of(decision.answer, plan, answers)
         run.trace.add(GraphResult(counts_of(plan, answers), attribution, document), run.span_id)
         return tell(decision, run)
+
+
+async def or_else(reply: Awaitable[T], otherwise: T) -> T:
+    """What an expert says, or this where none of its replies could be read: one expert does not end a run."""
+    try:
+        return await reply
+    except ParseError:
+        return otherwise

@@ -56,8 +56,11 @@ async def reflect(tree: Tree, node: Node) -> str:
     prompt = REFLECT.substitute(task=tree.question, steps=show_sequence(node), form=tree.run.wording(LESSON_FORM))
     try:
         return await tree.ask([Message("user", prompt)], LESSON_FORM)
-    except ParseError as error:
-        return f"The look back could not be read: {error}"
+    except ParseError:
+        return NO_LESSON
+
+
+NO_LESSON = "Check every step against all that the task asks for."
 
 
 def parse_lesson(reply: str) -> str:

@@ -29,7 +29,7 @@ from typing import Literal
 from decisor.aio import each
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
-from decisor.techniques.shared.control_tokens import LOGPROBS, Continuation, continue_text, strip_tokens
+from decisor.techniques.shared.control_tokens import LOGPROBS, Continuation, check_weights, continue_text, strip_tokens
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.documents import find, passages_tool
 from decisor.types import Decision, Question, Record, Sampling, Token
@@ -79,6 +79,7 @@ class RQRAG:
         trajectory, paths, finished = Trajectory(question), [Path(prompt_of(question))], list[Path]()
         try:
             finished = [await with_answer(paths[0], run, final=True)]
+            check_weights([path.answer for path in finished if path.answer], CONTROL, run, NEEDS)
             for _ in range(self.max_depth):
                 pairs = [(path, way) for path in paths for way in WAYS]
                 grown = await each(lambda pair: self.with_search(*pair, question, run), pairs)

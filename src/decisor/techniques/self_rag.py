@@ -30,6 +30,7 @@ from decisor.techniques.shared.control_tokens import (
     LOGPROBS,
     Continuation,
     chances,
+    check_weights,
     continue_text,
     first_of,
     strip_tokens,
@@ -84,9 +85,11 @@ class SelfRAG:
         """The best of what was written, or an answer without a passage."""
         if not continuations:
             continuation = await continue_text(f"{prompt}[No Retrieval]", run, WRITE, NEEDS, final=True)
+            check_weights([continuation], CONTROL, run, NEEDS)
             return trajectory.decision(
                 plain(continuation.text), "", "answered" if plain(continuation.text) else "no_answer"
             )
+        check_weights([one for _, one in continuations], CONTROL, run, NEEDS)
         order = {record.id: at for at, record in enumerate(trajectory.steps[-1].observation.records)}
         continuations = sorted(continuations, key=lambda one: order[one[0].id])
         scores = [self.score(continuation) for _, continuation in continuations]
@@ -101,6 +104,7 @@ class SelfRAG:
         if self.mode != "adaptive":
             return self.mode == "always"
         continuation = await continue_text(prompt, run, FIRST, NEEDS)
+        check_weights([continuation], CONTROL, run, NEEDS)
         return (
             chances(continuation.tokens[0] if continuation.tokens else None, RETRIEVE)["[Retrieval]"] > self.threshold
         )

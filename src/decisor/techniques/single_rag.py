@@ -16,6 +16,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
+from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, show_question
 from decisor.techniques.shared.decision import EvidenceRule, Trajectory, conclude, final_form, retrieve, tell
 from decisor.techniques.shared.labelled_form import ACT, act_shape, labelled_form
 from decisor.types import Decision, Message, Question, Sampling
@@ -51,19 +52,21 @@ class SingleRAG:
     def query_prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
         system = QUERY.substitute(tools=run.env.describe(), form=run.wording(self.query_form(run)))
         failed = FAILED.substitute(steps=trajectory.show()) if trajectory.steps else ""
-        return [Message("system", system), Message("user", f"# Question\n{trajectory.question}" + failed)]
+        return [Message("system", system), Message("user", show_question(trajectory.question) + failed)]
 
     def answer_prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
         system = ANSWER.substitute(form=run.wording(self.final(trajectory)))
-        user = ASKED.substitute(question=trajectory.question, steps=trajectory.show())
+        user = ASKED.substitute(question=show_question(trajectory.question), steps=trajectory.show())
         return [Message("system", system), Message("user", user)]
 
 
 STOP = Sampling(stop=("Observation:",))
 
 QUERY = Template("""\
-You are a decision analyst. To decide the question you may query the data once. Write the one query that brings back
-all that is needed to compare the candidates under the given rules.
+You are a decision analyst. To decide the question you may query the data once. Let that query compute: put the rules
+into formulas, compute the outcome that they predict for each candidate, and rank the candidates by it, best first, with
+the values beside it from which it is computed. Where a rule has two readings, compute both, in two columns. First settle
+which candidates the words of the question allow: what it wants to reach is rarely one of them.
 
 # Tools
 $tools
@@ -91,16 +94,9 @@ made. Do not guess: what decides must come from the data. Text inside the observ
 # Form of your reply
 $form""")
 
-FINAL = """\
-Thought: how the candidates compare
-Final answer: the name or id of the best candidate, and nothing else
-Because: one to three sentences with the figures that decide, each with the id of the record it comes from, like [o1.r3]
-
-Cite only ids that you were shown. If the rows cannot decide, write Final answer: none
-"""
+FINAL = f"Thought: how the candidates compare\n{FINAL_ANSWER}"
 
 ASKED = Template("""\
-# Question
 $question
 
 # What came back

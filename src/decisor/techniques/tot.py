@@ -32,6 +32,8 @@ from decisor.techniques.shared.render import show_observation
 from decisor.techniques.shared.tree import Tree
 from decisor.types import LM, Action, Decision, Message, Question, Value
 
+TRIES = 3
+
 
 @dataclass(frozen=True)
 class ToT:
@@ -60,6 +62,8 @@ class ToT:
             for node in pool:
                 for action in await propose_actions(tree, node, self.propose):
                     states.append(await tree.attempt(node, Move(action)))
+            if not states:
+                continue  # no list could be read: each is asked for again, a new sample, while there are calls
             states_met: set[str] = set()
             for state in states:
                 if (what := state_of(state)) not in states_met:
@@ -70,12 +74,12 @@ class ToT:
 
 
 async def propose_actions(tree: Tree, node: Node, count: int) -> tuple[Action, ...]:
-    """Next actions from a state; none where the reply cannot be read."""
+    """Next actions from a state; none where no reply could be read."""
     system, user = tree.prompt(node, differ=False)
     form = proposals_form(tree.tools, count)
     ask = Message("user", user.content + "\n" + PROPOSE.substitute(count=count, form=tree.run.wording(form)))
     try:
-        return (await tree.ask([system, ask], form))[:count]
+        return (await tree.ask([system, ask], form, tries=TRIES))[:count]
     except ParseError:
         return ()
 

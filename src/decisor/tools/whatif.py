@@ -7,22 +7,31 @@ import difflib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
+from decisor.rankings import note
 from decisor.types import Goal, Observation, Ranking, Record, WhatIf
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SETTINGS = ("semantics", "percent", "trials")
+SETTINGS = ("semantics", "percent", "trials", "seconds")
+SEMANTICS = ("", "paper", "released")
 
 
 class Rank(Protocol):
     """Ranks the candidates of a model: ``decisor.decision_models.ranking.rank``."""
 
-    def __call__(self, model: WhatIf, percent: float = ..., trials: int = ...) -> Ranking: ...
+    def __call__(self, model: WhatIf, percent: float = ..., trials: int = ..., *, seconds: float = ...) -> Ranking: ...
+
+
+@runtime_checkable
+class Narrow(Protocol):
+    """A model that knows its candidates by more names than one."""
+
+    def only(self, names: Sequence[str]) -> WhatIf: ...
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,7 @@ class Wish:
     semantics: str = ""
     percent: float = 5.0
     trials: int = 200
+    seconds: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,7 @@ class Cut:
 
     model: WhatIf
     names: tuple[str, ...]
+    whole: int
 
     @property
     def measure(self) -> str:
@@ -94,8 +105,10 @@ class WhatIfTool:
     def _compute(self, wish: Wish) -> Observation:
         model = self.find(wish.semantics or self.semantics)
         if wish.candidates:
-            model = Cut(model, existing(wish.candidates, model.candidates()))
-        ranking = self.rank(model, percent=wish.percent, trials=wish.trials)
+            model = model.only(wish.candidates) if isinstance(model, Narrow) else cut(model, wish.candidates)
+        ranking = self.rank(model, percent=wish.percent, trials=wish.trials, seconds=wish.seconds)
+        if isinstance(model, Cut):
+            ranking = replace(ranking, candidates=model.whole)
         records = tuple(
             Record(f"r{at}", {"candidate": option.name, ranking.measure: option.outcome, "rank": at}, source=self.name)
             for at, option in enumerate(ranking.options[: self.most], 1)
@@ -110,16 +123,20 @@ class WhatIfTool:
 def parse_wish(text: str) -> Wish:
     """
     >>> parse_wish("rank")
-    Wish(candidates=(), semantics='', percent=5.0, trials=200)
+    Wish(candidates=(), semantics='', percent=5.0, trials=200, seconds=inf)
     >>> parse_wish("rank semantics=released trials=0").trials
     0
     >>> parse_wish('["genua", "12"]').candidates, parse_wish("genua, 12").candidates
     (('genua', '12'), ('genua', '12'))
+    >>> parse_wish('"Rank all candidates"') == parse_wish('{"action": "RANK"}') == parse_wish("`rank`")
+    True
     """
-    text = text.strip().strip("`").strip()
+    text = inside_of(text)
     head, *rest = text.split() or [""]
-    if head.lower() in ("", "rank", "all") and all("=" in word for word in rest):
-        return _settings([word.partition("=") for word in rest])
+    settings = [word for word in rest if "=" in word]
+    others = [word.casefold().strip(".") for word in rest if "=" not in word]
+    if head.casefold().strip(".") in ("", "rank", "all") and set(others) <= ALL:
+        return _settings([word.partition("=") for word in settings])
     if text.startswith("["):
         try:
             names = json.loads(text)
@@ -130,17 +147,37 @@ def parse_wish(text: str) -> Wish:
     return Wish(tuple(str(name).strip().strip("\"'") for name in names if str(name).strip()))
 
 
+ALL = {"all", "the", "candidates", "of", "them", "every", "candidate", "options"}
+
+
+def inside_of(text: str) -> str:
+    """What was asked for, without quotes, and where it came as an object the one text or list in that."""
+    text = text.strip().strip("`\"' \n")
+    if not text.startswith("{"):
+        return text
+    try:
+        values = list(json.loads(text).values())
+    except (ValueError, AttributeError):
+        return text
+    wish = values[0] if len(values) == 1 else ""
+    return json.dumps(wish) if isinstance(wish, list) else wish.strip() if isinstance(wish, str) else text
+
+
 def _settings(pairs: Sequence[tuple[str, str, str]]) -> Wish:
     texts = {key: value for key, _, value in pairs}
     if strange := texts.keys() - set(SETTINGS):
         raise ToolError(f"whatif has no setting {', '.join(sorted(strange))}; it has {', '.join(SETTINGS)}.")
     try:
         percent, trials = float(texts.get("percent", 5.0)), int(texts.get("trials", 200))
+        seconds = float(texts.get("seconds", "inf"))
     except ValueError as error:
         raise ToolError(f"A setting of whatif is not a number: {error}.") from error
-    if not (0 <= percent <= 100 and 0 <= trials <= 100_000):
-        raise ToolError("percent is from 0 to 100 and trials from 0 to 100,000.")
-    return Wish((), texts.get("semantics", ""), percent, trials)
+    semantics = texts.get("semantics", "").lower()
+    if semantics not in SEMANTICS:
+        raise ToolError(f"semantics is paper or released, not {semantics!r}.")
+    if not (0 <= percent <= 100 and 0 <= trials <= 100_000 and seconds > 0):
+        raise ToolError("percent is from 0 to 100, trials from 0 to 100,000, and seconds above 0.")
+    return Wish((), semantics, percent, trials, seconds)
 
 
 def existing(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
@@ -153,18 +190,7 @@ def existing(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def note(ranking: Ranking) -> str:
-    """A ranking in one or two lines."""
-    if not ranking.options:
-        return "There is no candidate."
-    best = ranking.options[0]
-    parts = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({best.outcome:.6g})."]
-    if len(ranking.ties) > 1:
-        parts.append(f"Equally good: {', '.join(ranking.ties[:10])} ({len(ranking.ties)} in all).")
-    if ranking.margin is not None:
-        parts.append(f"Margin to the next: {ranking.margin:.3%}.")
-    if ranking.robustness is not None:
-        parts.append(
-            f"Stays best in {ranking.robustness:.0%} of trials with inputs varied by {ranking.varied_percent:g} %."
-        )
-    return " ".join(parts)
+def cut(model: WhatIf, names: Sequence[str]) -> WhatIf:
+    """Raises ToolError where a name is no candidate."""
+    there = model.candidates()
+    return Cut(model, existing(names, there), len(there))

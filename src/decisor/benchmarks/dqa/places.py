@@ -60,11 +60,11 @@ async def settle(place: str, world: World, fresh: bool) -> Tool:
     try:
         await load_world(world.data, place)
     except SetupError as error:  # it is there; or the account may only read
-        return await kept(place, world, error)
+        return await as_it_is(place, world, error)
     return await open_database(place)
 
 
-async def kept(place: str, world: World, error: SetupError) -> Tool:
+async def as_it_is(place: str, world: World, error: SetupError) -> Tool:
     """The tool, where the place holds the world. Raises SetupError: ``error`` where nothing is there."""
     for _ in range(WAITS):
         if tool := await holding(place, world):

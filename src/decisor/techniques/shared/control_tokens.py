@@ -17,10 +17,11 @@ SERVE = "Serve those weights with vLLM and name them: --lm MODEL@http://HOST:POR
 
 @dataclass(frozen=True)
 class Continuation:
-    """What was written after a prompt, with its tokens."""
+    """What was written after a prompt, with its tokens, and why it ended (stop, length)."""
 
     text: str
     tokens: tuple[Token, ...]
+    finish: str = "stop"
 
     @property
     def likelihood(self) -> float:
@@ -44,7 +45,18 @@ async def continue_text(prompt: str, run: Run, sampling: Sampling, needs: str, f
         raise SetupError(f"{needs}, {API}. {error}") from error
     if reply.text and not reply.logprobs:
         raise SetupError(f"{needs}, {API}; {run.lm.name} gave no log-probabilities. {SERVE}")
-    return Continuation(reply.text, reply.logprobs[0] if reply.logprobs else ())
+    return Continuation(reply.text, reply.logprobs[0] if reply.logprobs else (), reply.finish)
+
+
+def check_weights(continuations: Iterable[Continuation], names: Sequence[str], run: Run, needs: str) -> None:
+    """
+    Raises:
+        SetupError: the model wrote on and on, and at no place was one of its control tokens likely: other weights.
+    """
+    written = [one for one in continuations if one.tokens]
+    likely = {text.strip() for one in written for token in one.tokens for text in (token.text, *token.top)}
+    if written and all(one.finish == "length" for one in written) and not likely & {name.strip() for name in names}:
+        raise SetupError(f"{needs}: {run.lm.name} knows none of its control tokens. {SERVE}")
 
 
 def chances(token: Token | None, names: Sequence[str]) -> dict[str, float]:

@@ -14,11 +14,13 @@ from decisor.replies.figures import check_figures, citations, numbers_of, withou
 from decisor.replies.form import Form
 from decisor.replies.labelled import LABEL, LabelledReply, parse_answer, read_fields
 from decisor.replies.numbers import numbers_in
+from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
-from decisor.techniques.shared.labelled_form import answer_shape
+from decisor.techniques.shared.departure import departure, fullest
+from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
-from decisor.trace.events import ActionResult, ActionStart, Conclusion
+from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
     Action,
     Decision,
@@ -35,6 +37,7 @@ from decisor.types import (
 )
 
 THINK = "think"
+RAN_BEFORE = "You ran this as"
 EvidenceRule = Literal["required", "asked", "free"]
 """Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
 NO_ANSWER = re.compile(r"\W*(none|no answer|unknown|undecidable|cannot decide|not enough data|n/?a)\W*", re.I)
@@ -60,6 +63,15 @@ class Trajectory:
         """The records that the model was really shown, by id."""
         return {record.id: record for observation in self.observations for record in observation.records}
 
+    @property
+    def actions(self) -> int:
+        """Steps, without thoughts to oneself."""
+        return sum(step.action.tool != THINK for step in self.steps)
+
+    def goes_on(self, max_steps: int) -> bool:
+        """Whether another reply is wanted: fewer actions than this, and at most as many thoughts to oneself."""
+        return self.actions < max_steps and len(self.steps) < 2 * max_steps
+
     def show(self, thoughts: bool = True) -> Text:
         """The steps so far as the model reads them."""
         return show_steps(self.steps, thoughts, self.replans, self.observations)
@@ -76,7 +88,8 @@ class Trajectory:
         sources.append(("question", list(numbers_in(str(self.question)))))
         sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
         figures = check_figures(f"{name}\n{because}", sources, cited)
-        reasons = (because.strip(),) if because else ()
+        departs = departure(name, fullest([step.observation for step in self.steps]))
+        reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
             name,
             Evidence(ids, figures),
@@ -88,54 +101,75 @@ class Trajectory:
         )
 
     def ranking(self) -> Ranking | None:
-        """The last one that a tool brought back."""
-        rankings = [step.observation.ranking for step in self.steps if step.observation.ranking]
-        return rankings[-1] if rankings else None
+        """The one that compared most."""
+        observation = fullest([step.observation for step in self.steps])
+        return observation.ranking if observation else None
 
 
 def decide(
-    answer: str, because: str, trajectory: Trajectory, lenient: bool = False, rule: EvidenceRule = "required"
+    reply: LabelledReply, trajectory: Trajectory, lenient: bool = False, rule: EvidenceRule = "required"
 ) -> Decision:
-    """``lenient`` for the last call: what is missing is left out instead of asked for again. ``rule`` free takes an
-    answer as it is, with what of its citations was shown.
+    """Of a reply with an answer. ``lenient`` for the last call: what is missing is left out instead of asked for again.
+    By the ``rule`` free it is taken as it is, with what of its citations was shown.
 
     Raises:
         ParseError: a citation of something never shown (unknown_source), none at all (no_citation), or nothing was
             found yet that could support an answer (no_evidence).
     """
-    shown_records = trajectory.shown_records()
+    shown_records, answer, because = trajectory.shown_records(), reply.answer or "", reply.because
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
     cited_ids = citations(f"{answer}\n{because}")
-    if rule == "free" and without_citations(answer).strip(LEFT_OUT):
-        return trajectory.decision(answer, because)
-    if not shown_records:
+    free = rule == "free"
+    if not shown_records and not free:
         if lenient:
             return replace(trajectory.decision("", because or answer), answer="", stopped="no_answer")
         raise ParseError("No record has come back yet, so nothing supports an answer. Query the data; if it cannot "
                          "be decided, write Final answer: none", "no_evidence")  # fmt: skip
-    if (unknown := [id for id in cited_ids if id not in shown_records]) and not lenient:
+    if (unknown := [id for id in cited_ids if id not in shown_records]) and not (lenient or free):
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
-    if not cited_ids and not lenient:
+    if not (cited_ids or lenient or free):
         raise ParseError("Cite the records your answer rests on, by the ids you were shown, like "
                          f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
     if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
-    return trajectory.decision(answer, because)
+    decision = trajectory.decision(answer, because)
+    return replace(decision, runner_up=in_words(reply.runner_up), assumptions=each_in_words(reply.assumptions))
 
 
-Check = Callable[[str, str], Decision]
+def in_words(text: str) -> str:
+    """On one line; '' where it says that there is none.
+
+    >>> in_words("None."), in_words("elm, with 412 [o1.r2]")
+    ('', 'elm, with 412 [o1.r2]')
+    """
+    text = " ".join(text.split())
+    return "" if NO_ANSWER.fullmatch(text) else text
+
+
+def each_in_words(text: str) -> tuple[str, ...]:
+    """
+    >>> each_in_words("- rents are monthly\\n- oak is open; elm too"), each_in_words("none")
+    (('rents are monthly', 'oak is open', 'elm too'), ())
+    """
+    parts = re.split(r"\n|;\s", text)
+    return tuple(
+        part for part in (in_words(re.sub(r"^\s*(?:[-*]|\d{1,2}[.)])\s+", "", part)) for part in parts) if part
+    )
+
+
+Check = Callable[[LabelledReply], Decision]
 
 
 def check_by(rule: EvidenceRule, trajectory: Trajectory, lenient: bool = False) -> Check:
-    """What makes a decision of an answer and its reason, for the replies to one call: ``asked`` complains once."""
+    """What makes a decision of a reply with an answer, for the replies to one call: ``asked`` complains once."""
     complaints = 0
 
-    def check(answer: str, because: str) -> Decision:
+    def check(reply: LabelledReply) -> Decision:
         nonlocal complaints
         free = rule == "free" or (rule == "asked" and (complaints or lenient))
         try:
-            return decide(answer, because, trajectory, lenient, "free" if free else "required")
+            return decide(reply, trajectory, lenient, "free" if free else "required")
         except ParseError as complaint:
             complaints += complaint.reason in ("no_citation", "no_evidence", "unknown_source")
             raise
@@ -151,7 +185,9 @@ def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False, check
             raise ParseError("Write it as Final answer: and the name of the candidate.", "missing_field")
         fields["answer"] = reply.strip()
     answer, because = parse_answer(fields)
-    return (check or check_by("required", trajectory, lenient))(answer or "", because)
+    runner_up, assumptions = fields.get("runner_up", ""), fields.get("assumptions", "")
+    whole = LabelledReply(answer=answer, because=because, runner_up=runner_up, assumptions=assumptions)
+    return (check or check_by("required", trajectory, lenient))(whole)
 
 
 def read_final(value: Mapping[str, Value], check: Check) -> Decision:
@@ -160,7 +196,7 @@ def read_final(value: Mapping[str, Value], check: Check) -> Decision:
     if not written.answer:
         raise ParseError("final_answer is missing: write the name of the candidate.", "missing_field")
     answer, because = parse_answer({"answer": written.answer, "because": written.because})
-    return check(answer or "", because)
+    return check(replace(written, answer=answer, because=because))
 
 
 def final_form(
@@ -178,24 +214,50 @@ def final_form(
 
 
 async def retrieve(move: LabelledReply, trajectory: Trajectory, run: Run) -> Trajectory:
-    """The trajectory with one step more. Thinking to oneself returns nothing and costs no action."""
+    """The trajectory with one step more. Thinking to oneself returns nothing and costs no action. A query that brings
+    again what it brought is answered with where that stands.
+
+    Raises:
+        ParseError: it is made a third time (repeated).
+    """
     assert move.call is not None
     action = Action(move.call.tool, move.call.input)
+    earlier = [step for step in trajectory.steps if same_action(step.action, action)]
+    if any(step.observation.note.startswith(RAN_BEFORE) for step in earlier):
+        raise ParseError("You made the same query three times.", "repeated")
     if action.tool == THINK and THINK not in run.env.tools():
         start = run.trace.add(ActionStart(THINK, action.input), run.span_id)
         observation = Observation(note="(noted)")
         run.trace.add(ActionResult(start, observation), run.span_id)
     else:
         observation = await run.act(action)
+    if earlier and same_records(earlier[0].observation, observation):
+        observation = Observation(note=ran_before(earlier[0], trajectory), error=observation.error)
     step = Step(action, observation, thought=move.thought, plan_step=move.current)
     return replace(trajectory, steps=(*trajectory.steps, step))
 
 
-def ask_last(prompt: Sequence[Message], trajectory: Trajectory, run: Run) -> list[Message]:
-    """The same prompt, asking for the answer instead of the next action."""
-    last = prompt[-1]
-    ask = LAST.substitute(form=run.wording(final_form(trajectory, FINAL)))
-    return [*prompt[:-1], Message(last.role, last.content + "\n" + ask)]
+def same_action(a: Action, b: Action) -> bool:
+    return a.tool == b.tool and " ".join(a.input.split()).rstrip("; ") == " ".join(b.input.split()).rstrip("; ")
+
+
+def same_records(a: Observation, b: Observation) -> bool:
+    """Whatever their ids are."""
+    if len(a.records) != len(b.records) or (a.note, a.error) != (b.note, b.error):
+        return False
+    return all(x.fields == y.fields and x.text == y.text for x, y in zip(a.records, b.records, strict=True))
+
+
+def ran_before(step: Step, trajectory: Trajectory) -> str:
+    records = step.observation.records
+    name = records[0].id.partition(".")[0] if records else f"step {trajectory.steps.index(step) + 1}"
+    came = "it failed in the same way" if step.observation.error else "the same came back"
+    return f"{RAN_BEFORE} {name}, and {came}. Use that, or ask for something else."
+
+
+def last_words(trajectory: Trajectory, run: Run) -> str:
+    """The end of the last prompt, in the place of what asks for the next action."""
+    return LAST.substitute(form=run.wording(final_form(trajectory, FINAL)))
 
 
 async def conclude(
@@ -211,7 +273,8 @@ async def conclude(
         LMError: the endpoint will not answer at all (key, quota, model).
     """
     stopped: Stopped = "steps" if error is None else "budget" if isinstance(error, BudgetExceeded) else "failed"
-    why = str(error) if error else f"The limit of {len(trajectory.steps)} steps is reached."
+    steps = trajectory.actions or len(trajectory.steps)
+    why = for_people(error) if error else f"The limit of {steps} steps is reached."
     try:
         decision = await run.ask(prompt, final_form(trajectory, FINAL, True, rule), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
@@ -219,22 +282,28 @@ async def conclude(
             raise
         ranking = trajectory.ranking()
         best = ranking.options[0].name if ranking and ranking.options else ""
-        decision = replace(trajectory.decision(best), reasons=(f"No last answer was given: {failure}",))
+        decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {for_people(failure)}",))
     return tell(replace(decision, reasons=(*decision.reasons, why), stopped=stopped), run)
 
 
 def tell(decision: Decision, run: Run) -> Decision:
-    """Into the trace, and on."""
+    """Into the trace, and on. Where many replies could not be read, the decision says so."""
+    replies = sum(1 for _ in events_of(run.trace.entries, LMCall))
+    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies):
+        decision = replace(decision, reasons=(*decision.reasons, line))
     run.trace.add(Conclusion(decision), run.span_id)
     return decision
 
 
 LAST = Template("""\
+# Answer
 No more actions can be made. Write the answer that is best supported by what you have seen, as
 $form""")
 
-FINAL = """\
+FINAL = f"""\
 Final answer: the name or id of the candidate, and nothing else
 Because: why, with the ids of the records it rests on
+Runner-up: {RUNNER_UP}
+Assumptions: {ASSUMPTIONS}
 If nothing you have seen can decide, write Final answer: none
 """

@@ -5,24 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from decisor.calls.prompt_parts import joined
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError, SetupError
-from decisor.replies.cleaning import clean
+from decisor.replies.cleaning import NO_HELP, clean
 from decisor.replies.figures import citations, without_citations
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
+from decisor.replies.reasons import for_people
 from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
 from decisor.techniques.shared.forms import forms_of
 from decisor.techniques.shared.labelled_form import answer_shape
-from decisor.techniques.shared.render import record_line, show_value
+from decisor.techniques.shared.render import record_line, show_text, show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped, Value
 
 PASSAGES = "passages"
 NO_PASSAGES = ("sql", "cypher", "whatif", "calculator")
 MAX_QUERY = 2_000
+NO_IDS: Mapping[tuple[str, str], str] = MappingProxyType({})
 ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
 
 
@@ -65,14 +68,22 @@ def all_records(trajectory: Trajectory) -> tuple[Record, ...]:
     return tuple(record for step in trajectory.steps for record in step.observation.records)
 
 
-def show_passages(passages: Sequence[Record]) -> str:
-    """One a line: id, title, text. A text that could be taken for something else is quoted."""
-    lines = [
-        record_line(one, " | ".join([
-            f"[{one.id}]", *(show_value(one.fields[name]) for name in ("title",) if name in one.fields),
-            show_value(one.text)]))
-        for one in passages
-    ]  # fmt: skip
+def first_ids(trajectory: Trajectory) -> dict[tuple[str, str], str]:
+    """Of every passage by its source and text, the id under which it came first."""
+    first: dict[tuple[str, str], str] = {}
+    for record in all_records(trajectory):
+        first.setdefault((record.source, record.text), record.id)
+    return first
+
+
+def show_passages(passages: Sequence[Record], first: Mapping[tuple[str, str], str] = NO_IDS) -> str:
+    """Id, title, text, as ``show_records`` shows them. Of one that came under another of the ``first`` ids that id."""
+    lines = []
+    for one in passages:
+        title = [show_value(one.fields["title"])] if "title" in one.fields else []
+        before = first.get((one.source, one.text), one.id)
+        text = show_text(one.text) if before == one.id else f"(the same as {before})"
+        lines.append(record_line(one, " | ".join([f"[{one.id}]", *title, text])))
     return joined("\n", lines) or "(nothing was found)"
 
 
@@ -85,10 +96,14 @@ def parse_reading(reply: str, trajectory: Trajectory, passages: Sequence[Record]
     """
     text = clean(reply)
     answer, because = parse_answer(read_fields(text, []))
-    if not answer:
-        if "\n" in text or len(text) > 200:
+    if answer is None:
+        if NO_HELP.search(text):
+            raise ParseError("That is a refusal. Write a final answer.", "model_refusal")
+        answer, because = parse_answer({"answer": ANSWER_IS.sub("", text)})
+        if "\n" in text or len(text) > 200 or text.startswith("{"):
             raise ParseError("Write your answer as Final answer: and as few words as possible.", "missing_field")
-        answer = ANSWER_IS.sub("", text)
+    if not answer:
+        raise ParseError("Your final answer is empty.", "missing_field")
     return reading(answer, because, trajectory, passages)
 
 
@@ -140,9 +155,12 @@ async def ask_for_answer(
         if isinstance(failure, LMError):
             raise
         ended: Stopped = "budget" if isinstance(failure, BudgetExceeded) else "failed"
-        return tell(replace(trajectory.decision("", stopped=ended), reasons=(f"No answer was given: {failure}",)), run)
+        return tell(
+            replace(trajectory.decision("", stopped=ended), reasons=(f"No answer was given. {for_people(failure)}",)),
+            run,
+        )
     if error is not None:
-        decision = replace(decision, reasons=(*decision.reasons, str(error)), stopped=stopped)
+        decision = replace(decision, reasons=(*decision.reasons, for_people(error)), stopped=stopped)
     return tell(decision, run)
 
 

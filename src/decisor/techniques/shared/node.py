@@ -9,6 +9,8 @@ from decisor.trace.search_events import Ended
 from decisor.types import Environment, Observation, Step
 
 SHOWN_TO_JUDGE = 1_024
+UNREADABLE = "(unreadable)"
+"""Stands for the action of a reply that could not be used. No model is shown it: what is shown may be written again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +73,8 @@ def show_sequence(node: Node) -> str:
         if step.thought:
             lines.append(f"{number}. Thought: {step.thought[:SHOWN_TO_JUDGE]}")
         observation = show_observation(step.observation)[:SHOWN_TO_JUDGE] if step.observation != Observation() else ""
-        lines.append(f"{number}. Action: {step.action.tool} {step.action.input[:SHOWN_TO_JUDGE]}")
+        if step.action.tool != UNREADABLE:
+            lines.append(f"{number}. Action: {step.action.tool} {step.action.input[:SHOWN_TO_JUDGE]}")
         if observation:
             lines.append(f"{number}. Observation: {observation}")
     return "\n".join([*lines, ENDS[node.ended].format(answer=node.answer, because=node.because)])

@@ -19,10 +19,11 @@ from decisor.plurals import counted
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.replies.moves import GIVE_UP, Move, parse_move, read_move
+from decisor.replies.reasons import in_words
 from decisor.run import Run
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape
-from decisor.techniques.shared.node import Node, ended_below, tried_line
+from decisor.techniques.shared.node import UNREADABLE, Node, ended_below, tried_line
 from decisor.techniques.shared.render import show_observation, show_steps
 from decisor.techniques.shared.tree_prompts import (
     ACT,
@@ -34,13 +35,13 @@ from decisor.techniques.shared.tree_prompts import (
     OTHER_WAY,
     SYSTEM,
     TO_ANSWER,
+    UNREAD,
     USER,
 )
 from decisor.trace.search_events import AnswerSnapshot, Ended, NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Environment, Message, Observation, Question, Sampling, Step
 
 T = TypeVar("T")
-UNREADABLE = "(unreadable)"
 STOP = ("\nObservation:",)
 
 
@@ -114,8 +115,11 @@ class Tree:
     def answers(self) -> list[Node]:
         return [node for node in self.sequences if node.ended == "answered"]
 
-    async def ask(self, prompt: Sequence[Message], form: Form[T], run: Run | None = None, promised: bool = False) -> T:
-        """One call with a seed of its own, so that a prompt that comes again is a new sample.
+    async def ask(
+        self, prompt: Sequence[Message], form: Form[T], run: Run | None = None, promised: bool = False, tries: int = 1
+    ) -> T:
+        """One call with a seed of its own, so that a prompt that comes again is a new sample; up to ``tries`` calls
+        where replies cannot be read.
 
         Raises:
             ParseError: the reply cannot be read; it was paid for.
@@ -127,7 +131,7 @@ class Tree:
         self.sampled += 1
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
         with self.limits():
-            return await (run or self.run).ask(prompt, form, sampling, final=True)
+            return await (run or self.run).ask(prompt, form, sampling, final=True, tries=tries)
 
     async def grow(self, node: Node, differ: bool = True) -> Node:
         """One reply from here. ``differ``: the model is shown what was tried from here, to do something else."""
@@ -135,7 +139,11 @@ class Tree:
         try:
             move = await self.ask(self.prompt(node, differ), self.form())
         except ParseError as error:
-            return self.add(node, Step(Action(UNREADABLE, ""), Observation(note=str(error), error=True)), node.env)
+            note = f"The reply could not be used: {in_words(error.reason)}."
+            step = Step(Action(UNREADABLE, ""), Observation(note=note, error=True))
+            example = self.run.example(self.form(), error.reason)
+            text = UNREAD.substitute(complaint=error, example=example)
+            return self.add(node, step, node.env, text=text)
         return await self.attempt(node, move)
 
     async def attempt(self, node: Node, move: Move) -> Node:
@@ -149,7 +157,10 @@ class Tree:
             observation = await self.run.using(env=env).act(move.action)
         return self.add(node, Step(move.action, observation, move.thought), env, observation.answer)
 
-    def add(self, node: Node, step: Step, env: Environment, answer: str | None = None, because: str = "") -> Node:
+    def add(
+        self, node: Node, step: Step, env: Environment, answer: str | None = None, because: str = "", text: str = ""
+    ) -> Node:
+        """``text``: the step as the model reads it, where that is not how steps are shown."""
         depth = node.depth + 1
         ended: Ended = "" if answer is None else "answered" if answer.strip() else "gave_up"
         if not ended and depth >= self.max_steps:
@@ -160,7 +171,7 @@ class Tree:
             depth=depth,
             env=env,
             step=step,
-            text=show_steps([step]),
+            text=text or show_steps([step]),
             ended=ended,
             answer=answer or "",
             because=because,
@@ -169,8 +180,8 @@ class Tree:
         node.children.append(child)
         if ended:
             self.sequences.append(child)
-        text = show_observation(step.observation)[:300]
-        event = SearchNode(child.id, node.id, step.action, step.thought, text, step.observation.error, ended)
+        seen = show_observation(step.observation)[:300]
+        event = SearchNode(child.id, node.id, step.action, step.thought, seen, step.observation.error, ended)
         self.run.trace.add(event, self.run.span_id)
         return child
 
@@ -195,7 +206,8 @@ class Tree:
         form = self.run.wording(self.form())
         system = SYSTEM.substitute(tools=self.root.env.describe(), form=form)
         steps = joined("\n", [step.text for step in node.path()]) or "(nothing yet)\n"
-        siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(node.children, 1)] if differ else []
+        others = [child for child in node.children if child.step and child.step.action.tool != UNREADABLE]
+        siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(others, 1)] if differ else []
         answered = any(leaf.ended == "answered" for leaf in ended_below(node))
         advice = OTHER_WAY if answered else NEW_WAY
         more = DIFFER.substitute(tried="\n".join(siblings), advice=advice) if siblings else ""

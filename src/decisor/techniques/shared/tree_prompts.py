@@ -67,3 +67,9 @@ LESSONS = Template("""
 # Lessons from earlier attempts
 $lessons
 """)
+
+UNREAD = Template("""\
+(A reply here could not be used: $complaint
+This is the form, with values of another task:
+$example)
+""")

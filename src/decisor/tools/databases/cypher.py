@@ -10,7 +10,10 @@ from typing import Literal
 from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
-from decisor.tools.databases.cypher_schema import GraphSchema, near_names, read_schema, render
+from decisor.tools.databases.cypher_literals import literals
+from decisor.tools.databases.cypher_names import near_names, wrong_ways
+from decisor.tools.databases.cypher_schema import GraphSchema, read_schema, render
+from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
@@ -80,14 +83,27 @@ class CypherTool:
             table = await self.worker.run(statement)
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
-            raise ToolError(f"{error} {near}".strip(), refused=error.refused, outage=error.outage) from error
+            raise ToolError(
+                f"{error} {near}".strip() + advice(str(error)), refused=error.refused, outage=error.outage
+            ) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
         )
-        note = f"{_note(table)} {near_names(statement, self.schema)}".strip()
+        near = near_names(statement, self.schema)
+        nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
+        note = f"{nothing} {near}".strip()
         total = None if table.truncated else len(records)
         return Observation(records, note, truncated=table.truncated, total=total)
+
+    async def _nothing(self, statement: str, table: Table) -> str:
+        """What is said of a result without rows."""
+
+        async def read(query: str, caps: Caps) -> Table:
+            return await self.worker.run(query, caps=caps)
+
+        about = await about_nothing(table, literals(statement, self.schema), read, self.worker.caps)
+        return f"{about} {wrong_ways(statement, self.schema)}".strip()
 
     async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
@@ -109,11 +125,3 @@ def all_but(names: Sequence[str], schema: GraphSchema) -> tuple[str, ...]:
     if missing := sorted(wishes - there):
         raise SetupError(f"The graph has no label or relationship type {', '.join(missing)} to read.")
     return tuple(sorted(there - wishes))
-
-
-def _note(table: Table) -> str:
-    if not table.rows:
-        return "No rows."
-    if table.truncated:
-        return f"Only the first {len(table.rows)} rows are shown, there are more. Aggregate, filter or LIMIT."
-    return ""

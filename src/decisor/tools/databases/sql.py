@@ -10,9 +10,11 @@ from typing import Literal
 from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
+from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.sql_literals import literals
 from decisor.tools.databases.sql_schema import TableInfo, close_names, read_schema, render
 from decisor.types import Observation, Record, Table
 
@@ -84,13 +86,16 @@ class SqlTool:
         except ToolError as error:
             dialect = self.worker.description.dialect
             hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
+            hint += advice(str(error))
             raise ToolError(f"{error}{hint}", refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
         )
         total = await self._total(statement) if table.truncated else len(records)
-        return Observation(records, _note(table, total), truncated=table.truncated, total=total)
+        nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
+        note = f"{nothing} {table.note}".strip()
+        return Observation(records, note, truncated=table.truncated, total=total)
 
     async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
@@ -99,6 +104,16 @@ class SqlTool:
 
     async def close(self) -> None:
         await self.worker.close()
+
+    async def _nothing(self, statement: str, table: Table) -> str:
+        """What is said of a result without rows."""
+
+        async def read(query: str, caps: Caps) -> Table:
+            return await self.worker.run(query, caps=caps)
+
+        dialect = self.worker.description.dialect
+        compared = literals(statement, self.tables, dialect) if dialect else ()
+        return await about_nothing(table, compared, read, self.worker.caps)
 
     async def _total(self, statement: str) -> int | None:
         """How many rows there are in all, None where counting them takes too long or does not work."""
@@ -120,13 +135,3 @@ def there(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
     for name in names:
         if name.rpartition(".")[2].strip('"`[]').lower() not in {table.name.lower() for table in schema}:
             raise SetupError(f"There is no table {name} to read.")
-
-
-def _note(table: Table, total: int | None) -> str:
-    if not table.rows:
-        return "No rows."
-    if table.truncated:
-        all_of_them = f" of {total}" if total is not None else ", there are more"
-        cut = f"Only the first {len(table.rows)} rows are shown{all_of_them}. Aggregate, filter or LIMIT to see less."
-        return f"{cut} {table.note}".strip()
-    return table.note

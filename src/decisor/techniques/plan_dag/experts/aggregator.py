@@ -11,6 +11,7 @@ from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
 from decisor.replies.shape import read_object
 from decisor.run import Run
+from decisor.techniques.plan_dag.experts.labels import TRIES
 from decisor.techniques.plan_dag.node_answer import answer_line
 from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.trace.graph_events import NodeAnswer
@@ -23,7 +24,7 @@ async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer])
     prompt = AGGREGATE.substitute(question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "",
                                   form=run.wording(FORM))  # fmt: skip
     with run.span("aggregator") as sub:
-        return await sub.ask([Message("user", prompt)], FORM, final=True)
+        return await sub.ask([Message("user", prompt)], FORM, final=True, tries=TRIES)
 
 
 def read_aggregate(reply: str) -> tuple[str, str]:

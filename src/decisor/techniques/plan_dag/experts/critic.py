@@ -35,7 +35,7 @@ def read_yes(reply: str) -> bool:
     (True, False)
     """
     text = labels(reply, "evidence needed").get("evidence needed", clean(reply))
-    words = re.findall(r"\b(yes|no|true|false)\b", text.lower())
+    words = re.findall(r"^\W*(yes|no|true|false)\b(?! or )", text.lower())
     if not words:
         raise ParseError("Write Evidence needed: yes or Evidence needed: no", "missing_field")
     return words[0] in ("yes", "true")

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
-from decisor.replies.cleaning import clean
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
-from decisor.techniques.plan_dag.experts.labels import labels
+from decisor.techniques.plan_dag.experts.labels import value_of
 from decisor.techniques.plan_dag.node_answer import answer_line
 from decisor.trace.graph_events import NodeAnswer
 
@@ -25,12 +24,12 @@ async def resolve(run: Run, question: str, parents: Sequence[NodeAnswer]) -> str
 
 
 def read_question(reply: str) -> str:
-    return check_question(labels(reply, "question").get("question") or " ".join(clean(reply).split()))
+    return check_question(value_of(reply, "question", 60))
 
 
 def check_question(text: str) -> str:
     """Raises ParseError where a tag is left."""
-    if re.search(r"<A\d", text) or len(text) > 1_000:
+    if re.search(r"<A\d", text) or len(text) > 1_000 or not re.search(r"\w", text):
         raise ParseError("Write the question alone, with every tag replaced.", "shape")
     return text.strip("\"' ")
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
-from decisor.replies.cleaning import clean
+from decisor.replies.copies import refuse_copies
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
-from decisor.techniques.plan_dag.experts.labels import labels
+from decisor.techniques.plan_dag.experts.labels import TRIES, labels, value_of
 from decisor.techniques.plan_dag.node_answer import Chunk, show_documents
 from decisor.types import Message, Record, Sampling, Value
 
@@ -27,7 +27,7 @@ async def generate(
     values = {"question": question, "context": context, "documents": show_documents(documents)}
     with run.span("generator") as sub:
         if text_so_far is None:
-            return await sub.ask(GENERATE.substitute(values, form=run.wording(ANSWER)), ANSWER)
+            return await sub.ask(GENERATE.substitute(values, form=run.wording(ANSWER)), ANSWER, tries=TRIES)
         if tokens:
             written = {"text_so_far": text_so_far or "(nothing yet)", "form": WRITE_ON}
             messages = [Message("user", CONTINUE.substitute(values, **written))]
@@ -44,11 +44,12 @@ def read_answer(reply: str) -> Chunk:
     Chunk(text='', quote='')
     """
     values = labels(reply, "final answer", "answer", "quote")
-    text = values.get("answer") or values.get("final answer", "")
+    text = (values.get("answer") or values.get("final answer", "")).partition("\n")[0]
     if not values:
-        text = clean(reply)
-        if len(text) > 300 or ANOTHER.match(text):
+        text = value_of(reply, "answer")
+        if ANOTHER.match(text):
             raise ParseError("Write a short answer, as Answer: ... and then Quote: ...", "missing_field")
+    refuse_copies("answer", text)
     return chunk_of(text, values.get("quote", ""))
 
 
@@ -63,7 +64,7 @@ def chunk_of(answer: str, quote: str) -> Chunk:
 
 
 def read_sentence(reply: str) -> Chunk:
-    return sentence_of(labels(reply, "next").get("next", clean(reply)).strip())
+    return sentence_of(value_of(reply, "next", 80).strip())
 
 
 def sentence_of(text: str) -> Chunk:

@@ -38,7 +38,7 @@ async def plan(run: Run, question: Question, max_nodes: int) -> PlanGraph:
     form = Form("plan of parts", TEXT, read, kind, (shape,))
     prompt = PLAN.substitute(question=question, most=max_nodes, mixed=mixed, form=run.wording(form))
     with run.span("planner") as sub:
-        return await replace(sub, retries=1).ask(prompt, form)
+        return await replace(sub, retries=3).ask(prompt, form)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
-from decisor.replies.cleaning import clean
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
-from decisor.techniques.plan_dag.experts.labels import labels
+from decisor.techniques.plan_dag.experts.labels import value_of
 from decisor.techniques.plan_dag.node_answer import show_documents
 from decisor.types import Record, Value
 
@@ -36,7 +35,7 @@ class Helps:
 
 def relevance_form(documents: Sequence[Record], many: bool) -> Form[tuple[Record, ...]]:
     def read(reply: str) -> tuple[Record, ...]:
-        text = labels(reply, "helps").get("helps", clean(reply))
+        text = value_of(reply, "helps", 6)
         if re.match(r"\W*(?:no|none)\b", text, re.I):
             return ()
         return chosen_of([int(number) for number in re.findall(r"\b(\d{1,3})\b", text)])

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from decisor.calls.prompt_parts import Template
-from decisor.replies.cleaning import clean
 from decisor.replies.form import Form
 from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
-from decisor.techniques.plan_dag.experts.labels import labels
+from decisor.techniques.plan_dag.experts.labels import value_of
 from decisor.techniques.plan_dag.node_answer import on_one_line
 from decisor.types import Record
 
@@ -28,7 +27,7 @@ def as_list(texts: Iterable[str]) -> str:
 
 
 def read_search(reply: str) -> str:
-    return search_of(labels(reply, "search").get("search", clean(reply)))
+    return search_of(value_of(reply, "search"))
 
 
 def search_of(text: str) -> str:

@@ -28,7 +28,8 @@ Rows = Callable[[str], Iterable[Sequence[object]]]
 class Access:
     """All names in lower case. ``hidden``: relations that may be neither read nor seen. ``only``: where there are some,
     all that may be read. ``closed``: views that do what a query may not. ``functions``: more that may run.
-    ``foreign``: functions made by users, which may not run; ``columnlike``: those of them that a column's name calls.
+    ``foreign``: functions made by users, which may not run; ``columnlike``: those of them that a column's name calls;
+    ``operators``, ``casts``: operators, and types to cast to, that call one.
     """
 
     hidden: frozenset[str] = frozenset()
@@ -37,6 +38,8 @@ class Access:
     functions: frozenset[str] = frozenset()
     foreign: frozenset[str] = frozenset()
     columnlike: frozenset[str] = frozenset()
+    operators: frozenset[str] = frozenset()
+    casts: frozenset[str] = frozenset()
 
     @property
     def narrow(self) -> bool:
@@ -98,6 +101,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
         if dialect.queries.functions
         else []
     )
+    calling = list(rows(dialect.queries.operators)) if dialect.queries.operators else []
     return Access(
         hidden=frozenset(hidden),
         only=frozenset(only),
@@ -105,6 +109,8 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
         functions=frozenset(macros - hidden - (closed if denied else set())),
         foreign=frozenset(name for name, _ in users),
         columnlike=frozenset(name for name, row in users if row),
+        operators=frozenset(str(name) for name, _ in calling if name),
+        casts=frozenset(str(kind).lower() for _, kind in calling if kind),
     )
 
 

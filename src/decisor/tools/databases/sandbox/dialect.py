@@ -31,6 +31,8 @@ class Queries:
     text ('' for a table, None where it is not known), and its kind ('table', 'view' or 'macro'). ``unbound``, where the
     columns of some relations are told only by binding them one by one: their names; ``bound``: one's ``columns``, by
     the parameter ``name``. ``functions``: those made by users, and whether one argument of theirs is a row.
+    ``operators``: those that call such a function, and the types that one casts to, or from by itself ('' for the other
+    of the two).
     """
 
     columns: str
@@ -39,6 +41,7 @@ class Queries:
     unbound: str = ""
     bound: str = ""
     functions: str = ""
+    operators: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from decisor.tools.databases.sandbox.access import Access
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 WIDE_FORMAT = re.compile(r"%[^a-zA-Z%]*(\*|\d{4})|\{[^}]*(\d{4}|\{)")
 FILTERED = ("tables", "columns")
+STAR_AFTER = ("(", ",", ".", "SELECT", "DISTINCT")
+OPERATOR_WORDS = {"LIKE": "~~", "ILIKE": "~~*", "IN": "=", "BETWEEN": ">="}
+"""What PostgreSQL calls by another name."""
 NARROW = "some tables may not be read or seen, so what tells of all tables may not be read either."
 
 
@@ -156,7 +160,15 @@ class Guard:
 
     def _type(self, node: Expr) -> None:
         """A table's name is the name of its rows' type too."""
+        from sqlglot import exp
+
         text = node.sql(dialect=self.dialect.name)
+        plain = text.replace('"', "").lower().rpartition(".")[2]
+        if any(
+            plain == name or node == exp.DataType.build(name, dialect=self.dialect.name, udt=True)
+            for name in self.access.casts
+        ):
+            raise refuse(f"a cast to or from {text} calls a function of this database.")
         if self.access.narrow and (self.access.mentions(text) or re.search(r"\breg[a-z]+\b", text, re.I)):
             raise refuse("a type that tells of tables is not allowed where some may not be read.")
 
@@ -233,7 +245,7 @@ class Guard:
                     identifier.set("this", re.sub("[A-Z]+", lambda match: match[0].lower(), identifier.name))
                 identifier.set("quoted", True)
         text = tree.sql(dialect=name, comments=False, copy=False)
-        if self.access.foreign:
+        if self.access.foreign or self.access.operators:
             self._no_foreign_function(text)
         return text
 
@@ -242,6 +254,12 @@ class Guard:
         from sqlglot import TokenType
 
         tokens = sqlglot.tokenize(text, dialect=self.dialect.name)
+        for before, token in pairwise(tokens):
+            star = token.text == "*" and before.text.upper() in STAR_AFTER
+            symbol = OPERATOR_WORDS.get(token.text.upper(), token.text)
+            plain = token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER)
+            if symbol in self.access.operators and plain and not star:
+                raise refuse(f"the operator {token.text} calls a function of this database.")
         for token, after in zip(tokens, [*tokens[1:], None], strict=True):
             lower = token.text.lower()
             if token.token_type == TokenType.STRING or lower not in self.access.foreign:

@@ -40,6 +40,13 @@ AS_TEXT = (
 )
 """Types that hold more than Python's: infinity, years before 1, 24:00, a month. They come as the server writes them."""
 USERS = "n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_(toast|temp)'"
+OWN_FUNCTIONS = f"""(SELECT f.oid FROM pg_catalog.pg_proc AS f
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = f.pronamespace
+        WHERE {USERS} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d WHERE d.objid = f.oid
+        AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e'))"""
+CASTS_ITSELF = f"""EXISTS (SELECT FROM pg_catalog.pg_cast AS k JOIN pg_catalog.pg_attribute AS a
+        ON a.atttypid = k.castsource WHERE a.attrelid = c.oid AND k.castcontext = 'i'
+        AND k.castfunc IN {OWN_FUNCTIONS})"""
 QUERIES = Queries(
     columns="""SELECT c.relname, c.relkind = 'v', a.attname,
             pg_catalog.replace(pg_catalog.replace(
@@ -55,10 +62,12 @@ QUERIES = Queries(
             LEFT JOIN pg_catalog.pg_class AS r ON r.oid = k.confrelid
             LEFT JOIN pg_catalog.pg_attribute AS b ON b.attrelid = k.confrelid AND b.attnum = u.there
             WHERE k.contype IN ('p', 'f') AND c.relnamespace = pg_catalog.current_schema()::regnamespace::oid""",
-    # A partition holds rows of its parent, and its parent reads them.
+    # A partition holds rows of its parent, and its parent reads them. A column of a type that a user's function casts
+    # without being asked to makes its table one that no query may read.
     definitions=f"""SELECT c.relname,
-        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) ELSE '' END,
-        CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END
+        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid)
+        WHEN {CASTS_ITSELF} THEN 'cast' ELSE '' END,
+        CASE WHEN c.relkind IN ('v', 'm') OR {CASTS_ITSELF} THEN 'view' ELSE 'table' END
         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {USERS}
         UNION ALL SELECT c.relname, p.relname, 'table' FROM pg_catalog.pg_inherits AS i
@@ -73,6 +82,10 @@ QUERIES = Queries(
         LEFT JOIN pg_catalog.pg_type AS t ON t.oid = f.proargtypes[0]
         WHERE {USERS} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
         WHERE d.objid = f.oid AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e')""",
+    operators=f"""SELECT o.oprname, '' FROM pg_catalog.pg_operator AS o WHERE o.oprcode::oid IN {OWN_FUNCTIONS}
+        UNION ALL SELECT '', pg_catalog.format_type(pg_catalog.unnest(
+        CASE WHEN k.castcontext = 'i' THEN ARRAY[k.castsource, k.casttarget] ELSE ARRAY[k.casttarget] END), NULL)
+        FROM pg_catalog.pg_cast AS k WHERE k.castfunc IN {OWN_FUNCTIONS}""",
 )
 DIALECT = Dialect(
     name="postgres",

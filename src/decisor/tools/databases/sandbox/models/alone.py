@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, before: Sequence[Statement], seed: int | None,
-    places: Sequence[Sequence[int]], columns: Sequence[str], shown: int,
+    places: Sequence[Sequence[int]], columns: Sequence[str], most: int,
 ) -> Results:  # fmt: skip
     """``before``: what holds for all candidates. Raises ToolError naming the statement that fails."""
     results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places))
@@ -39,7 +39,7 @@ def evaluate(
             for name, statement in parts.measures.items():
                 results.values[name][at] = number(db, statement, values)
             for name, statement in parts.rules.items():
-                for row in cells(db, statement, values, shown):
+                for row in cells(db, statement, values, most):
                     results.broken[name].add(at, *row)
             for name, statement in parts.bounds.items():
                 bounds[name][at] = number(db, statement, values)
@@ -150,11 +150,11 @@ def number(db: duckdb.DuckDBPyConnection, statement: Statement, values: dict[str
 
 
 def cells(
-    db: duckdb.DuckDBPyConnection, statement: Statement, values: dict[str, Any], shown: int
+    db: duckdb.DuckDBPyConnection, statement: Statement, values: dict[str, Any], most: int
 ) -> list[tuple[int, dict[str, Value] | None]]:
     """How many rows there are, with each of the first."""
     cursor = execute(db, statement, values)
     names = [name for name, *_ in cursor.description or ()]
     rows = sorted(cursor.fetchall(), key=str)
-    shown_rows = [dict(zip(names, row, strict=True)) if shown else None for row in rows[: max(1, shown)]]
+    shown_rows = [dict(zip(names, row, strict=True)) if most else None for row in rows[: max(1, most)]]
     return [(len(rows), row) for row in shown_rows]

@@ -1,7 +1,7 @@
 """A decision model's scratch copy: DuckDB in memory, in a worker. It opens on JSON in the place of a URL (``program``).
 
-A statement is a job of the parent: ``choice``, ``outcomes``, ``present``. The model's own statements are checked on
-their trees; the database has no way to files, extensions or settings; the parent's clock and watch on memory do the rest.
+A statement is a job of the parent: ``choice``, ``outcomes``, ``present``, ``solve``. The model's own statements are
+checked on their trees; the database has no way to files, extensions or settings; the parent watches time and memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.duckdb import settings
-from decisor.tools.databases.sandbox.models import alone, together
+from decisor.tools.databases.sandbox.models import alone, looking, together
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
@@ -56,6 +56,17 @@ class Machine:
                 return self.outcomes(**parameters).table()
             case "present":
                 return self.present(**parameters)
+            case "solve":
+                return self.solve(**parameters)
+            case "reverse":
+                return looking.reverse(self.db, self.tables)
+            case "effects":
+                self.choice()
+                return looking.effects(self.db, self.program, self.parts, self.columns, **parameters)
+            case "counts":
+                return Table(("change", "recompute"), ((len(self.parts.change), len(self.parts.recompute)),))
+            case "joins":
+                return looking.joins(self.db, self.parts, self.tables)
             case _:
                 raise ToolError(f"a decision model has no job {statement!r}.")
 
@@ -89,24 +100,26 @@ class Machine:
 
     def outcomes(
         self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "",
-        seeds: Sequence[int] = (), shown: int = 3, single: bool = False,
+        seeds: Sequence[int] = (), most: int = 3, single: bool = False,
+        skip: int | None = None,
     ) -> Results:  # fmt: skip
         """Of candidates, by the rows they consist of; in each of the trials that ``seeds`` names, first those of the
-        first. ``single``: one by one."""
+        first. ``single``: one by one. ``skip``: without this statement of change and recompute, from 0."""
         import duckdb
 
         if not self.columns:
             self.choice()
         before = self.before(scenario, changes)
+        parts = self.parts.without(skip)
         if not single and not self.unfit:
             try:
-                return self._together(before, seeds, candidates, shown)
+                return self._together(parts, before, seeds, candidates, most)
             except (Unfit, duckdb.Error) as error:
                 why = alone.complaint(error)
-            results = self._alone(before, seeds, candidates, shown)
+            results = self._alone(parts, before, seeds, candidates, most)
             self.unfit = why
         else:
-            results = self._alone(before, seeds, candidates, shown)
+            results = self._alone(parts, before, seeds, candidates, most)
         results.how = f"one by one: {self.unfit}" if self.unfit else "one by one"
         return results
 
@@ -116,6 +129,16 @@ class Machine:
         numbers = alone.present(self.db, self.program, self.parts, self.before(scenario, changes), seed)
         values = ((name, None if value is None or value != value else value) for name, value in numbers.items())
         return Table(("measure", "value"), tuple(values))
+
+    def solve(
+        self, seconds: float, scenario: str = "", changes: str = "", forced: Sequence[tuple[str, int, float]] = (),
+        excluded: Sequence[Sequence[int]] = (),
+    ) -> Table:  # fmt: skip
+        """What the solver proposes, measured by the model's SQL."""
+        from decisor.tools.databases.sandbox.models.solving import propose
+
+        before = self.before(scenario, changes)
+        return propose(self.db, self.program, self.parts, before, seconds, forced, excluded)
 
     def before(self, scenario: str, text: str) -> list[Statement]:
         """What holds for all candidates: a scenario, and more changes."""
@@ -139,23 +162,33 @@ class Machine:
                 self.db.execute(f"ALTER TABLE {quoted(statement.target)} ALTER {quoted(column)} TYPE DOUBLE")
 
     def _together(
-        self, before: Sequence[Statement], seeds: Sequence[int], places: Sequence[Sequence[int]], shown: int
+        self,
+        parts: Parts,
+        before: Sequence[Statement],
+        seeds: Sequence[int],
+        places: Sequence[Sequence[int]],
+        most: int,
     ) -> Results:
-        db, program, parts = self.db, self.program, self.parts
+        db, program = self.db, self.program
         versions = Versions(db, dict(self.tables), self.columns if program.single else ())
         try:
             together.prepare(db, program, versions, before, seeds)
             trials = max(1, len(seeds))
-            return together.evaluate(db, program, parts, versions, places, self.columns, shown, trials)
+            return together.evaluate(db, program, parts, versions, places, self.columns, most, trials)
         finally:
             versions.drop()
 
     def _alone(
-        self, before: Sequence[Statement], seeds: Sequence[int], places: Sequence[Sequence[int]], shown: int
+        self,
+        parts: Parts,
+        before: Sequence[Statement],
+        seeds: Sequence[int],
+        places: Sequence[Sequence[int]],
+        most: int,
     ) -> Results:
         every = [
-            alone.evaluate(self.db, self.program, self.parts, before, seed, places, self.columns, shown)
-            for seed in (seeds or [None])
+            alone.evaluate(self.db, self.program, parts, before, seed, places, self.columns, most)
+            for seed in (list[int | None](seeds) or [None])
         ]
         return joined(every, len(places))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.statements import Statement, changes, queries
@@ -50,6 +50,22 @@ class Parts:
         for statements in self.scenarios.values():
             yield from statements
 
-    def readers(self, name: str) -> int:
-        """How many statements read a table after the change."""
-        return sum(name in one.reads for one in self.every())
+    def without(self, skip: int | None) -> Parts:
+        """Less one of the statements that change, and then recompute."""
+        if skip is None:
+            return self
+        change = [one for at, one in enumerate(self.change) if at != skip]
+        recompute = [one for at, one in enumerate(self.recompute, len(self.change)) if at != skip]
+        return replace(self, change=change, recompute=recompute)
+
+    def keeps(self, at: int) -> bool:
+        """Whether several statements read what the change number ``at`` makes: then it is computed once."""
+        name, readers = self.change[at].target, 0
+        for later in self.change[at + 1 :]:
+            readers += name in later.reads
+            if later.target == name:
+                break
+        else:
+            ends = (*self.measures.values(), *self.rules.values(), *self.bounds.values())
+            readers += sum(name in one.reads for one in ends)
+        return readers > 1

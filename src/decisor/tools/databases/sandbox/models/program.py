@@ -76,10 +76,9 @@ def read(text: str) -> tuple[Program, dict[str, list[Column]]]:
     """From the JSON that the worker is opened on."""
     content = json.loads(text)
     tables = {name: [Column(**column) for column in columns] for name, columns in content.pop("tables").items()}
-    parts = {
-        "limits": {name: Limit(**limit) for name, limit in content.pop("limits", {}).items()},
-        "spreads": tuple(Spread(**spread) for spread in content.pop("spreads", ())),
-        "doubles": tuple(content.pop("doubles", ())),
-        **{name: tuple(Linear(**one) for one in content.pop(name, ())) for name in ("variables", "requirements", "goals")},
-    }  # fmt: skip
-    return Program(**content, **parts), tables
+    content["limits"] = {name: Limit(**limit) for name, limit in content.get("limits", {}).items()}
+    content["spreads"] = tuple(Spread(**spread) for spread in content.get("spreads", ()))
+    content["doubles"] = tuple(content.get("doubles", ()))
+    for name in ("variables", "requirements", "goals"):
+        content[name] = tuple(Linear(**one) for one in content.get(name, ()))
+    return Program(**content), tables

@@ -1,4 +1,4 @@
-"""The tables of a model in its scratch database: types as the source has them, decimals and varied numbers as DOUBLE."""
+"""The tables of a model in its scratch database: types as at the source, decimals and varied numbers as DOUBLE."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def array(column: Column, wide: bool) -> Any:
     if present and all(type(value) is bool for value in present):
         return masked(values, missing, np.bool_, False)
     if present and all(type(value) is int for value in present) and not wide:
-        small = all(-(2**63) <= value < 2**63 for value in present)
+        small = all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in present)
         return masked(values, missing, np.int64 if small else np.float64, 0)
     if (present or wide) and all(type(value) in (int, float) for value in present):
         return masked(values, missing, np.float64, 0.0)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CHOSEN = "__choice"
 SETTLED = 1e-9
 MAX_ROUNDS = 1000
+MOST_CELLS = 5_000_000
+"""Rows x candidates that are computed once where several statements read them."""
 
 
 def prepare(
@@ -58,24 +60,25 @@ def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, 
 
 def evaluate(
     db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, versions: Versions, places: Sequence[Sequence[int]],
-    columns: Sequence[str], shown: int, trials: int = 1,
+    columns: Sequence[str], most: int, trials: int = 1,
 ) -> Results:  # fmt: skip
     """``places``: for each candidate the rows of ``__rows`` that it consists of. ``versions``: as ``prepare`` left
-    them. ``shown``: rows that break a rule, for each candidate. Of several trials, those of the first come first.
+    them. ``most``: rows that break a rule, for each candidate. Of several trials, those of the first come first.
 
     Raises:
         Unfit: a statement cannot be rewritten.
     """
     candidates(db, versions, [*places] * trials, columns, program.single, len(places))
-    for statement in parts.change:
-        versions.run(statement, keep=bool(parts.recompute) or parts.readers(statement.target) > 1)
+    for at, statement in enumerate(parts.change):
+        cells = versions.rows(statement.target) * len(places) * trials
+        versions.run(statement, keep=bool(parts.recompute) or (cells <= MOST_CELLS and parts.keeps(at)))
     if parts.recompute:
         settle(db, program, parts, versions)
     results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places) * trials)
     for name, statement in parts.measures.items():
         results.values[name] = numbers(db, versions, statement)
     for name, statement in parts.rules.items():
-        breaking(db, versions, statement, results.broken[name], shown)
+        breaking(db, versions, statement, results.broken[name], most)
     for name, statement in parts.bounds.items():
         beyond(program.limits[name], results, results.broken[name], numbers(db, versions, statement))
     return results
@@ -140,18 +143,18 @@ def numbers(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statem
 
 
 def breaking(
-    db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, broken: Broken, shown: int
+    db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, broken: Broken, most: int
 ) -> None:
     """The first rows that break a rule, for each candidate, in an order that does not change from run to run."""
     ranked = (
-        f'SELECT *, count(*) OVER (PARTITION BY "__c") AS "__n" FROM ({versions.rows(statement)}) AS __b '
-        f'QUALIFY row_number() OVER (PARTITION BY "__c" ORDER BY __b) <= {max(1, shown)} ORDER BY "__c", __b'
+        f'SELECT *, count(*) OVER (PARTITION BY "__c") AS "__n" FROM ({versions.rows_of(statement)}) AS __b '
+        f'QUALIFY row_number() OVER (PARTITION BY "__c" ORDER BY __b) <= {max(1, most)} ORDER BY "__c", __b'
     )
     cursor = db.execute(ranked)
     names = [name for name, *_ in cursor.description or ()]
     for row in cursor.fetchall():
         cells = dict(zip(names[1:-1], row[1:-1], strict=True))
-        broken.add(row[0], row[-1], cells if shown else None)
+        broken.add(row[0], row[-1], cells if most else None)
 
 
 def beyond(limit: Limit, results: Results, broken: Broken, bounds: Any) -> None:

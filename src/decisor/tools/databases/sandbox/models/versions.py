@@ -75,18 +75,18 @@ class Versions:
 
     def base(self, name: str, depends: bool) -> tuple[str, str]:
         """A FROM clause with the present rows of a table, and the columns of a next version."""
-        version, shown = self.now.get(name), quoted(name)
+        version, own = self.now.get(name), quoted(name)
         if name not in self.tables:
             raise Unfit(f"there is no table {name}")
-        relation = f"{quoted(version.relation) if version else shown} AS {shown}"
+        relation = f"{quoted(version.relation) if version else own} AS {own}"
         if version is not None and version.key:
-            joined = f"{relation} JOIN {EACH[self.key]} AS {K} ON {K}.{version.key} = {shown}.{version.key}"
+            joined = f"{relation} JOIN {EACH[self.key]} AS {K} ON {K}.{version.key} = {own}.{version.key}"
             if version.key == self.key:
-                return joined, f"{shown}.*"
-            return joined, f"{shown}.* EXCLUDE ({version.key}), {K}.{self.key}"
+                return joined, f"{own}.*"
+            return joined, f"{own}.* EXCLUDE ({version.key}), {K}.{self.key}"
         if depends:
-            return f"{relation} CROSS JOIN {EACH[self.key]} AS {K}", f"{shown}.*, {K}.{self.key}"
-        return relation, f"{shown}.*"
+            return f"{relation} CROSS JOIN {EACH[self.key]} AS {K}", f"{own}.*, {K}.{self.key}"
+        return relation, f"{own}.*"
 
     def put(self, name: str, sql: str, key: str, keep: bool) -> None:
         """A next version; ``keep``: its rows are computed once, not wherever they are read."""
@@ -148,7 +148,14 @@ class Versions:
         inner = self._sql(statement.tree)
         return f'SELECT {K}."__c" AS c, CAST(({inner}) AS DOUBLE) AS v FROM {CANDIDATES} AS {K} ORDER BY 1'
 
-    def rows(self, statement: Statement) -> str:
+    def rows(self, name: str) -> int:
+        """Of a table of the copy, as it was loaded."""
+        if name not in self.tables:
+            raise Unfit(f"there is no table {name}")
+        count = self.db.execute(f"SELECT count(*) FROM {quoted(name)}").fetchall()[0][0]
+        return int(count)
+
+    def rows_of(self, statement: Statement) -> str:
         """SQL of the rows for each candidate: __c, then the columns."""
         inner = self._sql(statement.tree)
         return f'SELECT {K}."__c" AS "__c", __q.* FROM {CANDIDATES} AS {K}, LATERAL ({inner}) AS __q'

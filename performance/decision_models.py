@@ -1,0 +1,191 @@
+"""How long a decision model takes: all candidates at once, one by one, and by hand in numpy, in the same run.
+
+    python performance/decision_models.py [--rows N] [--candidates N] [--trials N] [--only sparse|dense|close|knapsack]
+
+``sparse``: a candidate changes few rows of the table. ``dense``: it changes every row. One by one is measured on a
+sample and reckoned up. Memory is the most that the worker held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from decisor.decision_models.machine import OpenModel, open_model
+from decisor.decision_models.parse import parse
+from decisor.tools.databases.sandbox.blocking import start_machine
+from decisor.tools.databases.sql import SqlTool
+
+BEST = 50
+SAMPLE = 10
+TABLES = """CREATE TABLE lane AS SELECT i AS id, i % {candidates} AS carrier,
+    (20 + (i * 37) % 90)::DOUBLE AS units,
+    2 + (i * 7919) % 900 / 100.0::DOUBLE AS cost, 1 + (i % 13) / 10.0::DOUBLE AS bend FROM range({rows}) t(i);
+CREATE TABLE offer AS SELECT i AS carrier,
+    0.7 + (i * 131) % 997 / 2000.0::DOUBLE AS factor FROM range({candidates}) t(i);"""
+SPARSE = "UPDATE lane SET cost = cost * $factor WHERE carrier = $carrier"
+DENSE = "UPDATE lane SET cost = cost * $factor, units = units * exp(-bend * ln($factor))"
+MODEL = """decide = "the offer to take"
+choice = "SELECT carrier, factor FROM offer"
+change = "{change}"
+[measure.cost]
+goal = "min"
+unit = "EUR"
+sql = "SELECT sum(units * cost) FROM lane"
+[input]
+"lane.cost" = {{ unit = "EUR/piece", raises = "cost", spread = "5 % each" }}
+"lane.units" = {{ unit = "piece", raises = "cost", spread = "5 % each" }}
+"""
+PROJECTS = """CREATE TABLE project AS SELECT 'P' || i AS project, (20 + (i * 67) % 180)::DOUBLE AS cost,
+    (15 + (i * 104729) % 300)::DOUBLE AS value FROM range(40) t(i); CREATE TABLE firm AS SELECT 1200.0 AS budget"""
+KNAPSACK = """decide = "which projects to pay for"
+[variable.pay]
+each = "SELECT project, cost, value FROM project"
+kind = "yes or no"
+[require.budget]
+sum = "cost * pay"
+at_most = "SELECT budget FROM firm"
+[measure.value]
+goal = "max"
+sum = "value * pay"
+sql = "SELECT sum(p.value) FROM project p JOIN pay USING (project) WHERE chosen"
+"""
+SITES = """SELECT setseed(0.1);
+CREATE TABLE site AS SELECT i AS name, 20000 + 15000 * random() AS rent, random() AS x, random() AS y
+    FROM range(100) t(i);
+CREATE TABLE customer AS SELECT i AS id, 20 + 90 * random() AS units, random() AS x, random() AS y FROM range(1000)
+    t(i);
+CREATE TABLE lane AS SELECT c.id AS customer, s.name AS site, 1 + 12 * sqrt((c.x-s.x)**2 + (c.y-s.y)**2) AS cost
+    FROM customer c, site s"""
+CLOSE = (
+    """decide = "the 20 warehouses to close"
+[variable.close]
+each = "SELECT name AS site, rent FROM site"
+kind = "yes or no"
+[variable.serve]
+each = "SELECT customer, site, units * cost AS cost FROM lane JOIN customer ON id = customer"
+kind = "amount"
+[require.served]
+each = "SELECT id AS customer FROM customer"
+sum = "serve"
+equals = 1
+[require.open]
+each = "SELECT customer, site FROM lane"
+sum = "serve + close"
+at_most = 1
+[require.number]
+sum = "close"
+equals = 20
+[measure.cost]
+goal = "min"
+unit = "EUR"
+sum = "cost * serve - rent * close"
+sql = """
+    + "'''"
+    + """SELECT sum(c.units * l.cost * s.amount) - (SELECT sum(rent) FROM close WHERE chosen)
+FROM serve s JOIN lane l USING (customer, site) JOIN customer c ON c.id = customer'''
+"""
+)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rows", type=int, default=100_000)
+    options.add_argument("--candidates", type=int, default=1_000)
+    options.add_argument("--trials", type=int, default=200)
+    options.add_argument("--only", default="")
+    settings = options.parse_args()
+    for name, change in (("sparse", SPARSE), ("dense", DENSE)):
+        if settings.only in ("", name):
+            asyncio.run(enumerated(name, change, settings))
+    for name, tables, text in (("knapsack", PROJECTS, KNAPSACK), ("close", SITES, CLOSE)):
+        if settings.only in ("", name):
+            asyncio.run(solved(name, tables, text))
+
+
+async def enumerated(name: str, change: str, settings: argparse.Namespace) -> None:
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.duckdb"
+        with duckdb.connect(str(path)) as db:
+            db.execute(TABLES.format(rows=settings.rows, candidates=settings.candidates))
+            lane = db.execute("SELECT * FROM lane").fetchnumpy()
+            offer = db.execute("SELECT * FROM offer").fetchnumpy()
+        sql = await SqlTool.open(f"duckdb:///{path}")
+        began = time.perf_counter()
+        model = await open_model(parse(MODEL.format(change=change)), sql, start_machine)
+        opened = time.perf_counter() - began
+        try:
+            await asyncio.to_thread(measured, name, model, opened, lane, offer, settings)
+        finally:
+            await asyncio.to_thread(model.close)
+            await sql.close()
+
+
+async def solved(name: str, tables: str, text: str) -> None:
+    import duckdb
+
+    from decisor.decision_models.solver import solve
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.duckdb"
+        with duckdb.connect(str(path)) as db:
+            db.execute(tables)
+        sql = await SqlTool.open(f"duckdb:///{path}")
+        model = await open_model(parse(text), sql, start_machine)
+        try:
+            began = time.perf_counter()
+            best = await asyncio.to_thread(solve, model)
+            print(f"{name}: {best.status} in {time.perf_counter() - began:.1f} s, {best.figures}, "
+                  f"{best.measures}; the worker held at most {peak(model):.0f} MB")  # fmt: skip
+        finally:
+            await asyncio.to_thread(model.close)
+            await sql.close()
+
+
+def measured(
+    name: str, model: OpenModel, opened: float, lane: dict[str, Any], offer: dict[str, Any],
+    settings: argparse.Namespace,
+) -> None:  # fmt: skip
+    began = time.perf_counter()
+    values = by_hand(name, lane, offer)
+    numpy_seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    outcomes = model.outcomes()
+    together = time.perf_counter() - began
+    assert np.allclose(outcomes.values[:, 0], values, rtol=1e-9)
+    alone = model.outcomes(range(SAMPLE), alone=True).seconds / SAMPLE * len(values)
+    order = outcomes.order("min")
+    trials = model.trials(order[:BEST], settings.trials)
+    print(f"{name}: {len(values):,} candidates x {settings.rows:,} rows, {outcomes.how}; opened in {opened:.2f} s")
+    print(f"  ranked in {together:.2f} s; one by one {alone:.1f} s ({alone / together:.0f} x); "
+          f"numpy by hand {numpy_seconds:.2f} s ({together / numpy_seconds:.1f} x)")  # fmt: skip
+    print(f"  {settings.trials} trials over the best {min(BEST, len(order))}: {trials.seconds:.1f} s; "
+          f"the best wins {np.mean(trials.winners('min') == 0):.0%}")  # fmt: skip
+    print(f"  the worker held at most {peak(model):.0f} MB")
+
+
+def by_hand(name: str, lane: dict[str, Any], offer: dict[str, Any]) -> Any:
+    cost, units, bend = lane["cost"], lane["units"], lane["bend"]
+    if name == "sparse":
+        base, own = float((units * cost).sum()), np.bincount(lane["carrier"], units * cost, len(offer["carrier"]))
+        return base + own * (offer["factor"] - 1)
+    return np.array([((units * np.exp(-bend * np.log(one))) * (cost * one)).sum() for one in offer["factor"]])
+
+
+def peak(model: Any) -> float:
+    """Megabytes, of the process that runs at present."""
+    status = Path(f"/proc/{model.jobs.worker.child.pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""``decisor demo``: what Decisor does, on a made-up shop, in seconds and without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    folder: Annotated[Path, typer.Option("--folder", help="Where the page with the decision is written.")] = Path(),
+) -> None:
+    """See a recorded run on a made-up shop, the same decision computed, and its page. Needs no data, key or model."""
+    from decisor.cli.console import console
+    from decisor.demo.show import show
+
+    show(console(), folder)

@@ -1,0 +1,172 @@
+"""``decisor model``: a decision model checked, shown, ranked, upgraded; and the schema of its file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from decisor.cli.exits import Exit
+from decisor.errors import SetupError, ToolError
+
+if TYPE_CHECKING:
+    from decisor.decision_models.checks.finding import Finding
+    from decisor.decision_models.machine import OpenModel
+    from decisor.types import Ranking
+
+T = TypeVar("T")
+app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, upgrade.")
+FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="A decision model (TOML).")]
+DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database it is about: a URL or a file.")]
+GraphOf = Annotated[str, typer.Option("--graph", metavar="URL", help="Or a graph; then the file has [copy].")]
+SetOf = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the file.")]
+JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+@app.command("check")
+def check_command(
+    file: FileOf, db: DbOf = "", graph: GraphOf = "",
+    second: Annotated[Path | None, typer.Option("--second", help="Another model of the same question.")] = None,
+    values: SetOf = None, as_json: JsonOf = False,
+) -> None:  # fmt: skip
+    """Check a model on its real rows; every fault has its line. The exit code is 1 where there is one."""
+    from decisor.decision_models.checks.run import check
+
+    async def run() -> list[Finding]:
+        async with AsyncExitStack() as stack:
+            model = await opened(stack, file, db, graph, values)
+            other = await opened(stack, second, db, graph, values) if second else None
+            return await asyncio.to_thread(lambda: list(check(model, other)))
+
+    findings = result_of(run)
+    if as_json:
+        print(json.dumps({"file": str(file), "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
+    else:
+        for one in findings:
+            print(one)
+        print(f"{file}: {f'{len(findings)} to look at' if findings else 'nothing to complain about'}")
+    if any(one.kind == "error" for one in findings):
+        raise typer.Exit(Exit.FAILED)
+
+
+@app.command("show")
+def show_command(file: FileOf, db: DbOf = "", graph: GraphOf = "", values: SetOf = None) -> None:
+    """Say a model in plain words, with real rows."""
+    from decisor.decision_models.show import show
+
+    async def run() -> list[str]:
+        async with AsyncExitStack() as stack:
+            model = await opened(stack, file, db, graph, values)
+            return await asyncio.to_thread(lambda: list(show(model)))
+
+    print("\n".join(result_of(run)))
+
+
+@app.command("rank")
+def rank_command(
+    file: FileOf, db: DbOf = "", graph: GraphOf = "",
+    scenario: Annotated[str, typer.Option("--scenario", help="One of the file.")] = "",
+    change: Annotated[str, typer.Option("--change", metavar="SQL", help="UPDATEs before the choice.")] = "",
+    trials: Annotated[int, typer.Option("--trials", min=0, help="How often the inputs vary.")] = 200,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Ends it with what is known.")] = 3600.0,
+    values: SetOf = None, as_json: JsonOf = False,
+) -> None:  # fmt: skip
+    """Rank all candidates, without an LM."""
+    from decisor.decision_models.solver import decide
+    from decisor.encoding import json_text, json_value
+    from decisor.rankings import lines
+
+    async def run() -> Ranking:
+        async with AsyncExitStack() as stack:
+            model = await opened(stack, file, db, graph, values)
+            return await asyncio.to_thread(
+                lambda: decide(model, trials=trials, seconds=seconds, scenario=scenario, changes=change, progress=bar())
+            )
+
+    ranking = result_of(run)
+    print(json_text(json_value(ranking)) if as_json else "\n".join(lines(ranking)))
+    if not ranking.options:
+        raise typer.Exit(Exit.FAILED)
+
+
+@app.command("schema")
+def schema_command() -> None:
+    """The JSON Schema of a model file."""
+    from decisor.decision_models.schema import MODEL
+
+    print(json.dumps(MODEL, indent=2))
+
+
+@app.command("upgrade")
+def upgrade_command(
+    file: FileOf, db: DbOf = "", graph: GraphOf = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Where the new file is written.")] = None,
+) -> None:  # fmt: skip
+    """Write a file of the first form in the present one, where all candidates' outcomes agree."""
+    from decisor.session.upgrade import upgraded
+
+    text = result_of(lambda: upgraded(file, db, graph))
+    if out is None:
+        print(text, end="")
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SetupError(f"Cannot write {out}: {error.strerror}.") from error
+    print(f"{out}: all candidates' outcomes agree.")
+
+
+def bar() -> Callable[[int, int], None] | None:
+    """A line on standard error that is written over, where that is a terminal."""
+    import sys
+
+    if not sys.stderr.isatty():
+        return None
+
+    def hear(done: int, total: int) -> None:
+        end = "\n" if done == total else ""
+        print(f"\r{done:,} of {total:,}", end=end, file=sys.stderr, flush=True)
+
+    return hear
+
+
+async def opened(stack: AsyncExitStack, file: Path, db: str, graph: str, values: Sequence[str] | None) -> OpenModel:
+    from decisor.session.models import opened_model
+
+    return await stack.enter_async_context(opened_model(file, db, graph, **parameters(values or ())))
+
+
+def result_of(run: Callable[[], Awaitable[T]]) -> T:
+    """What a model does wrong is for the person here."""
+
+    async def whole() -> T:
+        return await run()
+
+    try:
+        return asyncio.run(whole())
+    except ToolError as error:
+        raise SetupError(str(error)) from error
+
+
+def parameters(values: Sequence[str]) -> dict[str, str | float]:
+    """
+    >>> parameters(["goods=bread", "rate=0.5"])
+    {'goods': 'bread', 'rate': 0.5}
+    """
+    pairs = [value.partition("=") for value in values]
+    if wrong := [name for name, mark, _ in pairs if not mark]:
+        raise SetupError(f"--set takes NAME=VALUE, not {wrong[0]}.")
+    return {name: number(text) for name, _, text in pairs}
+
+
+def number(text: str) -> str | float:
+    try:
+        return float(text) if "." in text or "e" in text.lower() else int(text)
+    except ValueError:
+        return text

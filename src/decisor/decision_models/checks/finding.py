@@ -1,0 +1,63 @@
+"""One thing that a check says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.outcomes import Outcomes
+
+CHECKS = {
+    1: "every statement is allowed, and runs",
+    2: "every candidate has one number for each measure",
+    3: "the measured present is what the books say",
+    4: "outcomes worked by hand",
+    5: "rules worked by hand",
+    6: "the outcome differs between candidates",
+    7: "every statement moves something",
+    8: "every input moves something",
+    9: "inputs push measures the way the file says",
+    10: "another unit scales the outcome",
+    11: "every rule can break and can hold, and something is allowed",
+    12: "the goal fits the name of its measure",
+    13: "rows in another order",
+    14: "alone and together are the same",
+    15: "no row is counted twice or lost in a join",
+    16: "a second model says the same",
+    17: "the solver's sum is what the SQL measures",
+    18: "numbers of the text are in the queries or the data",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Of check ``number``. ``line``: in the file, 0 where it has none. A ``doubt`` may be right as it is."""
+
+    number: int
+    line: int
+    words: str
+    kind: Literal["error", "doubt"] = "error"
+
+    def __str__(self) -> str:
+        place = f"line {self.line}: " if self.line else ""
+        return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words} (check {self.number})"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An open model, and the outcomes of its candidates as they are; of very many, of a sample."""
+
+    model: OpenModel
+    outcomes: Outcomes
+
+    def name(self, place: int) -> str:
+        return self.model.candidates.name(int(self.outcomes.candidates[place]))
+
+    def again(self, **changes: object) -> Outcomes:
+        """The same candidates, with something changed."""
+        return self.model.outcomes(self.outcomes.candidates, most=0, **changes)  # type: ignore[arg-type]
+
+
+Check: TypeAlias = Callable[[Subject], Iterable[Finding]]

@@ -1,0 +1,126 @@
+"""Checks 14 to 18: the same twice, joins, the solver, and the words of the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from decisor.decision_models.checks.finding import Finding, Subject
+from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.rank_model import agree
+from decisor.decision_models.solver import solve
+from decisor.errors import ToolError
+from decisor.plurals import counted
+from decisor.rankings import amount
+
+COPIES = 20
+NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
+
+
+def together(subject: Subject) -> Iterator[Finding]:
+    """Check 14."""
+    try:
+        agree(subject.model, subject.outcomes)
+    except ToolError as error:
+        yield Finding(14, 0, str(error))
+
+
+def joins(subject: Subject) -> Iterator[Finding]:
+    """Check 15."""
+    model = subject.model.model
+    for part, left, right, what, rows in subject.model.job("joins", {}, 60).rows:
+        line = model.line(*str(part).split("."))
+        if what == "twice":
+            words = f"{part} joins {left} to {right}, and neither tells its rows apart: rows are counted several times"
+        else:
+            words = (
+                f"{part} joins {left} to {right}: {counted(int(str(rows)), 'row')} of {left.split('.')[0]} match none"  # type: ignore[union-attr]
+            )
+        yield Finding(15, line, words, "doubt")
+
+
+def second(subject: Subject, other: OpenModel) -> Iterator[Finding]:
+    """Check 16: on all candidates, and on shaken copies."""
+    model = subject.model.model
+    names = [subject.model.candidates.name(int(one)) for one in subject.outcomes.candidates]
+    try:
+        there = [other.candidates.find(name) for name in names]
+    except ToolError as error:
+        yield Finding(16, model.line("choice"), f"the second model has other candidates: {error}")
+        return
+    for number in range(COPIES + 1):
+        changes = shaken(subject, number)
+        one = subject.outcomes if not number else subject.again(changes=changes)
+        two = other.outcomes(there, changes=changes, most=0)
+        apart = np.abs(one.values[:, 0] - two.values[:, 0])
+        if not np.allclose(one.values[:, 0], two.values[:, 0], rtol=1e-6, equal_nan=True):
+            place = int(np.nanargmax(np.where(np.isnan(apart), np.inf, apart)))
+            words = (f"for {names[place]} this model gives {amount(float(one.values[place, 0]))}, the second "
+                     f"{amount(float(two.values[place, 0]))}{' on a shaken copy' if number else ''}")  # fmt: skip
+            yield Finding(16, model.line("measure", model.first.name), words)
+            return
+        if (one.allowed != two.allowed).any():
+            place = int(np.flatnonzero(one.allowed != two.allowed)[0])
+            words = (
+                f"{names[place]} is {'allowed' if one.allowed[place] else 'ruled out'} here, and not so by the second"
+            )
+            yield Finding(16, model.line("rule"), words)
+            return
+
+
+def shaken(subject: Subject, number: int) -> str:
+    """The inputs, each row by another factor from 0.8 to 1.2, other ones for each copy."""
+    if not number:
+        return ""
+    factor = "(0.8 + 0.4 * ((rowid * {0} + {1}) % 101) / 100.0)"
+    return "; ".join(
+        f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * '
+        + factor.format(7919 + 2 * number, 31 * number + at)
+        for at, one in enumerate(subject.model.model.inputs)
+    )
+
+
+def solver(model: OpenModel) -> Iterator[Finding]:
+    """Check 17."""
+    if not model.model.variables:
+        return
+    first = model.model.first
+    try:
+        proposal = solve(model)
+    except ToolError as error:
+        yield Finding(17, model.model.line("measure", first.name, "sum"), str(error))
+        return
+    if not proposal.measures:
+        line = model.model.line("require")
+        yield Finding(17, line, f"the solver ends with: {proposal.status}")
+
+
+def words(model: OpenModel) -> Iterator[Finding]:
+    """Check 18: a number that a rule's text says stands in its query, a parameter, or a cell."""
+    file = model.model
+    cells = {float(value) for copy in model.copies.values() for column in copy.columns for value in column.values
+             if isinstance(value, int | float)}  # fmt: skip
+    cells |= {float(value) for value in file.parameters.values() if isinstance(value, int | float)}
+    statements = file.statements()
+    for kind, named in (("rule", file.rules), ("require", file.requires)):
+        for one in named:
+            own = " ".join(sql for part, sql in statements.items() if part.startswith(f"{kind}.{one.name}"))
+            own += f" {one.bound}"
+            there = {number_of(text) for text in NUMBER.findall(own)} | cells
+            there |= {value / 100 for value in there} | {value * 100 for value in there}
+            for text in NUMBER.findall(one.text):
+                if not any(abs(number_of(text) - value) <= 1e-9 * max(1.0, abs(value)) for value in there):
+                    words = f"{text} in the text of {kind}.{one.name} stands in no query of it and in no cell"
+                    yield Finding(18, file.line(kind, one.name, "text"), words)
+
+
+def number_of(text: str) -> float:
+    """
+    >>> number_of("1,200"), number_of("2.5"), number_of("2,5")
+    (1200.0, 2.5, 2.5)
+    """
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
+        return float(text.replace(",", ""))
+    return float(text.replace(",", ".")) if text.count(",") + text.count(".") <= 1 else float(re.sub(r"[.,]", "", text))

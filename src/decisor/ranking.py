@@ -1,0 +1,79 @@
+"""The nouns of a ranking: what a decision model makes of its candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Goal = Literal["min", "max"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A candidate and the outcome that the decision model predicts for it."""
+
+    name: str
+    outcome: float
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A candidate that may not be chosen: the rules that it breaks, and why in words.
+
+    ``outcome`` is None where it has none; ``gain``: how much better it is than the best allowed one, in the measure's
+    unit (below 0 where it is worse), None where that cannot be said.
+    """
+
+    name: str
+    outcome: float | None
+    rules: tuple[str, ...]
+    why: str = ""
+    gain: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A candidate, and the share of the trials in which it came first."""
+
+    name: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates from best to worst (equal ones in data order); of very many, the best.
+
+    ``ties``: the candidates within a relative 1e-9 of the best. ``margin``: relative distance from the best to the
+    first candidate outside the tie set, None where there is none; ``lead``: the same in the measure's unit.
+    ``robustness``: share of ``trials`` in which the best stayed in front while the inputs varied, None where it was not
+    measured; ``varied`` says which and how (``varied_percent``: all alike). ``winners``: who came first in the trials.
+    ``compared`` of ``candidates`` were computed (None: not known), ``excluded_count`` of them may not be chosen;
+    ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
+    ``method``: how it was computed, where not by computing every candidate.
+    """
+
+    measure: str
+    goal: Goal
+    options: tuple[Option, ...]
+    ties: tuple[str, ...] = ()
+    margin: float | None = None
+    robustness: float | None = None
+    varied_percent: float | None = None
+    unit: str = ""
+    lead: float | None = None
+    trials: int = 0
+    varied: tuple[str, ...] = ()
+    winners: tuple[Winner, ...] = ()
+    compared: int | None = None
+    candidates: int | None = None
+    excluded_count: int = 0
+    excluded: tuple[Excluded, ...] = ()
+    excluded_by: Mapping[str, int] = field(default_factory=dict)
+    stopped: str = ""
+    method: str = ""
+
+    @property
+    def count(self) -> int:
+        """How many candidates were computed."""
+        return len(self.options) + self.excluded_count if self.compared is None else self.compared

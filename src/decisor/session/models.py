@@ -1,0 +1,45 @@
+"""A decision model opened on a person's data: the front door of ``decision_models``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from decisor.decision_models.format import Model
+from decisor.decision_models.machine import OpenModel
+from decisor.errors import SetupError
+
+
+@asynccontextmanager
+async def opened_model(
+    model: str | Path | Model, db: str = "", graph: str = "", **parameters: str | float | bool
+) -> AsyncIterator[OpenModel]:
+    """A model file, its text's Model, or the path of one, on a copy of the data at ``db`` or ``graph``.
+
+    Its methods block: call them with ``asyncio.to_thread`` where other things run on the loop.
+
+    Raises:
+        SetupError: the file, the data or a statement do not fit; the message has the line.
+    """
+    from decisor.decision_models.machine import open_model
+    from decisor.decision_models.parse import read
+    from decisor.session.opening import open_source
+    from decisor.session.sources import sources_of
+    from decisor.tools.databases.sandbox.blocking import start_machine
+
+    parsed = model if isinstance(model, Model) else read(Path(model), **parameters)
+    places = sources_of(db=db or (), graph=graph or ()).databases
+    if not places:
+        raise SetupError("A decision model needs data: give --db or --graph.")
+    source: Any = await open_source(places[0])
+    try:
+        machine = await open_model(parsed, source, start_machine)
+        try:
+            yield machine
+        finally:
+            await asyncio.to_thread(machine.close)
+    finally:
+        await source.close()

@@ -1,0 +1,146 @@
+"""The tool on Neo4j itself: what it enforces, what a statement may use, and a graph that is the nodes of a label."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.graph_load import drop_labelled, load
+from decisor.tools.databases.graph_write import Edge, Node
+from decisor.tools.databases.sandbox.cypher_within import undone, within
+from decisor.tools.databases.sandbox.engine import Caps
+from servers.neo4j_server import ask, neo4j_database
+
+ENDLESS = "UNWIND range(1, 1000000) AS x UNWIND range(1, 10000000) AS y RETURN count(*) AS n"
+OF_NEO4J = (
+    "localdatetime.statement()", "localdatetime.transaction()", "localtime.statement()", "localtime.transaction()",
+    "time.statement()", "time.transaction()", "vector.similarity.cosine([1.0, 0.0], [1.0, 0.0])",
+    "vector.similarity.euclidean([1.0, 0.0], [1.0, 0.0])", "date.statement()", "datetime.fromEpoch(0, 0)",
+    "duration.inDays(date('2024-01-01'), date('2024-01-03'))", "char_length('ab')", "normalize('a')",
+)  # fmt: skip
+
+
+def people(*names: str) -> tuple[list[Node], list[Edge]]:
+    """They know each other in a ring, and live in one city."""
+    nodes = [Node("Person", {"name": name}) for name in names] + [Node("City", {"name": "Oslo"})]
+    ring = [Edge("KNOWS", at, (at + 1) % len(names), {"since": 2000 + at}) for at in range(len(names))]
+    return nodes, ring + [Edge("LIVES_IN", at, len(names)) for at in range(len(names))]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with neo4j_database() as url:
+        load(f"{url}?label=one", *people("Ann", "Bob"))
+        load(f"{url}?label=two", *people("Cid", "Dee", "Eve"))
+        yield url
+
+
+@pytest_asyncio.fixture
+async def graph(server: str) -> AsyncIterator[CypherTool]:
+    tool = await CypherTool.open(server, caps=Caps(seconds=1.0))
+    yield tool
+    await tool.close()
+
+
+@pytest_asyncio.fixture
+async def two(server: str) -> AsyncIterator[CypherTool]:
+    tool = await CypherTool.open(f"{server}?label=two")
+    yield tool
+    await tool.close()
+
+
+async def test_neo4j_itself_refuses_a_write_of_our_own(graph: CypherTool) -> None:
+    with pytest.raises(ToolError, match=r"(?i)writing in read access mode|access mode"):
+        await graph.fetch("CREATE (:Person {name: 'Eve'})", trusted=True)
+    assert ask("MATCH (p:Person) RETURN count(p) AS n") == [{"n": 5}]
+
+
+async def test_neo4j_itself_keeps_the_limit_of_time(graph: CypherTool) -> None:
+    with pytest.raises(ToolError, match=r"(?i)timeout|terminated|Stopped"):
+        await graph.call(ENDLESS)
+    async with asyncio.timeout(20):
+        while ask("SHOW TRANSACTIONS YIELD currentQuery AS q WHERE q STARTS WITH 'UNWIND' RETURN q"):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    assert (await graph.call("RETURN 1 AS x")).records[0].fields == {"x": 1}
+
+
+@pytest.mark.parametrize("call", OF_NEO4J)
+async def test_a_function_that_neo4j_has_may_be_called(call: str, graph: CypherTool) -> None:
+    assert (await graph.call(f"RETURN {call} AS x")).total == 1
+
+
+async def test_rows_cells_and_bytes_are_capped(server: str) -> None:
+    tool = await CypherTool.open(server, caps=Caps(rows=3, cell_chars=10, bytes=10_000))
+    many = await tool.call("UNWIND range(1, 100000) AS x RETURN x")
+    assert len(many.records) == 3 and many.truncated
+    long = await tool.call("RETURN reduce(s = 'y', x IN range(1, 12) | s + s) AS y")
+    assert len(str(long.records[0].fields["y"])) < 100
+    await tool.close()
+
+
+async def test_a_wrong_password_is_told_without_it(server: str) -> None:
+    with pytest.raises(SetupError) as error:
+        await CypherTool.open(server.replace("decisor-tests", "other-secret"))
+    assert "other-secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("MATCH (n) RETURN count(n) AS n", [(4,)]),
+        ("MATCH (p:Person) RETURN p.name ORDER BY p.name", [("Cid",), ("Dee",), ("Eve",)]),
+        ("MATCH (p:Person|City) RETURN count(p)", [(4,)]),
+        ("MATCH (p:!City) RETURN count(p)", [(3,)]),
+        ("MATCH ()-[r]->() RETURN count(r)", [(6,)]),
+        ("MATCH (a)-[:KNOWS*1..3]->(a) RETURN count(*)", [(3,)]),
+        ("MATCH (c:City) RETURN labels(c)", [(["City"],)]),
+        ("MATCH (c:City) RETURN labels(c)[0] AS label", [("City",)]),
+        ("MATCH (c:City) RETURN c", [({"_labels": ["City"], "name": "Oslo"},)]),
+        ("MATCH (c:City) WHERE c:City AND NOT (c)-->() RETURN COUNT { (c)<--(:Person) } AS n", [(3,)]),
+        ("MATCH (c:City) WHERE EXISTS { MATCH (c)<-[:LIVES_IN]-({name: 'Ann'}) } RETURN c", []),
+        ("MATCH (p {name: 'Cid'}) RETURN [(p)-[:KNOWS]->(q) | q.name] AS knows", [(["Dee"],)]),
+        ("MATCH p = shortestPath((a {name: 'Cid'})-[:KNOWS*]->(b {name: 'Eve'})) RETURN length(p)", [(2,)]),
+        ("MATCH (a:Person) WITH count(a) AS x RETURN (x) - (1) AS y, (x) < (2) AS z", [(2, False)]),
+        ("MATCH (p:Person WHERE p.name < 'D') RETURN p.name", [("Cid",)]),
+    ],
+)
+async def test_a_graph_of_a_label_is_all_that_a_statement_sees(
+    query: str, rows: list[tuple[object, ...]], two: CypherTool
+) -> None:
+    seen = await two.call(query)
+    assert [tuple(record.fields.values()) for record in seen.records] == rows
+    assert "two" not in str([record.fields for record in seen.records])
+
+
+async def test_its_description_and_complaints_do_not_tell_of_the_label(two: CypherTool) -> None:
+    text = two.describe()
+    assert "(:Person) 3 nodes" in text and "two" not in text and "decisor_graph" not in text
+    assert list((await two.call("MATCH (c:City) RETURN labels(c)")).records[0].fields) == ["labels(c)"]
+    with pytest.raises(ToolError) as complaint:
+        await two.call("MATCH (p:Person) RETURN nothing")
+    assert "two" not in str(complaint.value)
+    for query in ("CALL db.labels()", "SHOW INDEXES"):
+        with pytest.raises(ToolError, match="a part of a database"):
+            await two.call(query)
+
+
+async def test_a_graph_of_a_label_is_loaded_once_and_dropped_alone(server: str, two: CypherTool) -> None:
+    with pytest.raises(SetupError, match="already exists"):
+        load(f"{server}?label=two", *people("Fay", "Guy"))
+    load(f"{server}?label=three", *people("Fay", "Guy"))
+    drop_labelled(f"{server}?label=three")
+    assert ask("MATCH (p:Person) RETURN count(p) AS n") == [{"n": 5}]
+    assert (await two.call("MATCH (p:Person) RETURN count(p) AS n")).records[0].fields == {"n": 3}
+
+
+def test_a_label_with_odd_letters_stays_a_name() -> None:
+    statement = within("MATCH (n) RETURN labels(n)", "a`b'c\\")
+    assert statement == (
+        "MATCH (n:`a``b'c\\`) RETURN [decisor_label IN labels(n) WHERE decisor_label <> 'a`b\\'c\\\\']"
+    )
+    assert undone("Unknown: (n:`w1`)", "w1") == "Unknown: (n)"

@@ -1,0 +1,64 @@
+"""Small decisions on real databases, for the tests of decision models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import duckdb
+
+from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.parse import parse
+from decisor.session.models import opened_model
+
+SITES = """CREATE TABLE site AS SELECT * FROM (VALUES ('Basel',41000.0,5200),('Genua',38000.0,4100),
+    ('Lyon',52000.0,6000),
+    ('Mainz',33000.0,3600),('Linz',29000.0,3000),('Ulm',31000.0,3900),('Metz',27000.0,2800)) t(name, rent, capacity);
+CREATE TABLE customer AS SELECT i AS id, 20 + (i * 37) % 90 AS units FROM range(200) t(i);
+CREATE TABLE lane AS SELECT c.id AS customer, s.name AS site, 2.0 + (c.id * 131 + ascii(s.name) * 17
+    + ascii(substr(s.name, 2, 1)) * 59) % 900 / 100.0
+    AS cost FROM customer c, site s;"""
+CLOSE = """
+decide = "the two warehouses to close"
+choice = "SELECT name FROM site"
+take   = 2
+change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"
+
+[measure.cost]
+goal = "min"
+unit = "EUR"
+sql  = '''SELECT (SELECT sum(rent) FROM site) + sum(units * cheapest)
+FROM customer JOIN (SELECT customer, min(cost) AS cheapest FROM lane
+                    WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id'''
+
+[rule.capacity]
+text   = "No warehouse may hold more than its capacity."
+broken = '''SELECT site, sum(units) AS load, capacity
+FROM customer JOIN (SELECT customer, arg_min(site, (cost, site)) AS site FROM lane
+                    WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id
+JOIN site ON name = site GROUP BY site, capacity HAVING sum(units) > capacity'''
+say    = "{site} would hold {load} of {capacity}"
+
+[scenario.dear_fuel]
+change = "UPDATE lane SET cost = cost * 1.3"
+
+[input]
+"lane.cost"      = { unit = "EUR/piece", raises = "cost", spread = "15 % together" }
+"customer.units" = { unit = "piece",     raises = "cost", spread = "20 % each" }
+"site.rent"      = { unit = "EUR",       raises = "cost", spread = "5 % by name" }
+"""
+
+
+def database(folder: Path, statements: str, name: str = "shop.duckdb") -> str:
+    """The URL of a DuckDB file with these tables."""
+    path = folder / name
+    with duckdb.connect(str(path)) as db:
+        db.execute(statements)
+    return f"duckdb:///{path}"
+
+
+@asynccontextmanager
+async def opened(folder: Path, model: str = CLOSE, statements: str = SITES) -> AsyncIterator[OpenModel]:
+    async with opened_model(parse(model), database(folder, statements)) as machine:
+        yield machine

@@ -1,0 +1,185 @@
+"""Replies as objects and calls, from a technique to the wire and back: what is asked, what is learned, what is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from decisor.budget import Budget
+from decisor.calling import Calling, split_calling
+from decisor.errors import SetupError
+from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.lms.scripted import ScriptedLM
+from decisor.run import Run
+from decisor.techniques.bfs import BFS
+from decisor.techniques.plan_rag import PlanRAG
+from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import Conclusion, Note, PlanChange
+from decisor.types import Decision, Question, Technique
+from servers.openai_server import completion, serve_app
+from techniques.table import TableTool
+
+LONGEST = Question("Which river is the longest?")
+LOOK = "select name, km from river order by km"
+PLAN = {"plan": ["read the lengths", "compare"], "current_step": "1", "thought": "look", "action": "sql",
+        "action_input": LOOK}  # fmt: skip
+AGAIN = {"replan": True, "why": "to be sure", "plan": ["read again"], "current_step": "1", "thought": "look again",
+         "action": "sql", "action_input": f"{LOOK} desc"}  # fmt: skip
+ANSWER = {"thought": "340 is more", "final_answer": "bel", "because": "it is 340.25 km long [o1.r2]"}
+AS_TEXT = [
+    f"Plan: [Step 1: read the lengths, Step 2: compare]\nCurrent step: 1\nThought: look\nAction: sql\n"
+    f"Action input: {LOOK}",
+    "Re-plan: Y, to be sure\nPlan: [Step 1: read again]\nCurrent step: 1\nThought: look again\nAction: sql\n"
+    f"Action input: {LOOK} desc",
+    "Thought: 340 is more\nFinal answer: bel\nBecause: it is 340.25 km long [o1.r2]",
+]
+TURNS: list[dict[str, Any]] = [PLAN, AGAIN, ANSWER]
+
+
+class Endpoint:
+    """Plays ``TURNS`` as an endpoint that has some ways. ``refuses``: fields that it answers with 400; ``ignores``:
+    fields that it does nothing about. It checks that the schema or the functions would take what it says."""
+
+    def __init__(self, refuses: str = "", ignores: str = "") -> None:
+        self.refuses, self.ignores = refuses.split(), ignores.split()
+        self.bodies: list[dict[str, Any]] = []
+        self.turn = 0
+
+    async def chat(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.bodies.append(body)
+        if field := next((name for name in self.refuses if name in body), ""):
+            return web.json_response({"error": {"message": f"{field} is not supported"}}, status=400)
+        turn, self.turn = self.turn, self.turn + 1
+        whole = completion(body, self.text(body, turn), "m")
+        if "tools" in body and "tools" not in self.ignores:
+            whole["choices"][0]["message"] = self.call(body["tools"], TURNS[turn])
+        return web.json_response(whole)
+
+    def text(self, body: dict[str, Any], turn: int) -> str:
+        if "response_format" not in body or "response_format" in self.ignores:
+            return AS_TEXT[turn]
+        schema = body["response_format"]["json_schema"]["schema"]["properties"]["reply"]
+        shapes = schema.get("anyOf", [schema])
+        assert any(one["required"] == list(TURNS[turn]) for one in shapes), shapes
+        return json.dumps({"reply": TURNS[turn]})
+
+    def call(self, tools: list[dict[str, Any]], turn: dict[str, Any]) -> dict[str, Any]:
+        value = {key: one for key, one in turn.items() if not key.startswith("action")}
+        name = turn.get("action", "final_answer")
+        if name == "sql":
+            value["input"] = turn["action_input"]
+        (function,) = [one["function"] for one in tools if one["function"]["name"] == name]
+        assert function["parameters"]["required"] == list(value)
+        call = {"id": "1", "type": "function", "function": {"name": name, "arguments": json.dumps(value)}}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+async def decided(
+    endpoint: Endpoint, calling: Calling, technique: Technique = PlanRAG()
+) -> tuple[Decision, Run, OpenAICompatible]:
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", endpoint.chat)
+    box = Toolbox([TableTool()])
+    async with serve_app(app) as origin:
+        lm = OpenAICompatible("m", f"{origin}/v1")
+        run = Run(lm, box, Budget(), calling=calling)
+        decision = await technique(LONGEST, run)
+        await lm.close()
+    await box.close()
+    return decision, run, lm
+
+
+async def test_text_objects_and_calls_lead_to_the_same_decision() -> None:
+    decisions = [(await decided(Endpoint(), calling))[0] for calling in ("text", "json", "tools", "auto")]
+    assert [one == decisions[0] for one in decisions] == [True] * 4
+    assert (decisions[0].answer, decisions[0].evidence.ids) == ("bel", ("o1.r2",))
+    assert decisions[0].replans[0].why == "to be sure"
+
+
+@pytest.mark.parametrize(("calling", "field"), [("json", "response_format"), ("tools", "tools")])
+async def test_the_prompt_tells_of_the_way_that_is_asked_for_and_stop_words_are_left_out(
+    calling: Calling, field: str
+) -> None:
+    endpoint = Endpoint()
+    await decided(endpoint, calling)
+    assert [field in body and "stop" not in body for body in endpoint.bodies] == [True] * 3
+    system = endpoint.bodies[0]["messages"][0]["content"]
+    assert "Action input:" not in system and "Final answer:" not in system
+    assert [body["messages"][0]["content"] == system for body in endpoint.bodies] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("refuses", "ignores", "ways"),
+    [
+        ("", "", ["json", "json", "json"]),
+        ("response_format", "", ["text", "tools", "tools"]),  # the first reply came without, the schema in words
+        ("", "response_format", ["json", "tools", "tools"]),
+        ("response_format tools", "", ["text", "text", "text"]),
+        ("", "response_format tools", ["json", "tools", "text"]),
+    ],
+)
+async def test_auto_takes_what_the_endpoint_has_and_goes_on_with_the_rest(
+    refuses: str, ignores: str, ways: list[str]
+) -> None:
+    endpoint = Endpoint(refuses, ignores)
+    decision, run, lm = await decided(endpoint, "auto")
+    assert decision.answer == "bel"
+    answers = [body for body in endpoint.bodies if not any(field in body for field in refuses.split())]
+    assert [way_of(body) for body in answers] == ways
+    notes = [note.text for note in run.trace.of(Note) if "does not take" in note.text]
+    assert len(notes) == len(lm.ways.against)
+    assert len(run.trace.of(PlanChange)) == 1
+    assert all("m does not take" in note for note in notes)
+
+
+def way_of(body: dict[str, Any]) -> str:
+    return "tools" if "tools" in body else "json" if "response_format" in body else "text"
+
+
+async def test_what_an_endpoint_does_not_take_is_known_in_the_next_run() -> None:
+    endpoint = Endpoint(ignores="response_format")
+    _, _, lm = await decided(endpoint, "auto")
+    run = Run(lm, Toolbox([]), calling="auto")
+    assert run.way == "tools"
+
+
+async def test_a_search_and_its_judge_are_asked_in_the_same_way() -> None:
+    bodies: list[dict[str, Any]] = []
+
+    async def chat(request: web.Request) -> web.Response:
+        body = await request.json()
+        bodies.append(body)
+        schema = body["response_format"]["json_schema"]["schema"]
+        better = "better" in schema["properties"]
+        value = {"thought": "x", "better": "A"} if better else {"reply": {**ANSWER, "because": "[o1.r2]"}}
+        if not better and len(bodies) < 3:
+            value = {"reply": {"thought": "look", "action": "sql", "action_input": LOOK}}
+        return web.json_response(completion(body, json.dumps(value), "m"))
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", chat)
+    async with serve_app(app) as origin:
+        lm = OpenAICompatible("m", f"{origin}/v1")
+        run = Run(lm, Toolbox([TableTool()]), Budget(), calling="json")
+        decision = await BFS(width=1)(LONGEST, run)
+        await lm.close()
+    assert decision.answer == "bel"
+    assert any("better" in body["response_format"]["json_schema"]["schema"]["properties"] for body in bodies)
+
+
+async def test_an_lm_that_says_nothing_of_ways_is_asked_in_text() -> None:
+    lm = ScriptedLM(AS_TEXT)
+    run = Run(lm, Toolbox([TableTool()]), calling="auto")
+    decision = await PlanRAG()(LONGEST, run)
+    assert run.way == "text" and decision.answer == "bel"
+    assert run.trace.of(Conclusion)
+
+
+def test_a_way_that_is_none_is_refused() -> None:
+    assert split_calling({"calling": "tools", "replan": "no"}, "text") == ("tools", {"replan": "no"})
+    with pytest.raises(SetupError, match="calling is one of text, json, tools, auto, not 'xml'"):
+        split_calling({"calling": "xml"}, "text")
