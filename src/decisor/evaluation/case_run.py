@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from decisor.asking import USUAL, Asking
 from decisor.benchmarks.protocol import Bench, Case, Score
 from decisor.budget import Budget, Limits
 from decisor.calling import Calling
@@ -43,6 +44,7 @@ class Attempt:
     repeat: int = 0
     experts: Mapping[str, LM] = field(default_factory=dict)
     calling: Calling = "text"
+    asking: Asking = USUAL
     outages: Outages = field(default_factory=Outages)
 
     def watch(self, lm: LM, case: Case) -> LMWatch:
@@ -72,7 +74,9 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
         async with attempt.bench.environment(case) as env:
             try:
                 watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
-                decision = await decide_case(case, loop, Run(lm, watch, budget, trace, calling=attempt.calling))
+                decision = await decide_case(
+                    case, loop, Run(lm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
+                )
             finally:
                 simulated = usage_of(env)
             score = await attempt.bench.score(case, decision, trace.entries)
