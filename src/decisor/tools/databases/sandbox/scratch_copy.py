@@ -152,7 +152,16 @@ class ScratchCopy:
             return [(quoted(table), quoted(column)) for table, _, column in names]
         pairs = ((quoted(name), quoted(column)) for name, columns in self.model["tables"].items() for column in columns)
         real = "SELECT 1 FROM {0} WHERE typeof({1}) = 'real' LIMIT 1"
-        return [pair for pair in pairs if self._run("vary", real.format(*pair), {}, own=True)]
+        decimals = [pair for pair in pairs if self._run("vary", real.format(*pair), {}, own=True)]
+        return [pair for pair in decimals if not self._names_candidates(*pair)]
+
+    def _names_candidates(self, table: str, column: str) -> bool:
+        """Whether a column holds the candidates themselves: varied, none of them would be there."""
+        values = list(self._values().values())
+        if not all(isinstance(value, float) for value in values):
+            return False
+        query = f"SELECT 1 FROM {table} WHERE {column} = :value LIMIT 1"
+        return all(self._run("vary", query, {"value": value}, own=True) for value in values)
 
     def _run(
         self, part: str, statement: str, parameters: Mapping[str, Any], rows: int = 1000, own: bool = False
