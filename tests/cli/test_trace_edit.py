@@ -83,6 +83,20 @@ def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
     assert "oak (manual)" in capsys.readouterr().out
 
 
+def test_an_edit_has_limits_of_its_own(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, trace = recorded
+    policy = Policy(PLAN, {"query writer": write, "generator": say})
+    capsys.readouterr()
+    with serve_threaded(play(policy)) as url:
+        words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
+        run([*words, "--tokens", "20", "--json"])
+        assert not policy.prompts
+    assert "The limit of 20 tokens is reached" in capsys.readouterr().out
+    assert run(["trace", str(trace), "--calls", "3"]) == 2
+
+
 def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(recorded[1])
     capsys.readouterr()
