@@ -30,6 +30,8 @@ VALUES: Mapping[str, Value] = {
     "current_step": "Step 1: read the price of each product",
     "final_answer": EXAMPLE_ANSWER,
     "because": "its price is the lowest",
+    "runner_up": "none",
+    "assumptions": "none",
     "replan": False,
     "why": "",
     "follow_up": "Who owns Harbour Mill?",
