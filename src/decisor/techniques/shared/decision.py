@@ -284,7 +284,8 @@ async def conclude(
         ranking = trajectory.ranking()
         best = ranking.options[0].name if ranking and ranking.options else ""
         decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {for_people(failure)}",))
-    return tell(replace(decision, reasons=(*decision.reasons, why), stopped=stopped), run)
+    reasons = decision.reasons if any(why in reason for reason in decision.reasons) else (*decision.reasons, why)
+    return tell(replace(decision, reasons=reasons, stopped=stopped), run)
 
 
 def tell(decision: Decision, run: Run) -> Decision:
