@@ -24,7 +24,7 @@ from decisor.run import Run
 from decisor.secrets import redact
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
-from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.events import Entry, RunStart, RunUsage, Trace, UnreadableReply, events_of
 from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import LM, Decision, Technique, Usage
 
@@ -113,7 +113,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
         failure=score.failure,
         tags=(*score.tags, *marks(trace.entries)),
         metrics=score.metrics,
-        counts=score.counts,
+        counts={**score.counts, **unread_replies(trace.entries)},
         usage=budget.spent,
         seconds=round(max(time.monotonic() - began, path), 6),
         critical=round(path, 6),
@@ -121,6 +121,12 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
         beside=beside(score.judging + snapshots.judging, simulated),
     )
     return outcome, trace.entries
+
+
+def unread_replies(entries: Sequence[Entry]) -> dict[str, int]:
+    """How many of the LM's replies could not be read, where any could not."""
+    count = sum(1 for _ in events_of(entries, UnreadableReply))
+    return {"unread_replies": count} if count else {}
 
 
 async def decide_case(case: Case, technique: Technique, run: Run) -> Decision:

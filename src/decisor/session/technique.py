@@ -10,6 +10,7 @@ from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
+from decisor.secrets import redact
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
 from decisor.settings import build, settings_of
@@ -62,7 +63,7 @@ async def choose(
     kind = kind_of(name) if isinstance(technique, str) else type(technique)
     asking, own = asking_of(kind, name, own)
     loop = await technique_of(name if isinstance(technique, str) else technique, own, lms)
-    texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
+    texts = {key: redact(str(getattr(value, "name", value))) for key, value in settings.items()}
     return Choice(name, loop, model, texts, by_name=name == typed, calling=calling, asking=asking)
 
 
