@@ -16,6 +16,7 @@ LAYERS = [
     {"render"},
     {"story"},
     {"session"},
+    {"demo"},
     {"outcome"},
     {"statistics"},
     {"judging"},

@@ -17,6 +17,7 @@ PLAN = json.dumps({"nodes": [
     {"id": "1.1", "ask": "Which site has the lowest rent?", "needs": [], "source": "sql"},
     {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
 ]})  # fmt: skip
+DAG = ("-t", "reasoning_dag", "-o", "calling=text")
 
 
 def write(prompt: str) -> str:
@@ -39,7 +40,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
         db.execute("CREATE TABLE site (name TEXT, rent REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("oak", 700.5), ("elm", 400.5)])
     with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
-        words = ["ask", "What does the cheapest site cost?", "--db", str(database), "-t", "reasoning_dag", "-o", "calling=text"]
+        words = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
         assert run([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"]) == 0
     return database, trace
 
@@ -131,7 +132,7 @@ def test_documents_and_a_database_serve_one_plan_from_the_command_and_again_afte
     policy = Policy(plan, {"query writer": write, "generator": moved, "relevance": lambda prompt: "[1]"})
     data = ["--db", str(recorded[0]), "--docs", str(folder)]
     with serve_threaded(play(policy)) as url:
-        words = ["ask", "What does Ada's team pay?", *data, "-t", "reasoning_dag", "-o", "calling=text", "--lm", f"m@{url}"]
+        words = ["ask", "What does Ada's team pay?", *data, *DAG, "--lm", f"m@{url}"]
         assert run([*words, "--trace", str(trace)]) == 0
         assert "Decision: 700.5" in capsys.readouterr().out
         edit = ["--edit", "1.1", "--ask", "To which site did the team of Bo move?"]
@@ -154,7 +155,7 @@ def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_
 ) -> None:
     database, trace = recorded[0], tmp_path / "other.jsonl"
     main, small = (Policy(PLAN, {"query writer": write, "generator": say}) for _ in range(2))
-    ask = ["ask", "What does the cheapest site cost?", "--db", str(database), "-t", "reasoning_dag", "-o", "calling=text"]
+    ask = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
     with serve_threaded(play(main)) as url, serve_threaded(play(small)) as other:
         parts = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}", "-o", "aggregator=always"]
         assert run([*ask, *parts, "--lm", f"m@{url}", "--trace", str(trace)]) == 0

@@ -135,6 +135,18 @@ async def test_after_a_search_cannot_be_read_the_form_is_shown_filled_in() -> No
     assert "Action: combine\nAction input: 10 - 4" in lm.seen[1]
 
 
+async def test_after_an_answer_without_a_citation_the_form_of_an_answer_is_shown(box: Toolbox) -> None:
+    _, seen, _ = await ask("plan_rag", [PLAN, "Final answer: bel", ANSWER], box)
+    example = seen[2].partition("values of your own:\n")[2]
+    assert "Final answer: Harbour Mill\nBecause: " in example and "Action" not in example
+
+
+async def test_a_form_filled_in_does_not_replan_by_the_way(box: Toolbox) -> None:
+    _, seen, _ = await ask("plan_rag", [PLAN, PROSE, ANSWER], box)
+    example = seen[2].partition("values of your own:\n")[2]
+    assert example.startswith("Re-plan: N\nCurrent step: ") and "Plan: [" not in example
+
+
 @pytest.mark.parametrize(("reply", "reason"), [
     ("Final answer: [o1.r4]", "missing_field"), ("Final answer: **", "missing_field"),
     ("I'm sorry, but I can't help with that request.", "model_refusal"), ("{}", "missing_field"),

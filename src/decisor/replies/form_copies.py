@@ -27,6 +27,7 @@ def refuse_form_text(value: object, form: Form[Any]) -> None:
 
 
 def texts_of(value: object) -> tuple[str, ...]:
+    """None of a plain text: a word that a form offers for choice is no copy."""
     match value:
         case LabelledReply(call=call, answer=answer):
             return (call.input if call else "", answer or "")
@@ -34,8 +35,6 @@ def texts_of(value: object) -> tuple[str, ...]:
             return (action.input if action else "", answer or "")
         case Decision(answer=answer):
             return (answer,)
-        case str():
-            return (value,)
     return ()
 
 

@@ -20,6 +20,7 @@ from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
+from decisor.session.tools import with_calculator
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
@@ -64,7 +65,7 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        tools = await self.tools_for(question, choice)
+        tools = with_calculator(await self.tools_for(question, choice), choice.technique)
         with self.run(tools, choice.lm, options, choice.calling, choice.asking) as run:
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):

@@ -16,6 +16,7 @@ from decisor.session.options import Options
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.technique import technique_of
+from decisor.session.tools import with_calculator
 from decisor.trace.events import Entry, RunStart, RunUsage, events_of
 from decisor.types import Decision, Question, Usage
 
@@ -74,7 +75,7 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
         reports.append(await rerun(entries, [edit], run, technique))
         return reports[0].after
 
-    with data.run(data.tools, lm, options, calling, asking) as run:
+    with data.run(with_calculator(data.tools, technique), lm, options, calling, asking) as run:
         if start is not None:
             texts = {name: text for name, text in json_value(edit).items() if text and isinstance(text, str)}
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))

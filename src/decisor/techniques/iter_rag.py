@@ -10,6 +10,7 @@ The iterative baseline of Lee et al., "PlanRAG", NAACL 2024, in the loop of Yao 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
@@ -39,6 +40,8 @@ class IterRAG:
 
     max_steps: int = 15
     evidence: EvidenceRule = "required"
+
+    calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)

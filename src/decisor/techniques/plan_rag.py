@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
@@ -51,6 +51,8 @@ class PlanRAG:
     replan: bool = True
     order: Literal["ptaor", "paor", "tpaor"] = "ptaor"
     evidence: EvidenceRule = "required"
+
+    calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)

@@ -64,9 +64,9 @@ STOP = Sampling(stop=("Observation:",))
 
 QUERY = Template("""\
 You are a decision analyst. To decide the question you may query the data once. Let that query compute: put the rules
-into formulas, compute the outcome that they predict for each candidate, and rank the candidates by it, best first, with
-the values beside it from which it is computed. Where a rule has two readings, compute both, in two columns. First settle
-which candidates the words of the question allow: what it wants to reach is rarely one of them.
+into formulas, compute the outcome that they predict for each candidate, and rank the candidates by it, best first,
+with the values beside it from which it is computed. Where a rule has two readings, compute both, in two columns. But
+first settle which candidates the words of the question allow: what it wants to reach is rarely one of them.
 
 # Tools
 $tools

@@ -76,10 +76,10 @@ class Trajectory:
         """The steps so far as the model reads them."""
         return show_steps(self.steps, thoughts, self.replans, self.observations)
 
-    def decision(self, answer: str, because: str = "", stopped: Stopped = "answered") -> Decision:
-        """The decision with the evidence it cites."""
-        shown_records = self.shown_records()
-        ids = tuple(dict.fromkeys(name for name in citations(f"{answer}\n{because}") if name in shown_records))
+    def decision(self, answer: str, because: str = "", stopped: Stopped = "answered", runner_up: str = "") -> Decision:
+        """The decision with the evidence that it cites, for its runner-up too."""
+        shown_records, text = self.shown_records(), f"{answer}\n{because}\n{runner_up}"
+        ids = tuple(name for name in citations(text) if name in shown_records)
         name = without_citations(answer).strip(LEFT_OUT)
         cited = [shown_records[id] for id in ids]
         sources = [(one.id, numbers_of(one)) for one in cited]
@@ -87,7 +87,7 @@ class Trajectory:
             sources.append((f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]))
         sources.append(("question", list(numbers_in(str(self.question)))))
         sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
-        figures = check_figures(f"{name}\n{because}", sources, cited)
+        figures = check_figures(f"{name}\n{because}\n{runner_up}", sources, cited)
         departs = departure(name, fullest([step.observation for step in self.steps]))
         reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
@@ -98,6 +98,7 @@ class Trajectory:
             replans=self.replans,
             reasons=reasons,
             stopped=stopped,
+            runner_up=runner_up,
         )
 
     def ranking(self) -> Ranking | None:
@@ -133,8 +134,8 @@ def decide(
                          f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
     if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
-    decision = trajectory.decision(answer, because)
-    return replace(decision, runner_up=in_words(reply.runner_up), assumptions=each_in_words(reply.assumptions))
+    decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
+    return replace(decision, assumptions=each_in_words(reply.assumptions))
 
 
 def in_words(text: str) -> str:
@@ -283,7 +284,8 @@ async def conclude(
         ranking = trajectory.ranking()
         best = ranking.options[0].name if ranking and ranking.options else ""
         decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {for_people(failure)}",))
-    return tell(replace(decision, reasons=(*decision.reasons, why), stopped=stopped), run)
+    reasons = decision.reasons if any(why in reason for reason in decision.reasons) else (*decision.reasons, why)
+    return tell(replace(decision, reasons=reasons, stopped=stopped), run)
 
 
 def tell(decision: Decision, run: Run) -> Decision:

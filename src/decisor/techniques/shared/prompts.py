@@ -139,10 +139,10 @@ def asking_of(kind: type, name: str, settings: Mapping[str, Any]) -> tuple[Askin
         SetupError: a value does not fit.
     """
     own = settings_of(kind) if isinstance(kind, type) else {}
-    taken = {key: settings[key] for key in OWN if key in settings and key not in own}
-    words = read_prompts(Path(str(taken["prompts"])), kind, name) if "prompts" in taken else {}
-    asking = Asking(number("temperature", taken, 2.0), number("top_p", taken, 1.0), words)
-    return asking, {key: value for key, value in settings.items() if key not in taken}
+    own_settings = {key: settings[key] for key in OWN if key in settings and key not in own}
+    words = read_prompts(Path(str(own_settings["prompts"])), kind, name) if "prompts" in own_settings else {}
+    asking = Asking(number("temperature", own_settings, 2.0), number("top_p", own_settings, 1.0), words)
+    return asking, {key: value for key, value in settings.items() if key not in own_settings}
 
 
 def number(key: str, settings: Mapping[str, Any], most: float) -> float | None:
