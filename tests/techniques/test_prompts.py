@@ -9,8 +9,11 @@ import sqlite3
 import pytest
 
 import decisor
+from decisor.errors import ParseError
 from decisor.lms.scripted import ScriptedLM
+from decisor.replies.form_copies import refuse_form_text
 from decisor.run import Run
+from decisor.techniques.ircot import SENTENCE
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.shared.render import LATER_ROWS, Rendering
@@ -109,3 +112,9 @@ def test_ask_has_a_calculator_at_hand_beside_a_database(tmp_path: object) -> Non
     assert result.evidence.ids == ("o2.r1",) and result.evidence.unsupported == ()
     assert json.loads(json.dumps(result.as_object(), default=str))["runner_up"] == "aune"
     assert "Runner-up: aune" in str(result)
+
+
+def test_an_answer_of_a_number_in_the_words_of_the_form_is_no_copy() -> None:
+    refuse_form_text("So the answer is: 1946.", SENTENCE)
+    with pytest.raises(ParseError, match="copied"):
+        refuse_form_text("So the answer is: ...", SENTENCE)
