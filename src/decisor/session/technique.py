@@ -33,11 +33,6 @@ class Choice:
     by_name: bool = True
     calling: Calling = "auto"
 
-    @property
-    def computes(self) -> bool:
-        """Whether a decision model is looked for in the data."""
-        return self.name in (EXACT, AUTO)
-
 
 async def choose(
     technique: Technique | str, settings: Mapping[str, Any], lm: LM | LMSpec | str | None, lms: LMs
