@@ -72,9 +72,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM is to complete. ``schema``: what the reply fits; ``functions``: one of them is called, and the reply is
-    ``{"name": ..., "arguments": {...}}``. ``logprobs``: of how many alternatives for each token. ``continuation``: the
-    messages are continued as they stand, without a chat template. ``capped``: ``max_tokens`` is the run's own."""
+    """``schema``: what the reply fits; ``functions``: one is called, as ``{"name": ..., "arguments": {...}}``.
+    ``logprobs``: alternatives a token. ``continuation``: without a chat template. ``capped``: by the run itself."""
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
@@ -86,6 +85,7 @@ class Sampling:
     logprobs: int = 0
     continuation: bool = False
     capped: bool = False
+    top_p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

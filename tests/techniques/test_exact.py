@@ -34,7 +34,7 @@ class Prices:
         return self
 
 
-def rank(model: WhatIf, percent: float = 5.0, trials: int = 200) -> Ranking:
+def rank(model: WhatIf, percent: float = 5.0, trials: int = 200, *, seconds: float = 0.0) -> Ranking:
     """The ranking of a toy: smallest first, ties exact."""
     names = model.candidates()
     outcomes = model.outcomes(names).tolist()
@@ -54,7 +54,7 @@ async def test_exact_takes_the_best_and_says_that_no_lm_planned_it() -> None:
     assert decision.answer == "elm"
     assert decision.evidence.ids == ("o1.r1", "o1.r2")
     assert decision.reasons[0] == "elm gives the smallest price of 3 candidates: 2."
-    assert "fir with 3, 50.000% behind" in decision.reasons[1]
+    assert "fir with 3, 50 % behind" in decision.reasons[1]
     assert "No LM planned this" in decision.reasons[-1]
 
 

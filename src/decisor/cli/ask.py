@@ -42,7 +42,9 @@ def command(
     docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=DOCS)] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="A text file with the rules to decide by.")] = None,
     goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
-    model: Annotated[Path | None, typer.Option("--model", help="A decision model, in TOML.")] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="A decision model: a TOML file, or module:function.")
+    ] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,

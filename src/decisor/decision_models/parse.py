@@ -37,7 +37,8 @@ class ModelFault(ModelMistake):
 
     def __init__(self, faults: list[tuple[int, str]]) -> None:
         first = [
-            f"line {line}: {one_line(words)}" if line else one_line(words) for line, words in faults[:SHOWN_FAULTS]
+            f"line {line}: {one_line(words, 400)}" if line else one_line(words, 400)
+            for line, words in faults[:SHOWN_FAULTS]
         ]
         more = len(faults) - len(first)
         super().__init__("; ".join([*first, *([f"and {more} more"] if more > 0 else [])]) + ".")

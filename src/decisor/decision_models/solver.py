@@ -125,7 +125,7 @@ def rank_solved(model: OpenModel, *, seconds: float = SOLVE_SECONDS, scenario: s
     left = seconds - (time.monotonic() - began)
     binary = model.model.variables[0].kind == "yes or no"
     if best.status == "optimal" and binary and left > 1:
-        rows = [int(row["row"]) for row in best.first]  # type: ignore[call-overload]
+        rows = [int(str(row["row"])) for row in best.first]
         second = solve(model, seconds=left, scenario=scenario, changes=changes, excluded=[rows])
         options += [option(second, first.name)] if second.measures else []
     figures = best.figures

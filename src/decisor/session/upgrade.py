@@ -39,8 +39,8 @@ async def upgraded(file: Path, db: str, graph: str = "") -> str:
     if len(wrong):
         at = int(wrong[0])
         raise SetupError(
-            f"{file} is not upgraded: {len(wrong):,} of {len(names):,} outcomes differ. {names[at]} has {before[at]:.10g} "
-            f"with SQLite, {after[at]:.10g} with DuckDB (SQLite divides whole numbers without a rest, for one)."
+            f"{file} is not upgraded: {len(wrong):,} of {len(names):,} outcomes differ. {names[at]} has "
+            f"{before[at]:.10g} with SQLite, {after[at]:.10g} with DuckDB (7 / 2 is 3 in SQLite, for one)."
         )
     return text
 

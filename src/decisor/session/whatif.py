@@ -10,11 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from decisor.errors import SetupError
+from decisor.settings import IMPORT_PATH, import_named
 from decisor.types import Observation, Question, Tool
 
 
 async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack) -> Tool | None:
-    """On a scratch copy of the first database; None where there is no database. ``stack`` closes it.
+    """Of a file, or of ``module:function``, on a copy of the first database; None where there is none. ``stack`` closes
+    it.
 
     Raises:
         SetupError: the file or the data do not fit.
@@ -25,6 +28,8 @@ async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack
     from decisor.tools.databases.sandbox.blocking import open_scratch, start_machine
 
     source: Any = databases[0]
+    if IMPORT_PATH.fullmatch(str(path)) and not path.exists():
+        return whatif(await from_function(str(path), source))
     if is_old(read_file(path)):
         from decisor.decision_models.model_file import load, read_model
 
@@ -38,6 +43,21 @@ async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack
     model = await open_model(read(path), source, start_machine)
     stack.callback(model.close)
     return InTurn(ModelTool(model, await asyncio.to_thread(described, model)))
+
+
+async def from_function(path: str, source: Any) -> Any:
+    """Of ``module:function``, a person's own code.
+
+    Raises:
+        SetupError: there is no such function, or it does not fit.
+    """
+    from decisor.decision_models.functions import model_of
+
+    function = getattr(import_named(path), path.partition(":")[2], None)
+    if not callable(function):
+        raise SetupError(f"{path}: there is no function {path.partition(':')[2]}.")
+    model: Any = await model_of(function, source)
+    return lambda semantics: model
 
 
 async def from_question(question: Question, databases: Sequence[Tool]) -> Tool | None:

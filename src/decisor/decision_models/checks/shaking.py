@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from decisor.decision_models.checks.finding import Finding, Subject
 from decisor.decision_models.format import Input, Measure
 from decisor.decision_models.outcomes import Outcomes
+from decisor.errors import ToolError
 
 SHAKE = 1.07
 FAR = (0.5, 2.0, 10.0)
@@ -21,8 +23,8 @@ def same(one: Outcomes, other: Outcomes) -> bool:
     return alike(one.values, other.values) and bool((one.broken == other.broken).all())
 
 
-def alike(one: object, other: object) -> bool:
-    return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))  # type: ignore[call-overload]
+def alike(one: Any, other: Any) -> bool:
+    return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
 def differs(subject: Subject) -> Iterator[Finding]:
@@ -42,9 +44,7 @@ def statements(subject: Subject) -> Iterator[Finding]:
     for number in range(sum(counts)):
         try:
             without = subject.again(skip=number)
-        except Exception as error:
-            if type(error).__name__ != "ToolError":
-                raise
+        except ToolError:
             continue  # what does not run without it needs it
         if same(without, subject.outcomes):
             part = "change" if number < counts[0] else "recompute"
@@ -106,7 +106,8 @@ def rules(subject: Subject) -> Iterator[Finding]:
             words = f"rule {name} is {'broken' if count else 'kept'} by every candidate"
             yield Finding(11, model.line("rule", name), words, "error" if count else "doubt")
     if len(broken) and not subject.outcomes.allowed.any():
-        yield Finding(11, model.line("rule"), "no candidate is allowed: every one breaks a rule or has no outcome")
+        line = model.line("rule", model.rules[0].name) if model.rules else model.line("choice")
+        yield Finding(11, line, "no candidate is allowed: every one breaks a rule or has no outcome")
 
 
 def goals(subject: Subject) -> Iterator[Finding]:

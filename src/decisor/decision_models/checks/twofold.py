@@ -16,6 +16,8 @@ from decisor.plurals import counted
 from decisor.rankings import amount
 
 COPIES = 20
+FEW = 50
+"""Rows: a large table holds nearly every number somewhere."""
 NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
 
 
@@ -100,7 +102,8 @@ def solver(model: OpenModel) -> Iterator[Finding]:
 def words(model: OpenModel) -> Iterator[Finding]:
     """Check 18: a number that a rule's text says stands in its query, a parameter, or a cell."""
     file = model.model
-    cells = {float(value) for copy in model.copies.values() for column in copy.columns for value in column.values
+    columns = [column for copy in model.copies.values() if copy.rows <= FEW for column in copy.columns]
+    cells = {float(value) for column in columns for value in column.values
              if isinstance(value, int | float)}  # fmt: skip
     cells |= {float(value) for value in file.parameters.values() if isinstance(value, int | float)}
     statements = file.statements()

@@ -152,7 +152,16 @@ class ScratchCopy:
             return [(quoted(table), quoted(column)) for table, _, column in names]
         pairs = ((quoted(name), quoted(column)) for name, columns in self.model["tables"].items() for column in columns)
         real = "SELECT 1 FROM {0} WHERE typeof({1}) = 'real' LIMIT 1"
-        return [pair for pair in pairs if self._run("vary", real.format(*pair), {}, own=True)]
+        decimals = [pair for pair in pairs if self._run("vary", real.format(*pair), {}, own=True)]
+        return [pair for pair in decimals if not self._names_candidates(*pair)]
+
+    def _names_candidates(self, table: str, column: str) -> bool:
+        """Whether a column holds the candidates themselves: varied, none of them would be there."""
+        values = list(self._values().values())
+        if not all(isinstance(value, float) for value in values):
+            return False
+        query = f"SELECT 1 FROM {table} WHERE {column} = :value LIMIT 1"
+        return all(self._run("vary", query, {"value": value}, own=True) for value in values)
 
     def _run(
         self, part: str, statement: str, parameters: Mapping[str, Any], rows: int = 1000, own: bool = False
@@ -201,7 +210,8 @@ def connect(url: str, caps: Caps) -> ScratchCopy:
     tables = content.pop("tables")
     for name, table in tables.items():
         try:
-            columns = ", ".join(map(quoted, table["columns"]))
+            kinds = table.get("types") or [""] * len(table["columns"])
+            columns = ", ".join(f"{quoted(one)} {kind}" for one, kind in zip(table["columns"], kinds, strict=True))
             db.execute(f"CREATE TABLE {quoted(name)} ({columns})")
             marks = ", ".join("?" * len(table["columns"]))
             rows = (tuple(map(cell, row)) for row in table["rows"])

@@ -67,7 +67,7 @@ def once(matrix: Matrix, seconds: float, presolve: bool) -> Solution:
     except ModuleNotFoundError as error:
         raise SetupError(INSTALL) from error
     began = time.monotonic()
-    solver = highspy.Highs()
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in {"output_flag": False, "time_limit": float(seconds), "threads": 2, "mip_rel_gap": 0.0,
                         "presolve": "choose" if presolve else "off"}.items():  # fmt: skip
         solver.setOptionValue(name, value)

@@ -163,7 +163,7 @@ class Machine:
         """Whole numbers that a statement sets are held as DOUBLE: they would be rounded."""
         if statement.target not in self.tables:
             raise ToolError(f"{statement.part}: there is no table {statement.target} to change; there is "
-                            f"{', '.join(self.tables)}.")  # fmt: skip
+                            f"{', '.join(self.tables) or 'none of those that it names'}.")  # fmt: skip
         kinds = dict(row[:2] for row in self.db.execute(f"DESCRIBE {quoted(statement.target)}").fetchall())
         lower = {name.lower(): name for name in kinds}
         for name in assigned(statement):

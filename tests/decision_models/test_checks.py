@@ -1,0 +1,125 @@
+"""The checks of a decision model: right files pass, planted mistakes are named by line."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from decision_shops import CLOSE, SITES, database, opened
+from decisor.cli import run
+from decisor.decision_models.checks.finding import Finding
+from decisor.decision_models.checks.run import check
+from decisor.decision_models.parse import parse
+from decisor.decision_models.show import show
+from decisor.session.models import opened_model
+
+RIGHT = (
+    CLOSE
+    + """
+[[example]]
+choice = ["Mainz", "Linz"]
+cost   = 228613.86
+breaks = []
+
+[[example]]
+choice = ["Basel", "Lyon"]
+breaks = ["capacity"]
+"""
+)
+MISTAKES = {  # what is written instead, and the checks that see it
+    "sum(units * cheapest)": ("sum(cheapest)", {4, 9, 10}),
+    "min(cost) AS cheapest": ("avg(cost) AS cheapest", {4}),
+    'raises = "cost", spread = "20': ('lowers = "cost", spread = "20', {9}),
+    "HAVING sum(units) > capacity": ("HAVING sum(units) > 100 * capacity", {5, 11}),
+    "sum(units) AS load, capacity": ("sum(units) AS load, capcity", {1}),
+    "WHERE name IN (SELECT name FROM choice)": ("WHERE name = 'Basel'", {4, 5, 6}),
+    "(SELECT sum(rent) FROM site)": ("(SELECT rent FROM site LIMIT 1)", {4, 13}),
+    "WHERE site IN (SELECT name FROM site) GROUP BY customer) ON customer = id'''\n\n[rule": (
+        "WHERE site IN (SELECT name FROM site) AND cost < 0 GROUP BY customer) ON customer = id'''\n\n[rule", {2, 4}),
+    'goal = "min"': ('goal = "max"', {12}),
+    "No warehouse may hold": ("No warehouse may hold 17 % of", {18}),
+}  # fmt: skip
+
+
+async def findings(folder: Path, text: str) -> list[Finding]:
+    async with opened(folder, text) as model:
+        return await asyncio.to_thread(lambda: list(check(model)))
+
+
+async def test_a_right_model_is_not_complained_about(tmp_path: Path) -> None:
+    assert await findings(tmp_path, RIGHT) == []
+
+
+@pytest.mark.parametrize("part", MISTAKES)
+async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp_path: Path) -> None:
+    instead, numbers = MISTAKES[part]
+    assert part in RIGHT
+    seen = await findings(tmp_path, RIGHT.replace(part, instead, 1))
+    assert {one.number for one in seen} & numbers, seen
+    assert all(one.line or "line" in one.words for one in seen if one.number not in (13, 14)), seen
+
+
+async def test_a_second_model_that_differs_is_named_with_the_candidate(tmp_path: Path) -> None:
+    url = database(tmp_path, SITES)
+    async with (
+        opened_model(parse(RIGHT), url) as one,
+        opened_model(parse(RIGHT.replace("sum(units * cheapest)", "sum(units * cheapest * 1.01)")), url) as two,
+        opened_model(parse(RIGHT), url) as same,
+    ):
+        seen = await asyncio.to_thread(lambda: [f for f in check(one, two) if f.number == 16])
+        assert len(seen) == 1 and "this model gives" in seen[0].words
+        assert await asyncio.to_thread(lambda: [f for f in check(one, same) if f.number == 16]) == []
+
+
+async def test_a_model_is_said_in_plain_words_with_real_rows(tmp_path: Path) -> None:
+    async with opened(tmp_path, RIGHT) as model:
+        text = "\n".join(await asyncio.to_thread(lambda: list(show(model))))
+    for words in ("21 candidates", "it changes site (7 rows): 2 go", "cost, as small as possible", "Broken by 18 of 21",
+                  "lane.cost by 15 % together", "would hold"):  # fmt: skip
+        assert words in text, text
+
+
+def test_the_command_checks_shows_ranks_and_tells_the_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = database(tmp_path, SITES)
+    file = tmp_path / "close.toml"
+    file.write_text(RIGHT)
+    assert run(["model", "check", str(file), "--db", url]) == 0
+    assert "nothing to complain about" in capsys.readouterr().out
+    assert run(["model", "rank", str(file), "--db", url, "--trials", "5", "--scenario", "dear_fuel"]) == 0
+    assert "Best for min cost" in capsys.readouterr().out
+    assert run(["model", "show", str(file), "--db", url]) == 0
+    assert "To decide: the two warehouses to close" in capsys.readouterr().out
+    assert run(["model", "schema"]) == 0
+    assert '"decide"' in capsys.readouterr().out
+    file.write_text(RIGHT.replace("sum(units * cheapest)", "sum(cheapest)"))
+    assert run(["model", "check", str(file), "--db", url]) == 1
+    assert "your example says 228,614" in capsys.readouterr().out
+    assert run(["model", "rank", str(file), "--db", url, "--scenario", "war"]) == 2
+    assert "there is no scenario war; there is dear_fuel" in capsys.readouterr().err
+
+
+OLD = """
+measure = "cost"
+goal = "min"
+candidates = "SELECT name FROM site"
+change = ["UPDATE site SET rent = rent * 2 WHERE name = :candidate"]
+outcome = "SELECT {outcome} FROM site"
+"""
+
+
+def test_a_file_of_the_first_form_is_upgraded_where_all_outcomes_agree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = database(tmp_path, SITES)
+    old, new = tmp_path / "old.toml", tmp_path / "new.toml"
+    old.write_text(OLD.format(outcome="sum(rent)"))
+    assert run(["model", "upgrade", str(old), "--db", url, "--out", str(new)]) == 0
+    assert "all candidates' outcomes agree" in capsys.readouterr().out
+    assert run(["model", "rank", str(new), "--db", url]) == 0
+    assert "Metz" in capsys.readouterr().out
+    new.unlink()
+    old.write_text(OLD.format(outcome="sum(rent) + 7 / 2"))
+    assert run(["model", "upgrade", str(old), "--db", url, "--out", str(new)]) == 2
+    assert "7 of 7 outcomes differ" in capsys.readouterr().err and not new.exists()

@@ -1,0 +1,137 @@
+"""What a decision says of what was computed, and what a wrong wish does: nothing but a line for the model."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from decision_shops import SITES, database, opened
+from decisor.decision_models.as_whatif import AsWhatIf, rank_any
+from decisor.decision_models.model_file import load, parse_model
+from decisor.decision_models.ranking import rank
+from decisor.decision_models.scratch import Scratch, content
+from decisor.errors import SetupError, ToolError
+from decisor.rankings import note
+from decisor.session.whatif import from_function
+from decisor.techniques.shared.departure import departure, fullest
+from decisor.tools.databases.sandbox.blocking import open_scratch
+from decisor.tools.databases.sql import SqlTool
+from decisor.tools.whatif import WhatIfTool
+from decisor.types import Observation, Option, Ranking, Record, Table
+
+
+async def first_form(rows: tuple[tuple[object, ...], ...], candidates: str, outcome: str) -> Scratch:
+    table = Table(("name", "price", "units"), rows)  # type: ignore[arg-type]
+    text = content({"offer": table}, candidates, (), outcome, (), 20.0)
+    return Scratch("price", "min", await open_scratch(text), 60.0)
+
+
+async def test_decimal_candidates_are_found_in_every_trial() -> None:
+    rows = (("a", 12.25, 3.5), ("b", 13.5, 2.5))
+    model = await first_form(
+        rows, "SELECT price FROM offer", "SELECT price * units FROM offer WHERE price = :candidate"
+    )
+    try:
+        ranking = await asyncio.to_thread(rank, model, 5.0, 20)
+        assert {option.name for option in ranking.options} == {"12.25", "13.5"}
+        assert ranking.trials == 20 and ranking.robustness is not None
+        assert "none allowed" not in {one.name for one in ranking.winners}
+    finally:
+        model.close()
+
+
+async def test_where_nothing_varies_nothing_is_said_of_robustness() -> None:
+    model = await first_form((("a", 2, 3), ("b", 4, 5)), "SELECT name FROM offer",
+                             "SELECT price FROM offer WHERE name = :candidate")  # fmt: skip
+    try:
+        ranking = await asyncio.to_thread(rank, model, 5.0, 5)
+        assert ranking.robustness is None and "Nothing was varied" in note(ranking)
+    finally:
+        model.close()
+
+
+async def test_a_limit_ends_a_ranking_with_what_is_known() -> None:
+    model = await first_form((("a", 2.0, 3), ("b", 4.0, 5)), "SELECT name FROM offer",
+                             "SELECT price FROM offer WHERE name = :candidate")  # fmt: skip
+    try:
+        ranking = await asyncio.to_thread(lambda: rank(model, seconds=0.0))
+        assert ranking.compared == 0 and ranking.candidates == 2 and ranking.stopped
+    finally:
+        model.close()
+
+
+@pytest.mark.parametrize(
+    "wish", ["rank semantics=wrong", "rank percent=x", "rank seconds=-1", "rank other=1", "Atlantis"]
+)
+async def test_a_wrong_wish_is_an_error_for_the_model(wish: str, tmp_path: Path) -> None:
+    async with opened(tmp_path) as model:
+        with pytest.raises(ToolError):
+            await WhatIfTool(lambda semantics: AsWhatIf(model), rank_any).call(wish)
+
+
+async def test_a_statement_that_fails_is_an_error_for_the_model(tmp_path: Path) -> None:
+    text = (
+        'decide = "x"\nchoice = "SELECT name FROM site"\n[measure.n]\ngoal = "min"\nsql = "SELECT nothing FROM site"\n'
+    )
+    async with opened(tmp_path, text) as model:
+        with pytest.raises(ToolError, match="line 5"):
+            await WhatIfTool(lambda semantics: AsWhatIf(model), rank_any).call("rank")
+
+
+async def test_some_names_are_compared_as_some_of_all(tmp_path: Path) -> None:
+    async with opened(tmp_path) as model:
+        tool = WhatIfTool(lambda semantics: AsWhatIf(model), rank_any)
+        observation = await tool.call('["Linz + Mainz", "Basel + Lyon"]')
+    assert "Compared: 2 of 21 candidates; the other 19 were not computed" in observation.note
+    assert "Basel + Lyon" in observation.note and "ruled out by capacity" in observation.note
+
+
+RANKING = Ranking("cost", "min", tuple(Option(name, float(at)) for at, name in enumerate("abcd")), ties=("a",))
+PART = Ranking("cost", "min", RANKING.options[2:], ties=("c",))
+EMPTY = Ranking("cost", "min", ())
+
+
+def test_the_fullest_ranking_is_kept_and_an_empty_one_replaces_none() -> None:
+    seen = [Observation((Record(f"o{at}.r1"),), ranking=one) for at, one in enumerate((RANKING, PART, EMPTY), 1)]
+    assert fullest(seen) is seen[0]
+    assert fullest([seen[2]]) is seen[2] and fullest([Observation()]) is None
+    assert departure("c", fullest(seen)).endswith("a has the smallest cost (0) [o1.r1]; c is number 3 (2).")
+    assert departure("A", fullest(seen)) == "" == departure("", fullest(seen))
+    assert "z was not compared" in departure("z", fullest(seen))
+
+
+async def test_a_function_is_a_decision_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rents_of_a_person.py").write_text(
+        "def cheap(tables):\n    return dict(zip(tables['site']['name'], tables['site']['rent']))\n"
+        "cheap.measure, cheap.goal = 'rent', 'min'\ndef broken(tables):\n    return 7\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sql = await SqlTool.open(database(tmp_path, SITES))
+    try:
+        find = await from_function("rents_of_a_person:cheap", sql)
+        ranking = rank(find(""), trials=10)
+        assert (ranking.measure, ranking.options[0].name) == ("rent", "Metz") and ranking.robustness is not None
+        assert np.isnan(find("").outcomes(["Atlantis"])).all()
+        with pytest.raises(SetupError, match="there is no function"):
+            await from_function("rents_of_a_person:dear", sql)
+        with pytest.raises(SetupError, match="gives int"):
+            await from_function("rents_of_a_person:broken", sql)
+    finally:
+        await sql.close()
+        sys.modules.pop("rents_of_a_person", None)
+
+
+async def test_a_copy_of_the_first_form_compares_columns_as_the_source_does(tmp_path: Path) -> None:
+    url = database(tmp_path, "CREATE TABLE part AS SELECT * FROM (VALUES ('7', 2.5), ('8', 3.5)) t(code, price)")
+    text = """measure = "price"\ngoal = "min"\ncandidates = "SELECT 7 UNION SELECT 8"
+outcome = "SELECT price FROM part WHERE code = :candidate"\n"""
+    sql = await SqlTool.open(url)
+    try:
+        model = await load(parse_model(text), sql, open_scratch)
+        assert (await asyncio.to_thread(model.outcomes, ["7", "8"])).tolist() == [2.5, 3.5]
+        model.close()
+    finally:
+        await sql.close()

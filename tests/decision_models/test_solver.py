@@ -1,0 +1,103 @@
+"""The solver proposes, and the SQL measures: as good as the best of all subsets, worked out in Python."""
+
+import asyncio
+from itertools import combinations
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from decision_shops import SITES, opened
+from decisor.decision_models.solver import decide, rank_solved, solve
+from decisor.errors import ToolError
+from decisor.rankings import note
+
+pytest.importorskip("highspy")
+CLOSE_MANY = """
+decide = "the warehouses to close, and who then serves each customer"
+[variable.keep]
+each = "SELECT name AS site, rent, capacity FROM site"
+kind = "yes or no"
+[variable.serve]
+each = "SELECT customer, site, units, units * cost AS cost FROM lane JOIN customer ON id = customer"
+kind = "yes or no"
+[require.served]
+text   = "Every customer is served by one warehouse."
+each   = "SELECT id AS customer FROM customer"
+sum    = "serve"
+equals = 1
+[require.open]
+text    = "A closed warehouse serves nobody."
+each    = "SELECT customer, site FROM lane"
+sum     = "serve - keep"
+at_most = 0
+[require.close]
+text   = "Two are closed."
+sum    = "keep"
+equals = "SELECT count(*) - 2 FROM site"
+[measure.cost]
+goal = "min"
+unit = "EUR"
+sum  = "rent * keep + cost * serve"
+sql  = '''SELECT (SELECT sum(s.rent) FROM site s JOIN keep ON site = name WHERE chosen)
+    + (SELECT sum(c.units * l.cost) FROM lane l JOIN customer c ON id = customer
+       JOIN serve USING (customer, site) WHERE chosen)'''
+"""
+
+
+def best_pairs(path: Path) -> list[tuple[float, str]]:
+    with duckdb.connect(str(path)) as db:
+        rents = {name: float(rent) for name, rent in db.execute("SELECT name, rent FROM site").fetchall()}
+        lanes = db.execute(
+            "SELECT customer, site, cost * units FROM lane JOIN customer ON id = customer ORDER BY 1"
+        ).fetchall()
+    by_customer: dict[int, list[tuple[float, str]]] = {}
+    for customer, site, cost in lanes:
+        by_customer.setdefault(customer, []).append((float(cost), site))
+    costs = []
+    for shut in combinations(rents, 2):
+        rent = sum(rent for name, rent in rents.items() if name not in shut)
+        costs.append((rent + sum(min(c for c, s in sites if s not in shut) for sites in by_customer.values()),
+                      " + ".join(name for name in rents if name not in shut)))  # fmt: skip
+    return sorted(costs)
+
+
+async def test_the_solver_finds_the_best_and_the_second_best_of_all_subsets(tmp_path: Path) -> None:
+    async with opened(tmp_path, CLOSE_MANY) as model:
+        ranking = await asyncio.to_thread(decide, model)
+    first, second = best_pairs(tmp_path / "shop.duckdb")[:2]
+    assert ranking.options[0].name == first[1] and ranking.options[0].outcome == pytest.approx(first[0])
+    assert ranking.options[1].name == second[1] and ranking.lead == pytest.approx(second[0] - first[0])
+    assert "optimal, no other is better; measured by the SQL" in note(ranking)
+
+
+async def test_a_choice_that_is_forced_comes_out(tmp_path: Path) -> None:
+    async with opened(tmp_path, CLOSE_MANY) as model:
+        forced = await asyncio.to_thread(lambda: solve(model, forced=[("keep", 0, 0.0)]))
+    assert "Basel" not in forced.name() and forced.status == "optimal"
+
+
+@pytest.mark.parametrize(("part", "instead", "complaint"), [
+    ("rent * keep + cost * serve", "cost * serve", "do not say the same"),
+    ("rent * keep + cost * serve", "rents * keep", "rents is no column"),
+    ("rent * keep + cost * serve", "rent * kept", "there is no variable kept"),
+    ("rent * keep + cost * serve", "rent * keep * keep", "is no term"),
+    ('"SELECT count(*) - 2 FROM site"', "99", r"Nothing meets all requirements \(also without presolve\)"),
+])  # fmt: skip
+async def test_what_is_wrong_with_a_program_is_said(part: str, instead: str, complaint: str, tmp_path: Path) -> None:
+    async with opened(tmp_path, CLOSE_MANY.replace(part, instead)) as model:
+        with pytest.raises(ToolError, match=complaint):
+            await asyncio.to_thread(rank_solved, model)
+
+
+async def test_too_many_candidates_without_a_linear_form_are_refused_with_their_count(tmp_path: Path) -> None:
+    text = """decide = "x"
+choice = "SELECT id FROM customer"
+take = 5
+[measure.n]
+goal = "min"
+sql = "SELECT count(*) FROM choice"
+"""
+    async with opened(tmp_path, text, SITES) as model:
+        with pytest.raises(ToolError, match="2,535,650,040 candidates"):
+            await asyncio.to_thread(decide, model)
