@@ -81,9 +81,9 @@ class Data:
         )  # fmt: skip
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
-        """With the decision model that the question is about, where one is to be computed."""
+        """With the decision model that the question is about, where there is one, beside the data."""
         names = [tool.name for tool in self.tools]
-        if choice.computes and "whatif" not in names:
+        if "whatif" not in names:
             from decisor.session.whatif import from_question
 
             tool = await from_question(question, self.databases)

@@ -37,11 +37,6 @@ class Choice:
     calling: Calling = "auto"
     asking: Asking = USUAL
 
-    @property
-    def computes(self) -> bool:
-        """Whether a decision model is looked for in the data."""
-        return self.name in (EXACT, AUTO)
-
 
 async def choose(
     technique: Technique | str, settings: Mapping[str, Any], lm: LM | LMSpec | str | None, lms: LMs
