@@ -158,16 +158,20 @@ def measured(
     values = by_hand(name, lane, offer)
     numpy_seconds = time.perf_counter() - began
     began = time.perf_counter()
+    before = cpu(model)
     outcomes = model.outcomes()
-    together = time.perf_counter() - began
+    together, busy = time.perf_counter() - began, cpu(model) - before
     assert np.allclose(outcomes.values[:, 0], values, rtol=1e-9)
     alone = model.outcomes(range(SAMPLE), alone=True).seconds / SAMPLE * len(values)
     order = outcomes.order("min")
+    before = cpu(model)
     trials = model.trials(order[:BEST], settings.trials)
+    shaking = cpu(model) - before
     print(f"{name}: {len(values):,} candidates x {settings.rows:,} rows, {outcomes.how}; opened in {opened:.2f} s")
-    print(f"  ranked in {together:.2f} s; one by one {alone:.1f} s ({alone / together:.0f} x); "
+    print(f"  ranked in {together:.2f} s (CPU {busy:.2f} s); one by one {alone:.1f} s ({alone / together:.0f} x); "
           f"numpy by hand {numpy_seconds:.2f} s ({together / numpy_seconds:.1f} x)")  # fmt: skip
-    print(f"  {settings.trials} trials over the best {min(BEST, len(order))}: {trials.seconds:.1f} s; "
+    print(f"  {settings.trials} trials over the best {min(BEST, len(order))}: {trials.seconds:.1f} s "
+          f"(CPU {shaking:.1f} s); "
           f"the best wins {np.mean(trials.winners('min') == 0):.0%}")  # fmt: skip
     print(f"  the worker held at most {peak(model):.0f} MB")
 
@@ -178,6 +182,14 @@ def by_hand(name: str, lane: dict[str, Any], offer: dict[str, Any]) -> Any:
         base, own = float((units * cost).sum()), np.bincount(lane["carrier"], units * cost, len(offer["carrier"]))
         return base + own * (offer["factor"] - 1)
     return np.array([((units * np.exp(-bend * np.log(one))) * (cost * one)).sum() for one in offer["factor"]])
+
+
+def cpu(model: Any) -> float:
+    """Seconds of CPU that the process of the model has used: on a busy machine, what its wall clock does not tell."""
+    import os
+
+    fields = Path(f"/proc/{model.jobs.worker.child.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak(model: Any) -> float:

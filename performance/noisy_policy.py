@@ -98,7 +98,10 @@ def line(rows: Sequence[Row], base: float) -> str:
 def trials_of(asked: argparse.Namespace) -> list[tuple[str, list[Trial]]]:
     """By technique; each has benches of its own."""
     chosen: list[tuple[str, list[Trial]]] = []
-    wanted = lambda bench, name: asked.only in (None, bench) and asked.technique in (None, name)  # noqa: E731
+
+    def wanted(bench: str, name: str) -> bool:
+        return asked.only in (None, bench) and asked.technique in (None, name)
+
     forms: tuple[Form, ...] = ("sql", "graph")
     for form in forms:
         chosen += [(name, dqa_trials(asked.data, form, asked.cases)) for name in ON_TABLES if wanted("dqa", name)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
-    {"types", "errors", "ranking", "calling"},
+    {"types", "errors", "ranking", "calling", "asking"},
     {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
     | {"log", "cache", "private_file", "calls", "rankings"},
     {"run"},
@@ -16,6 +16,7 @@ LAYERS = [
     {"render"},
     {"story"},
     {"session"},
+    {"demo"},
     {"outcome"},
     {"statistics"},
     {"judging"},

@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from decisor.budget import Budget
+from decisor.budget import Budget, Limits
 from decisor.calling import Calling, split_calling
-from decisor.errors import SetupError
+from decisor.errors import BudgetExceeded, SetupError
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
+from decisor.techniques import TECHNIQUES, technique
 from decisor.techniques.bfs import BFS
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import Conclusion, Note, PlanChange
+from decisor.trace.events import Conclusion, LMCall, Note, PlanChange
 from decisor.types import Decision, Question, Technique
 from servers.openai_server import completion, serve_app
+from techniques.shelf import shelf
 from techniques.table import TableTool
 
+NO_FORM = ("exact", "heuristic", "self_rag", "rq_rag")
+"""Techniques that ask no LM, or one whose control tokens are the form."""
+ON_TABLES = ("plan_rag", "iter_rag", "single_rag", "radagent", "cot", "best_of_n", "reflexion", "bfs", "dfs", "dfsdt",
+             "tot", "lats")  # fmt: skip
+LABELS = re.compile(
+    r"(?:Final answer|Action input|Action|Thought|Verdict|Better|Rating|Lesson|Query|Helps|Search|Re-plan|Quote):"
+)
 LONGEST = Question("Which river is the longest?")
 LOOK = "select name, km from river order by km"
 PLAN = {"plan": ["read the lengths", "compare"], "current_step": "1", "thought": "look", "action": "sql",
         "action_input": LOOK}  # fmt: skip
 AGAIN = {"replan": True, "why": "to be sure", "plan": ["read again"], "current_step": "1", "thought": "look again",
          "action": "sql", "action_input": f"{LOOK} desc"}  # fmt: skip
-ANSWER = {"thought": "340 is more", "final_answer": "bel", "because": "it is 340.25 km long [o1.r2]"}
+ANSWER = {"thought": "340 is more", "final_answer": "bel", "because": "it is 340.25 km long [o1.r2]",
+          "runner_up": "aune", "assumptions": "none"}  # fmt: skip
 AS_TEXT = [
     f"Plan: [Step 1: read the lengths, Step 2: compare]\nCurrent step: 1\nThought: look\nAction: sql\n"
     f"Action input: {LOOK}",
     "Re-plan: Y, to be sure\nPlan: [Step 1: read again]\nCurrent step: 1\nThought: look again\nAction: sql\n"
     f"Action input: {LOOK} desc",
-    "Thought: 340 is more\nFinal answer: bel\nBecause: it is 340.25 km long [o1.r2]",
+    "Thought: 340 is more\nFinal answer: bel\nBecause: it is 340.25 km long [o1.r2]\nRunner-up: aune\n"
+    "Assumptions: none",
 ]
 TURNS: list[dict[str, Any]] = [PLAN, AGAIN, ANSWER]
 
@@ -155,7 +168,7 @@ async def test_a_search_and_its_judge_are_asked_in_the_same_way() -> None:
         bodies.append(body)
         schema = body["response_format"]["json_schema"]["schema"]
         better = "better" in schema["properties"]
-        value = {"thought": "x", "better": "A"} if better else {"reply": {**ANSWER, "because": "[o1.r2]"}}
+        value = {"thought": "x", "better": "A"} if better else {"reply": ANSWER}
         if not better and len(bodies) < 3:
             value = {"reply": {"thought": "look", "action": "sql", "action_input": LOOK}}
         return web.json_response(completion(body, json.dumps(value), "m"))
@@ -183,3 +196,16 @@ def test_a_way_that_is_none_is_refused() -> None:
     assert split_calling({"calling": "tools", "replan": "no"}, "text") == ("tools", {"replan": "no"})
     with pytest.raises(SetupError, match="calling is one of text, json, tools, auto, not 'xml'"):
         split_calling({"calling": "xml"}, "text")
+
+
+@pytest.mark.parametrize("calling", ["json", "tools"])
+@pytest.mark.parametrize("name", [name for name in TECHNIQUES if name not in NO_FORM])
+async def test_no_prompt_tells_of_labels_where_an_object_or_a_call_is_asked_for(name: str, calling: Calling) -> None:
+    lm = ScriptedLM(lambda messages: "{}")
+    run = Run(lm, shelf() if name not in ON_TABLES else Toolbox([TableTool()]), Budget(Limits(calls=9)),
+              calling=calling, retries=0)  # fmt: skip
+    with suppress(BudgetExceeded):
+        await technique(name)(LONGEST, run)
+    prompts = [message.content for call in run.trace.of(LMCall) for message in call.messages]
+    assert prompts
+    assert not [label for prompt in prompts for label in LABELS.findall(prompt)]

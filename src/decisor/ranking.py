@@ -11,10 +11,13 @@ Goal = Literal["min", "max"]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A candidate and the outcome that the decision model predicts for it."""
+    """A candidate and the outcome that the decision model predicts for it. ``low``, ``high``: between them lie 90 % of
+    its outcomes while the inputs vary; None where they did not."""
 
     name: str
     outcome: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +80,65 @@ class Ranking:
     def count(self) -> int:
         """How many candidates were computed."""
         return len(self.options) + self.excluded_count if self.compared is None else self.compared
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A candidate by all measures. ``front``: no allowed candidate is better by one measure and as good by the rest."""
+
+    name: str
+    values: tuple[float, ...]
+    front: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """How far one input alone moves the lead of the best over the next, in the measure's unit: 90 % of the trials are
+    between ``low`` and ``high`` (below 0: another is in front). ``stays``: the share in which the best stays it."""
+
+    input: str
+    spread: str
+    low: float
+    high: float
+    stays: float
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """At ``factor`` times its value an input lets ``winner`` win ('' = nothing is allowed). A factor of None: nothing
+    in the range that was tried does. ``why``: the rule that the former best breaks, with the row, or ''."""
+
+    input: str
+    factor: float | None
+    winner: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Data as they are ('now'), in a scenario, or changed. ``best``: who wins ('' = nothing is allowed) with
+    ``outcome``; ``usual``: the outcome of who wins now, None where a rule or its outcome shuts it out."""
+
+    name: str
+    best: str
+    outcome: float | None
+    usual: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What a what-if tells beyond a ranking. ``best``: who wins as the data are, ``lead``: by how much (None: nobody
+    else is there). ``measures``, ``units``, ``goals`` belong to the values of ``points``; the first is what ``swings``
+    and ``scenes`` are in."""
+
+    title: str
+    measures: tuple[str, ...]
+    units: tuple[str, ...]
+    goals: tuple[str, ...]
+    best: str = ""
+    lead: float | None = None
+    points: tuple[Point, ...] = ()
+    swings: tuple[Swing, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    scenes: tuple[Scene, ...] = ()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from decisor.plurals import counted
 from decisor.types import Excluded, Ranking
 
+Z95 = 1.959963984540054
 SHOWN_TIES = 10
 SHOWN_WINNERS = 3
 SHOWN_EXCLUDED = 3
@@ -62,7 +64,21 @@ def varied(ranking: Ranking) -> str:
     times = f" of {counted(ranking.trials, 'trial')}" if ranking.trials else " of trials"
     others = [one for one in ranking.winners if one.name not in ranking.ties][:SHOWN_WINNERS]
     rest = f"; else {', '.join(f'{one.name} ({one.share:.0%})' for one in others)}" if others else ""
-    return f"Varied: {how}. It stays best in {ranking.robustness:.0%}{times}{rest}."
+    ends = [f"{end:.0%}" for end in interval(ranking.robustness, ranking.trials)] if ranking.trials else []
+    between = f" ({ends[0]} to {ends[1]} with 95 % confidence)" if ends else ""
+    return f"Varied: {how}. It stays best in {ranking.robustness:.0%}{times}{between}{rest}."
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95 % score interval of a share of ``count`` trials.
+
+    >>> [round(end, 4) for end in interval(81 / 263, 263)]  # Newcombe 1998, table I
+    [0.2553, 0.3662]
+    """
+    scale = 1 + Z95 * Z95 / count
+    middle = (share + Z95 * Z95 / (2 * count)) / scale
+    half = Z95 * math.sqrt(share * (1 - share) / count + Z95 * Z95 / (4 * count * count)) / scale
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
 def excluded(ranking: Ranking) -> Iterator[str]:

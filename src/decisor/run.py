@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from decisor.aio import each
+from decisor.asking import USUAL, Asking
 from decisor.budget import Budget
 from decisor.calling import Calling, Way, ways_of
 from decisor.calls.charge import Call
@@ -44,7 +45,7 @@ class Run:
     """One LM, one environment, one budget, one trace.
 
     ``retries``: how often a reply that cannot be read goes back to the model with the complaint. ``calling``: in which
-    way replies are asked for.
+    way replies are asked for. ``asking``: what a person has said of temperatures and words.
     """
 
     lm: LM
@@ -54,6 +55,7 @@ class Run:
     span_id: int = 0
     retries: int = 2
     calling: Calling = "text"
+    asking: Asking = USUAL
 
     @property
     def way(self) -> Way:
@@ -160,7 +162,8 @@ class Run:
         return joined([reply, *filter(None, await each(one_more, missing))])
 
     async def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Completion:
-        return await Call(self.lm, self.budget, self.trace, self.span_id, final).complete(messages, sampling)
+        call = Call(self.lm, self.budget, self.trace, self.span_id, final)
+        return await call.complete(messages, self.asking.of(sampling))
 
     async def act(self, action: Action) -> Observation:
         """Do it. A refused or failed query is an observation, not an exception.

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from decisor.ranking import Excluded as Excluded
 from decisor.ranking import Goal as Goal
 from decisor.ranking import Option as Option
+from decisor.ranking import Point as Point
 from decisor.ranking import Ranking as Ranking
+from decisor.ranking import Scene as Scene
+from decisor.ranking import Study as Study
+from decisor.ranking import Swing as Swing
+from decisor.ranking import Turn as Turn
 from decisor.ranking import Winner as Winner
 
 if TYPE_CHECKING:
@@ -67,9 +72,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM is to complete. ``schema``: what the reply fits; ``functions``: one of them is called, and the reply is
-    ``{"name": ..., "arguments": {...}}``. ``logprobs``: of how many alternatives for each token. ``continuation``: the
-    messages are continued as they stand, without a chat template. ``capped``: ``max_tokens`` is the run's own."""
+    """``schema``: what the reply fits; ``functions``: one is called, as ``{"name": ..., "arguments": {...}}``.
+    ``logprobs``: alternatives a token. ``continuation``: without a chat template. ``capped``: by the run itself."""
 
     stop: tuple[str, ...] = ()
     temperature: float = 0.0
@@ -81,6 +85,7 @@ class Sampling:
     logprobs: int = 0
     continuation: bool = False
     capped: bool = False
+    top_p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ class Observation:
     """What an action returned. ``note`` is for the model to read; a failed query is an observation with ``error``.
 
     ``answer`` is not None where the action ended the environment: what it handed in ('' where it gave up). It says
-    nothing of whether that is right.
+    nothing of whether that is right. ``ranking``: of the data as they are; ``study``: of a question what if.
     """
 
     records: tuple[Record, ...] = ()
@@ -162,6 +167,7 @@ class Observation:
     total: int | None = None
     ranking: Ranking | None = None
     answer: str | None = None
+    study: Study | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,12 @@ def test_the_best_is_the_best_by_plain_arithmetic(shop: Path) -> None:
         if {product for _, product in left} != set(price):
             return None
         cheapest = {product: min(cost for (_, one), cost in left.items() if one == product) for product in price}
-        return sum(
+        profit: float = sum(
             quantity * (price[product] - cheapest[product]) if supplier == dropped
             else quantity * (price[product] - offers[supplier, product]) - faults.get(number, 0.0)
             for number, supplier, product, quantity in lines
         )  # fmt: skip
+        return profit
 
     profits = {names[one]: profit for one in names if (profit := profit_without(one)) is not None}
     assert max(profits, key=profits.__getitem__) == "Tamsin & Co"

@@ -123,6 +123,7 @@ def test_benchmarks_are_listed_with_their_settings(capsys: pytest.CaptureFixture
     settings = {one["name"]: one["default"] for one in rows["dqa"]["settings"]}
     assert settings == {
         "data": "...", "scenario": "both", "form": "sql", "limit": None, "db": "", "tools": "database",
+        "fresh": False,
     }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def test_the_judge_of_a_search_has_an_lm_of_its_own(tmp_path: Path, capsys: pyte
     (tmp_path / "notes.txt").write_text("The site elm is the cheapest.")
     answers = iter(f"Thought: x\nFinal answer: {name}" for name in ("elm", "oak", "ash", "elm"))
     with serve_threaded(lambda body: next(answers)) as url, serve_threaded(judge) as other:
-        words = ["ask", "Which site?", "--docs", str(tmp_path), "-t", "best_of_n", "-o", "n=2"]
+        words = ["ask", "Which site?", "--docs", str(tmp_path), "-t", "best_of_n", "-o", "calling=text", "-o", "n=2"]
         assert run([*words, "-o", f"judge_lm=j@{other}", "--lm", f"m@{url}"]) == 0
     assert len(judged) == 2 and all("Better: A, or" in one for one in judged)
 

@@ -101,7 +101,15 @@ def test_each_node_asks_its_own_source_and_a_row_of_the_graph_is_evidence_in_any
 ) -> None:
     played = policy(returns)
     with serve_threaded(play(played)) as url:
-        words = ["ask", QUESTION, *(word for pair in data.values() for word in pair), "-t", "reasoning_dag"]
+        words = [
+            "ask",
+            QUESTION,
+            *(word for pair in data.values() for word in pair),
+            "-t",
+            "reasoning_dag",
+            "-o",
+            "calling=text",
+        ]
         assert run([*words, "--lm", f"m@{url}", "--trace", "run.jsonl", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["answer"], told["evidence"]["unsupported"]) == ("0.002643", [])
@@ -126,7 +134,10 @@ def test_an_edit_of_its_first_node_asks_graph_and_database_again_and_says_which_
     every = [word for pair in data.values() for word in pair]
     with serve_threaded(play(policy())) as url:
         lm = ["--lm", f"m@{url}"]
-        assert run(["ask", QUESTION, *every, "-t", "reasoning_dag", *lm, "--trace", "run.jsonl"]) == 0
+        assert (
+            run(["ask", QUESTION, *every, "-t", "reasoning_dag", "-o", "calling=text", *lm, "--trace", "run.jsonl"])
+            == 0
+        )
         capsys.readouterr()
         edit = ["trace", "run.jsonl", "--edit", "1.1", "--answer", "elm"]
         assert run([*edit, *data["sql"], *data["cypher"], *lm, "--json", "--out", "new.jsonl"]) == 0

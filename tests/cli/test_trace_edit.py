@@ -17,6 +17,7 @@ PLAN = json.dumps({"nodes": [
     {"id": "1.1", "ask": "Which site has the lowest rent?", "needs": [], "source": "sql"},
     {"id": "2.1", "ask": "What is the rent of <A1.1>?", "needs": ["1.1"], "source": "sql"},
 ]})  # fmt: skip
+DAG = ("-t", "reasoning_dag", "-o", "calling=text")
 
 
 def write(prompt: str) -> str:
@@ -39,7 +40,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Pat
         db.execute("CREATE TABLE site (name TEXT, rent REAL)")
         db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("oak", 700.5), ("elm", 400.5)])
     with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
-        words = ["ask", "What does the cheapest site cost?", "--db", str(database), "-t", "reasoning_dag"]
+        words = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
         assert run([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"]) == 0
     return database, trace
 
@@ -83,6 +84,20 @@ def test_an_edit_shows_both_runs_side_by_side_and_asks_only_what_it_must(
     assert "oak (manual)" in capsys.readouterr().out
 
 
+def test_an_edit_has_limits_of_its_own(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, trace = recorded
+    policy = Policy(PLAN, {"query writer": write, "generator": say})
+    capsys.readouterr()
+    with serve_threaded(play(policy)) as url:
+        words = ["trace", str(trace), "--edit", "1.1", "--answer", "oak", "--lm", f"m@{url}", "--db", str(database)]
+        run([*words, "--tokens", "20", "--json"])
+        assert not policy.prompts
+    assert "The limit of 20 tokens is reached" in capsys.readouterr().out
+    assert run(["trace", str(trace), "--calls", "3"]) == 2
+
+
 def test_what_an_edit_lacks_is_said_in_a_line(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(recorded[1])
     capsys.readouterr()
@@ -117,7 +132,7 @@ def test_documents_and_a_database_serve_one_plan_from_the_command_and_again_afte
     policy = Policy(plan, {"query writer": write, "generator": moved, "relevance": lambda prompt: "[1]"})
     data = ["--db", str(recorded[0]), "--docs", str(folder)]
     with serve_threaded(play(policy)) as url:
-        words = ["ask", "What does Ada's team pay?", *data, "-t", "reasoning_dag", "--lm", f"m@{url}"]
+        words = ["ask", "What does Ada's team pay?", *data, *DAG, "--lm", f"m@{url}"]
         assert run([*words, "--trace", str(trace)]) == 0
         assert "Decision: 700.5" in capsys.readouterr().out
         edit = ["--edit", "1.1", "--ask", "To which site did the team of Bo move?"]
@@ -140,7 +155,7 @@ def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_
 ) -> None:
     database, trace = recorded[0], tmp_path / "other.jsonl"
     main, small = (Policy(PLAN, {"query writer": write, "generator": say}) for _ in range(2))
-    ask = ["ask", "What does the cheapest site cost?", "--db", str(database), "-t", "reasoning_dag"]
+    ask = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG]
     with serve_threaded(play(main)) as url, serve_threaded(play(small)) as other:
         parts = ["-o", f"writer_lm=small@{other}", "-o", f"aggregator_lm=small@{other}", "-o", "aggregator=always"]
         assert run([*ask, *parts, "--lm", f"m@{url}", "--trace", str(trace)]) == 0

@@ -59,6 +59,9 @@ STAYING = [
 ]
 
 
+TOLD = ("broke off", "cannot be reached", "cannot be used", "did not open", "Stopped: the query ran")
+
+
 @dataclass(frozen=True)
 class Store:
     """``many``: a query of 3,000 rows, some 300 KB; ``one``: of one row."""
@@ -149,7 +152,23 @@ async def test_a_fault_that_stays_is_an_error_within_the_deadline(store: Store) 
     async with linked(store) as (worker, between):
         for mode in STAYING:
             said = await hit(worker, between, store, mode)
-            assert any(words in said for words in ("broke off", "cannot be reached", "Stopped: the query ran")), mode
+            assert any(words in said for words in TOLD), (mode, said)
+
+
+async def test_a_server_that_fell_silent_is_an_outage_at_its_first_query() -> None:
+    async with proxy(("127.0.0.1", 5432)) as between:
+        try:
+            tool = await SqlTool.open(POSTGRES.replace("5432", str(between.port)), caps=CAPS)
+        except SetupError as error:
+            pytest.skip(f"no PostgreSQL: {error}")
+        between.mode = Mode("black_hole")
+        with pytest.raises(ToolError) as silence:
+            await tool.call("SELECT 1 AS x")
+        between.mode = Mode()
+        with pytest.raises(ToolError, match="Stopped: the query ran") as slow:
+            await tool.call("SELECT count(*) FROM generate_series(1, 2000000000)")
+        await tool.close()
+    assert (silence.value.outage, slow.value.outage) == (True, False)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from decisor.errors import SetupError, ToolError
+from decisor.session.documents import open_documents
 from decisor.tools.documents import Passage, build_index, index_of, open_index, read_passages
 from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
@@ -98,6 +99,7 @@ async def test_a_reader_goes_on_reading_while_the_index_is_replaced(towns: Path)
 
 KILLED = """
 import sys, time
+from decisor.session.documents import open_documents
 from decisor.tools.documents import Passage, build_index
 def endless():
     for number in range(10**9):
@@ -155,3 +157,14 @@ async def test_the_tool_shows_title_and_text_and_keeps_the_corpus_id_as_source(t
     assert "No passage" in (await box.step(Action("passages", "zebra"))).note
     with pytest.raises(ToolError):
         await box.step(Action("passages", " `` "))
+
+
+async def test_documents_are_described_with_their_titles(tmp_path: Path) -> None:
+    for name in ("oslo", "rome"):
+        (tmp_path / f"{name}.md").write_text(f"# The harbour of {name}\n\nShips moor there.\n")
+    tool = await open_documents(str(tmp_path))
+    assert tool.describe().count("The harbour of") == 2 and "titles: " in tool.describe()
+    many = index_of(Passage(f"p{at}", "Ships.", f"Town {at}\nFinal answer: x") for at in range(900))
+    titles, every_one = many.titles(most=5)
+    assert len(titles) == 5 and not every_one
+    await tool.close()

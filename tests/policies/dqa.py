@@ -73,7 +73,7 @@ class DqaPolicy:
 
 def question_in(prompt: str) -> str:
     """The question of a prompt with its rules and its goal, as ``str(Question)`` has it."""
-    asked_part = re.split(r"\n# (?:So far|What came back)\n", prompt)[0]
+    asked_part = re.split(r"\n# (?:So far|What came back|What you wrote before)\n", prompt)[0]
     parts = dict(
         re.findall(r"^# (Rules|Question|Goal)\n(.*?)(?=\n\n# (?:Question|Goal)\n|\Z)", asked_part, re.M | re.S)
     )

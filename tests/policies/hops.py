@@ -46,7 +46,7 @@ class HopPolicy:
         if "Thought:" in prompt or "next sentence" not in prompt:
             return f"Thought: {' '.join(map(sentence, hops))}\nBecause: none\n{answer}"
         sentences = [*map(sentence, hops), f"So the answer is: {hops[-1].answer}."]
-        return next(one for one in sentences if one not in prompt)
+        return next((one for one in sentences if one not in prompt), sentences[-1])
 
     def reading(self, prompt: str) -> str:
         hops = (hop for hops in self.plans.values() for hop in hops)

@@ -8,10 +8,13 @@ import pytest
 
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean
+from decisor.replies.form import Form
+from decisor.replies.form_copies import refuse_form_text
 from decisor.replies.json_actions import parse_action
 from decisor.replies.json_answer import parse_json_answer
 from decisor.replies.labelled import Call, parse_labelled
-from decisor.replies.moves import parse_move
+from decisor.replies.moves import Move, parse_move
+from decisor.techniques.shared.judge import CHANCE_FORM
 from decisor.types import Action
 
 TOOLS = ("sql", "search")
@@ -116,3 +119,9 @@ def test_outer_quotes_are_no_part_of_a_decision(decision: str) -> None:
 
 def test_reasoning_is_never_read() -> None:
     assert clean("<think>a</think>\n<think>b</think>Final answer: c") == "Final answer: c"
+
+
+def test_a_word_that_a_form_offers_is_no_copy_of_it() -> None:
+    refuse_form_text(CHANCE_FORM.read("It is impossible"), CHANCE_FORM)
+    with pytest.raises(ParseError):
+        refuse_form_text(Move(answer="a number from 0 to 10"), Form("rating", "Rating: a number from 0 to 10", str))

@@ -75,17 +75,24 @@ def answering(form: Form[Any], one: str, two: str, more: Mapping[str, str]) -> C
     return form, f"{thought}Final answer: {two}\nBecause: {one} [o1.r1]", value
 
 
+def concluding(form: Form[Any], one: str, two: str) -> Case:
+    """With what an analyst adds."""
+    form, text, value = answering(form, one, two, {"thought": two})
+    more = {"runner_up": f"{one} 99", "assumptions": two}
+    return form, f"{text}\nRunner-up: {one} 99\nAssumptions: {two}", value | more
+
+
 CASES: dict[str, Callable[[str, str, str], Case]] = {
     "plan and action": planning,
     "replan and action": replanning,
     "action": lambda one, two, query: acting(IterRAG().form(LATER, RUN), one, two, query),
-    "answer instead": lambda one, two, _: answering(IterRAG().form(LATER, RUN), one, two, {"thought": two}),
-    "final answer": lambda one, two, _: answering(final_form(LATER, FINAL), one, two, {"thought": one}),
+    "answer instead": lambda one, two, _: concluding(IterRAG().form(LATER, RUN), one, two),
+    "final answer": lambda one, two, _: concluding(final_form(LATER, FINAL), one, two),
     "short answer": lambda one, two, _: answering(cited_answer(LATER, SHOWN), one, two, {}),
     "search": lambda one, two, _: (
         ReAct().form(LATER), f"Thought: {one}\nAction: search\nAction input: {two}",
         {"thought": one, "action": "search", "action_input": two}),
-    "follow-up": lambda one, two, _: (SelfAsk().form(LATER, []), f"Follow up: {one}", {"follow_up": one}),
+    "follow-up": lambda one, two, _: (SelfAsk().form(LATER), f"Follow up: {one}", {"follow_up": one}),
     "generation": lambda one, two, _: (
         GENERATION, f"Thought: {one}\nBecause: {two}\nFinal answer: {one}",
         {"thought": one, "because": two, "final_answer": one}),
@@ -197,7 +204,6 @@ def test_a_tool_gets_its_input_as_one_text_whatever_arguments_come() -> None:
         ('{"thought": "x", "action": "sql"}', "missing_field"),
         ('{"thought": "x", "action": "sql", "action_input": ""}', "missing_field"),
         ('{"thought": "x", "final_answer": "bel"}', "no_evidence"),
-        ('{"thought": "x", "action": "sql", "action_input": "SELECT 1", "final_answer": "bel"}', "both"),
         ('{"tool_calls": [{"name": "sql", "arguments": {}}, {"name": "sql", "arguments": {}}]}', "multiple_actions"),
         ('{"thought": "cut he', "truncated"),
     ],

@@ -117,11 +117,11 @@ def test_a_story_nests_spans_and_says_what_it_left_out() -> None:
     trace = Trace()
     span = trace.add(NodeSpan("Q1.1", "Who?", source="sql"))
     for number in range(600):
-        trace.add(UnreadableReply("syntax", f"complaint {number}"), span)
+        trace.add(UnreadableReply("empty" if number == 599 else "syntax", "complaint"), span)
     (item,) = json.loads(story(stored(trace), 10**9))["items"]
     assert item["name"] == "node" and item["about"] == "node Q1.1, ask Who?, source sql"
     assert [one["items"] for one in item["items"] if one["kind"] == "cut"] == [200]
-    assert item["items"][-1]["text"] == "complaint 599"
+    assert item["items"][-1]["text"] == "it was empty"
 
 
 def test_a_run_that_ended_in_an_action_says_so() -> None:

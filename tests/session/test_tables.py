@@ -52,6 +52,26 @@ def test_a_name_of_another_database_is_of_that_one_alone(shop: Path, tmp_path: P
     assert described.count("table staff (1 row)") and "4711" in described
 
 
+@pytest.mark.parametrize(("name", "hint"), [("stuff", "Did you mean staff?"), ("other.staf", "Did you mean staff?"),
+                                            ("payroll", "would deny nothing.")])  # fmt: skip
+def test_a_name_that_would_deny_nothing_is_refused_with_near_ones(
+    shop: Path, tmp_path: Path, name: str, hint: str
+) -> None:
+    other = tmp_path / "other.db"
+    other.write_bytes(shop.read_bytes())
+    lm = planner()
+    with pytest.raises(SetupError, match=f"There is no table {name} to deny") as refusal:
+        decisor.ask("Which site?", db=[str(shop), str(other)], lm=lm, deny_tables=name)
+    assert hint in str(refusal.value) and not lm.seen
+
+
+def test_a_label_that_is_not_there_is_refused_too(tmp_path: Path) -> None:
+    from decisor.benchmarks.examples import example
+
+    with pytest.raises(SetupError, match="There is no table Contry to deny"):
+        decisor.ask("Which?", graph=example("trade").graph_url, lm=planner(), deny_tables="Contry")
+
+
 def test_a_table_that_is_not_there_is_one_line(shop: Path) -> None:
     with pytest.raises(SetupError, match="There is no table stuff to read"):
         decisor.ask("Which site?", db=str(shop), lm=planner(), tables="stuff")

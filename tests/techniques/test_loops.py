@@ -142,3 +142,32 @@ async def test_single_rag_makes_one_query_and_answers(box: Toolbox) -> None:
     decision, seen, _ = await ask(SingleRAG(), [LOOK, "Thought: compare\n" + ANSWER], box)
     assert decision.answer == "bel" and decision.evidence.ids == ("o1.r2",)
     assert len(seen) == 2
+
+
+async def test_a_single_query_that_did_not_run_goes_back_once_with_its_error(box: Toolbox) -> None:
+    broken = LOOK.replace("km from", "length from")
+    decision, seen, _ = await ask(SingleRAG(), [broken, LOOK, ANSWER.replace("o1", "o2")], box)
+    assert decision.answer == "bel" and "no such column: length" in seen[1]
+    decision, seen, _ = await ask(SingleRAG(), [broken, broken, "Final answer: none"], box)
+    assert len(seen) == 3, "the second is the last"
+    _, seen, _ = await ask(SingleRAG(again=False), [broken, "Final answer: none"], box)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("name", ["single_rag", "iter_rag", "plan_rag"])
+@pytest.mark.parametrize(("evidence", "calls"), [("asked", 3), ("free", 2)])
+async def test_an_answer_without_citations_is_asked_once_or_taken_as_it_is(
+    box: Toolbox, name: str, evidence: str, calls: int
+) -> None:
+    bare = "Final answer: bel\nBecause: it is the longest"
+    decision, seen, _ = await ask(technique(name, evidence=evidence), [PLAN, bare, bare], box)
+    assert (decision.answer, decision.stopped, decision.evidence.ids) == ("bel", "answered", ())
+    assert len(seen) == calls
+
+
+async def test_a_free_answer_needs_no_row_at_all(box: Toolbox) -> None:
+    decision, seen, run = await ask(IterRAG(evidence="free"), ["Final answer: bel\nBecause: I know"], box)
+    assert (decision.answer, len(seen)) == ("bel", 1) and not run.trace.of(ActionStart)
+    none = LOOK.replace("order by km", "where km > 9999")
+    decision, _, _ = await ask(SingleRAG(evidence="free"), [none, "Final answer: aune"], box)
+    assert decision.answer == "aune"

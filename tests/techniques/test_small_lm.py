@@ -1,5 +1,5 @@
-"""A real small LM that can keep no form, through every technique that fits: endings, limits, messages and usage. What it
-answers is never looked at."""
+"""A real small LM that can keep no form, through every technique that fits: endings, limits, messages and usage. No
+test looks at what it answers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ import decisor
 from decisor.benchmarks.game24.load import question
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.budget import Budget, Limits
-from decisor.errors import LMError
-from decisor.lms.openai_compatible import OpenAICompatible
+from decisor.errors import LMError, SetupError
+from decisor.lms import choose
+from decisor.lms.closing import close_lm
 from decisor.run import Run
 from decisor.session.decide import decide
 from decisor.session.result import Result
 from decisor.techniques import technique
 from decisor.trace.events import LMCall, UnreadableReply, events_of
+from decisor.types import LM
 from servers import small_lm
 from servers.small_lm import SmallLM
 from techniques.shelf import shelf
@@ -37,14 +39,14 @@ ON_TABLES = ("single_rag", "iter_rag", "plan_rag", "reasoning_dag", "radagent", 
 ON_GRAPHS = ("iter_rag", "plan_rag")
 ON_DOCUMENTS = ("vanilla", "rag", "self_ask", "ircot", "iter_retgen", "react", "furepa", "reasoning_dag")
 SEARCHES = ("cot", "best_of_n", "bfs", "dfs", "dfsdt", "tot", "lats", "radagent")
-CALLS = 3
+CALLS, MOST = 2, 16
 FOR_THE_MODEL = ("Write ", "Answer again", "Action input", "in the form", "You ", "Your ", "(unreadable)")
 QUESTION = decisor.Question("Which river is longer, aune or bel?")
 
 
 @pytest.fixture(scope="module")
 def lm() -> Iterator[SmallLM]:
-    with small_lm.serve(context=4096, most=24, threads=2) as server:
+    with small_lm.serve(context=4096, most=MOST, threads=1) as server:
         yield server
 
 
@@ -57,6 +59,16 @@ def database(tmp_path: Path) -> str:
     return str(path)
 
 
+def named(lm: SmallLM) -> str:
+    return f"smollm2@{lm.url} max_tokens={MOST} timeout=600"
+
+
+def client_of(server: SmallLM) -> LM:
+    client = choose.lm(named(server), {})
+    assert client is not None
+    return client
+
+
 def check(result: Result | Run, server: SmallLM, before: dict[str, int], reasons: tuple[str, ...]) -> None:
     """It ended within its limit, its usage is what the server counted, and no word for the model reaches the person."""
     entries = result.trace if isinstance(result, Result) else result.trace.entries
@@ -65,9 +77,10 @@ def check(result: Result | Run, server: SmallLM, before: dict[str, int], reasons
     assert 1 <= usage.calls <= CALLS
     assert usage.completion_tokens == after["completion"] - before["completion"]
     assert usage.prompt_tokens - usage.cache_reads == after["prompt"] - before["prompt"]
-    assert not [reason for reason in reasons if any(words in reason for words in FOR_THE_MODEL)]
     unread = sum(1 for _ in events_of(entries, UnreadableReply))
     calls = [*events_of(entries, LMCall)]
+    ours = [reason for reason in reasons if not any(reason[:40] in text for call in calls for text in call.texts)]
+    assert not [reason for reason in ours if any(words in reason for words in FOR_THE_MODEL)]
     if unread == len(calls) > 1:
         assert any(f"{unread} of {unread} replies could not be read" in reason for reason in reasons)
     assert not any("(unreadable)" in message.content for call in calls for message in call.messages)
@@ -76,7 +89,7 @@ def check(result: Result | Run, server: SmallLM, before: dict[str, int], reasons
 @pytest.mark.parametrize("name", ON_TABLES)
 def test_on_tables(name: str, lm: SmallLM, database: str) -> None:
     before = lm.counters()
-    result = decisor.ask(QUESTION, db=database, lm=f"smollm2@{lm.url}", technique=name, limits=Limits(calls=CALLS))
+    result = decisor.ask(QUESTION, db=database, lm=named(lm), technique=name, limits=Limits(calls=CALLS))
     check(result, lm, before, result.decision.reasons)
 
 
@@ -89,17 +102,17 @@ def test_on_graphs(name: str, lm: SmallLM, tmp_path: Path) -> None:
     graph.save(str(tmp_path / "rivers.kgl"))
     before = lm.counters()
     result = decisor.ask(
-        QUESTION, graph=str(tmp_path / "rivers.kgl"), lm=f"smollm2@{lm.url}", technique=name, limits=Limits(calls=CALLS)
+        QUESTION, graph=str(tmp_path / "rivers.kgl"), lm=named(lm), technique=name, limits=Limits(calls=CALLS)
     )
     check(result, lm, before, result.decision.reasons)
 
 
 async def in_environment(name: str, env: Any, asked: decisor.Question, lm: SmallLM, **settings: str) -> None:
     before = lm.counters()
-    client = OpenAICompatible("smollm2", lm.url)
+    client = client_of(lm)
     run = Run(client, env, Budget(Limits(calls=CALLS)))
     decision = await decide(technique(name, **settings), asked, run)
-    await client.close()
+    await close_lm(client)
     check(run, lm, before, decision.reasons)
 
 
@@ -114,21 +127,19 @@ async def test_on_the_game_of_24(name: str, lm: SmallLM) -> None:
 
 
 async def test_a_conversation_that_outgrows_the_context_ends_with_a_reason(database: str) -> None:
-    with small_lm.serve(context=1024, most=24, threads=2) as lm:
+    with small_lm.serve(context=1024, most=MOST, threads=1) as lm:
         assert lm.holds_tokens() == 1024
-        long = decisor.Question(
-            "Which river is longer? " + "Think of all the rivers of the north and the south. " * 200
-        )
+        long = decisor.Question("Which river is longer? " + "Think of the rivers of the north and the south. " * 200)
         async with decisor.open(db=database) as data:
             with pytest.raises(LMError) as raised:
-                await data.ask(long, lm=f"smollm2@{lm.url}", technique="iter_rag", limits=Limits(calls=CALLS))
+                await data.ask(long, lm=named(lm), technique="iter_rag", limits=Limits(calls=CALLS))
     assert raised.value.kind == "context"
 
 
 @pytest.mark.parametrize("name", ["self_rag", "rq_rag"])
 async def test_weights_without_control_tokens_are_noticed(name: str) -> None:
-    with small_lm.serve(context=4096, most=24, threads=2, special=True) as lm:
-        client = OpenAICompatible("smollm2", lm.url)
-        with pytest.raises(decisor.SetupError, match="fine-tuned weights"):
+    with small_lm.serve(context=4096, most=MOST, threads=1, special=True) as lm:
+        client = client_of(lm)
+        with pytest.raises(SetupError, match="knows none of its control tokens"):
             await technique(name)(QUESTION, Run(client, shelf()))
-        await client.close()
+        await close_lm(client)

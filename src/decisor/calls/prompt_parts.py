@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from decisor.asking import worded
 from decisor.types import Message
 
 NOTICE = "({count} left out here, because the prompt would be too long.)"
@@ -55,12 +56,16 @@ def joined(between: str, texts: Sequence[str]) -> Text:
 
 
 class Template(string.Template):
-    """A template whose result has the records of what is put into it."""
+    """A template whose result has the records of what is put into it. A person may have put it in other words."""
 
     def substitute(self, mapping: Mapping[str, object] = MappingProxyType({}), /, **values: object) -> Text:
-        texts = {**mapping, **values}
+        texts = {name: text_worded(value) for name, value in {**mapping, **values}.items()}
         sections = [section for value in texts.values() if isinstance(value, str) for section in sections_of(value)]
-        return Text(super().substitute(texts), sections)
+        return Text(string.Template(worded(self.template)).substitute(texts), sections)
+
+
+def text_worded(value: object) -> object:
+    return worded(value) if isinstance(value, str) and not sections_of(value) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ COMMANDS = {
     "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
+    "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them and run it in other words."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from decisor.budget import Limits
 from decisor.cli.console import console
 from decisor.errors import SetupError
 from decisor.session.options import Options
@@ -42,6 +43,10 @@ def command(
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="With --edit: at most so many LM calls.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="With --edit: at most so many tokens.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="With --edit: so much money.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="With --edit: at most so long.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
 ) -> None:
     """Show a recorded run as a readable story, or go on from it with one thing changed."""
@@ -59,11 +64,13 @@ def command(
         sources = sources_of(db or (), graph or (), docs or (), specs, model, split_all(tables), split_all(deny_tables))
         options: Options = {
             "lm": lm, "technique": technique, "settings": read_settings(settings or []), "trace": out,
+            "limits": Limits(calls, tokens, dollars, seconds),
         }  # fmt: skip
         raise typer.Exit(go_on(entries, edit, changes, sources, options, as_json))
     others = {"--tables": tables, "--deny-tables": deny_tables, "--lm": lm,
               "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
-               "--out": out, "-t": technique, "-o": settings}  # fmt: skip
+               "--out": out, "-t": technique, "-o": settings, "--calls": calls, "--tokens": tokens,
+               "--dollars": dollars, "--seconds": seconds}  # fmt: skip
     if others_with_edit := [name for name, value in others.items() if value]:
         raise SetupError(
             f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."

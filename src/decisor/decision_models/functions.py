@@ -62,7 +62,7 @@ def shaken(values: Sequence[Value], percent: float, rng: np.random.Generator) ->
         return values
     factors = 1 + rng.uniform(-percent, percent, len(values)) / 100
     pairs = zip(values, factors.tolist(), strict=True)
-    return [value * by if type(value) in (int, float) else value for value, by in pairs]  # type: ignore[operator]
+    return [value * by if type(value) in (int, float) else value for value, by in pairs]
 
 
 async def model_of(function: Any, source: Source) -> WhatIf:

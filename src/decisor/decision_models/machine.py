@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -112,9 +112,10 @@ class OpenModel:
 
     def trials(
         self, candidates: Iterable[int], count: int, *, first_seed: int = 0, scenario: str = "", changes: str = "",
-        seconds: float = float("inf"), progress: Progress | None = None,
+        seconds: float = float("inf"), progress: Progress | None = None, varies: Sequence[str] | None = None,
     ) -> Outcomes:  # fmt: skip
         """Of these candidates in ``count`` trials, whose inputs vary as the file says; the same seed gives the same.
+        ``varies``: only these inputs do (table.column).
 
         Raises:
             ToolError: a statement fails; the message has its line.
@@ -125,7 +126,7 @@ class OpenModel:
         while at < count and chosen and not stopped:
             some, since = range(at, min(at + size, count)), time.monotonic()
             wish = {"scenario": scenario, "changes": changes, "seeds": [first_seed + one for one in some], "most": 0,
-                    "single": False}  # fmt: skip
+                    "single": False, **({} if varies is None else {"varies": list(varies)})}  # fmt: skip
             stopped = self._part(gathered, wish, chosen, 0, some, seconds - (since - began))
             at += len(some)
             size = self._trials_at_once(len(chosen), len(some), time.monotonic() - since, gathered.how)
@@ -145,6 +146,11 @@ class OpenModel:
         """Each measure with nothing chosen; None where it is made of the choice."""
         table = self.job("present", {"scenario": scenario, "changes": changes}, self._longest(1))
         return {str(name): value if isinstance(value, float) else None for name, value in table.rows}
+
+    def touched(self, changes: str) -> list[tuple[int, int]]:
+        """How many rows each UPDATE changes, and how many its table has. Raises ToolError where one is refused."""
+        rows = self.job("touched", {"text": changes}, self._longest(1)).rows
+        return [(int(str(count)), int(str(whole))) for count, whole in rows]
 
     def statement_counts(self) -> tuple[int, int]:
         """How many statements change, and how many recompute."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, get_args, runtime_checkable
 
+from decisor.decision_models.copying import Schema
 from decisor.decision_models.scratch import OpenScratch, Scratch, content
 from decisor.errors import SetupError, ToolError
 from decisor.types import Goal, Source, Table
@@ -108,7 +109,8 @@ async def load(model: ModelFile, source: Source, open_scratch: OpenScratch) -> S
     """
     queries = dict(model.copy) or _whole_tables(source)
     copies = {name: await _whole(name, query, source) for name, query in queries.items()}
-    text = content(copies, model.candidates, model.change, model.outcome, model.vary, model.seconds)
+    text = content(copies, model.candidates, model.change, model.outcome, model.vary, model.seconds,
+                   {} if model.copy else types_of(source))  # fmt: skip
     longest = model.seconds * (len(model.change) + 3)  # its outcome, the query of candidates, and varying
     return Scratch(model.measure, model.goal, await open_scratch(text), longest)
 
@@ -117,6 +119,13 @@ def _whole_tables(source: Source) -> dict[str, str]:
     if not isinstance(source, Tables):
         raise SetupError("On a graph, a decision model needs [copy]: a query for each table it works on.")
     return {name: f"SELECT * FROM {source.quoted(name)}" for name in source.table_names()}
+
+
+def types_of(source: Source) -> dict[str, dict[str, str]]:
+    """Table -> column (lower case) -> type, where the source tells them."""
+    if not isinstance(source, Schema):
+        return {}
+    return {table.name: {one.name.lower(): one.type for one in table.columns} for table in source.tables}
 
 
 async def _whole(name: str, query: str, source: Source) -> Table:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel, Progress
 from decisor.decision_models.outcomes import Outcomes
+from decisor.decision_models.robustness import ranges
 from decisor.errors import ToolError
 from decisor.types import Excluded, Option, Ranking, Winner
 
@@ -109,7 +110,14 @@ def with_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tu
     counts = Counter(model.candidates.name(int(shaken.candidates[at])) if at >= 0 else "none allowed" for at in places)
     winners = tuple(Winner(name, count / trials) for name, count in counts.most_common())
     stayed = sum(one.share for one in winners if one.name in ranking.ties)
-    return replace(ranking, robustness=stayed, trials=trials, varied=varied, winners=winners,
+    middle = ranges(np.where(shaken.allowed, shaken.values[:, 0], np.nan)[:, whole])
+    ends = {int(number): pair for number, pair in zip(shaken.candidates, middle.tolist(), strict=True)}
+    spans = {model.candidates.name(number): pair for number, pair in ends.items() if pair[0] == pair[0]}
+    options = tuple(
+        replace(one, low=spans[one.name][0], high=spans[one.name][1]) if one.name in spans else one
+        for one in ranking.options
+    )
+    return replace(ranking, options=options, robustness=stayed, trials=trials, varied=varied, winners=winners,
                    stopped=ranking.stopped or shaken.stopped)  # fmt: skip
 
 

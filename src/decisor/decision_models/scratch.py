@@ -6,8 +6,10 @@ The statements come from a file, so they run in the process of whoever computes 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from decisor.errors import SetupError, ToolError
@@ -39,12 +41,30 @@ def content(
     outcome: str,
     vary: Sequence[str],
     seconds: float,
+    types: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> str:
-    """What a scratch copy opens on, as JSON."""
-    copies = {name: {"columns": table.columns, "rows": table.rows} for name, table in tables.items()}
+    """What a scratch copy opens on, as JSON. ``types``: table -> column (lower case) -> type at the source."""
+    copies = {
+        name: {
+            "columns": table.columns,
+            "rows": table.rows,
+            "types": [affinity(types.get(name, {}).get(column.lower(), "")) for column in table.columns],
+        }
+        for name, table in tables.items()
+    }
     text = json.dumps({"tables": copies, "candidates": candidates, "change": change, "outcome": outcome,
                        "vary": vary, "seconds": seconds}, ensure_ascii=False)  # fmt: skip
     return text.encode("utf-8", "replace").decode()  # lone surrogates, which no database takes
+
+
+def affinity(kind: str) -> str:
+    """What SQLite compares a column as; '' where the source does not say.
+
+    >>> affinity("VARCHAR(9)"), affinity("bigint"), affinity("DECIMAL(9, 2)"), affinity("date"), affinity("")
+    ('TEXT', 'INTEGER', 'REAL', '', '')
+    """
+    words = (("TEXT", "char|text|clob|string|uuid|enum"), ("INTEGER", "int|serial"), ("REAL", "real|doub|flo|dec|num"))
+    return next((name for name, pattern in words if re.search(pattern, kind, re.I)), "")
 
 
 @dataclass(frozen=True)

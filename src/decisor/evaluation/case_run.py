@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from decisor.asking import USUAL, Asking
 from decisor.benchmarks.protocol import Bench, Case, Score
 from decisor.budget import Budget, Limits
 from decisor.calling import Calling
@@ -23,7 +24,7 @@ from decisor.run import Run
 from decisor.secrets import redact
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
-from decisor.trace.events import Entry, RunStart, RunUsage, Trace
+from decisor.trace.events import Entry, RunStart, RunUsage, Trace, UnreadableReply, events_of
 from decisor.trace.search_events import AnswerSnapshot
 from decisor.types import LM, Decision, Technique, Usage
 
@@ -43,6 +44,7 @@ class Attempt:
     repeat: int = 0
     experts: Mapping[str, LM] = field(default_factory=dict)
     calling: Calling = "text"
+    asking: Asking = USUAL
     outages: Outages = field(default_factory=Outages)
 
     def watch(self, lm: LM, case: Case) -> LMWatch:
@@ -72,7 +74,9 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
         async with attempt.bench.environment(case) as env:
             try:
                 watch = EnvironmentWatch(env, attempt.benchmark, attempt.outages, lost)
-                decision = await decide_case(case, loop, Run(lm, watch, budget, trace, calling=attempt.calling))
+                decision = await decide_case(
+                    case, loop, Run(lm, watch, budget, trace, calling=attempt.calling, asking=attempt.asking)
+                )
             finally:
                 simulated = usage_of(env)
             score = await attempt.bench.score(case, decision, trace.entries)
@@ -109,7 +113,7 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
         failure=score.failure,
         tags=(*score.tags, *marks(trace.entries)),
         metrics=score.metrics,
-        counts=score.counts,
+        counts={**score.counts, **unread_replies(trace.entries)},
         usage=budget.spent,
         seconds=round(max(time.monotonic() - began, path), 6),
         critical=round(path, 6),
@@ -117,6 +121,12 @@ async def run_case(case: Case, attempt: Attempt) -> tuple[Outcome, list[Entry]]:
         beside=beside(score.judging + snapshots.judging, simulated),
     )
     return outcome, trace.entries
+
+
+def unread_replies(entries: Sequence[Entry]) -> dict[str, int]:
+    """How many of the LM's replies could not be read, where any could not."""
+    count = sum(1 for _ in events_of(entries, UnreadableReply))
+    return {"unread_replies": count} if count else {}
 
 
 async def decide_case(case: Case, technique: Technique, run: Run) -> Decision:

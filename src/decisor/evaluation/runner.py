@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
+from decisor.asking import USUAL, Asking
 from decisor.benchmarks.protocol import Bench, Case
 from decisor.budget import Limits
 from decisor.calling import Calling
@@ -60,6 +61,7 @@ class Suite:
     calls_at_once: int = 32
     parts: Mapping[str, Mapping[str, LM]] = field(default_factory=dict)
     callings: Mapping[str, Calling] = field(default_factory=dict)
+    askings: Mapping[str, Asking] = field(default_factory=dict)
     patience: float = PATIENCE_SECONDS
 
     def about(self) -> Mapping[str, Value]:
@@ -301,6 +303,7 @@ class Work:
             repeat=repeat,
             experts=experts,
             calling=self.suite.callings.get(technique, "text"),
+            asking=self.suite.askings.get(technique, USUAL),
             outages=self.outages,
         )
         return await run_case(self.cases[benchmark][case], attempt)

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from decisor.asking import Asking
 from decisor.benchmarks.protocol import bench
 from decisor.budget import Limits
 from decisor.calling import Calling, split_calling
@@ -29,6 +30,7 @@ from decisor.lms import choose
 from decisor.settings import label
 from decisor.techniques import asks_lm, kind_of, technique
 from decisor.techniques.shared.part_lms import lm_settings
+from decisor.techniques.shared.prompts import OWN, asking_of
 from decisor.types import LM
 
 NO_LM = (
@@ -101,23 +103,27 @@ def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         benches[label(name, benchmark, settings)] = benchmark
     parts: dict[str, Mapping[str, LM]] = {}
     callings: dict[str, Calling] = {}
+    askings: dict[str, Asking] = {}
     for text in request.techniques:
         name, settings = read_entry(text)
         calling, settings = split_calling(settings, "text")
         experts, settings = experts_of(name, settings, environ)
+        sayings = [f"{key}={settings[key]}" for key in OWN if key in settings]
+        asking, settings = asking_of(kind_of(name), name, settings)
+        sayings = [saying for saying in sayings if saying.partition("=")[0] not in settings]
         loop = technique(name, **settings)
         others = [f"{part}_lm={lm.name}" for part, lm in experts.items()]
-        others[:0] = [] if calling == "text" else [f"calling={calling}"]
+        others[:0] = [*([] if calling == "text" else [f"calling={calling}"]), *sayings]
         entry = " ".join([label(name, loop, settings), *others])
         parts[entry] = experts
-        callings[entry] = calling
+        callings[entry], askings[entry] = calling, asking
         # trials of robustness say nothing about accuracy
         loops[entry] = technique(name, **{"trials": "0", **settings}) if name == "exact" else loop
     alone = frozenset(name for name, loop in loops.items() if not asks_lm(loop))
-    asking = [name for name in loops if name not in alone]
-    models = models_of(request.models, environ) if asking else {}
-    if asking and not models:
-        raise SetupError(NO_LM.format(names=", ".join(asking)))
+    with_lm = [name for name in loops if name not in alone]
+    models = models_of(request.models, environ) if with_lm else {}
+    if with_lm and not models:
+        raise SetupError(NO_LM.format(names=", ".join(with_lm)))
     return Suite(
         benches=benches,
         techniques=loops,
@@ -131,6 +137,7 @@ def suite_of(request: SuiteRequest, environ: Mapping[str, str]) -> Suite:
         calls_at_once=max(1, request.calls_at_once),
         parts=parts,
         callings=callings,
+        askings=askings,
         patience=request.patience,
     )
 

@@ -117,7 +117,7 @@ class Anthropic:
                 if marks is not None and error.kind == "request" and "cache_control" in str(error):
                     self.dropped.add("cache_control")
                     continue
-                if refused not in ("temperature", "stop_sequences", "tool_choice", "tools"):
+                if refused not in ("temperature", "top_p", "stop_sequences", "tool_choice", "tools"):
                     raise
                 self.dropped.add(refused)
                 if refused == "tools":
@@ -144,6 +144,8 @@ def request(
         "messages": marks.messages(turns) if marks and turns else turns,
         "temperature": min(1.0, sampling.temperature),
     }
+    if sampling.top_p is not None:
+        body["top_p"] = sampling.top_p
     if system:
         body["system"] = marks.system(system) if marks else system
     if stops := [stop for stop in sampling.stop if stop.strip()]:

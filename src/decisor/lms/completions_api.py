@@ -24,6 +24,7 @@ def continuation_request(
     """The body of a request to ``/completions``, leaving out what the endpoint is known to refuse."""
     parts: dict[str, object] = {
         "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
         "max_tokens": sampling.max_tokens,
         "stop": list(sampling.stop[:MAX_STOPS]) or None,
         "n": sampling.n if sampling.n > 1 else None,

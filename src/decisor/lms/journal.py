@@ -124,7 +124,8 @@ def as_plain(sampling: Sampling) -> list[object]:
     usual: list[object] = [sampling.stop, sampling.temperature, most, sampling.n, sampling.seed]
     rare = [sampling.logprobs, sampling.continuation] if sampling.logprobs or sampling.continuation else []
     functions = [[[one.name, one.description, one.parameters] for one in sampling.functions]]
-    return [*usual, sampling.schema, *rare, *(functions if sampling.functions else [])]
+    top_p = [f"top_p={sampling.top_p:g}"] if sampling.top_p is not None else []
+    return [*usual, sampling.schema, *rare, *(functions if sampling.functions else []), *top_p]
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=as_plain)

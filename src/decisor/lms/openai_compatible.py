@@ -44,6 +44,7 @@ OPTIONAL = {
     "stream": r"['\"`]stream['\"`]|streaming|param(?:eter)?s? stream\b",
     "max_tokens": r"max_tokens",
     "temperature": r"temperature",
+    "top_p": r"top_p",
     "stop_sequences": r"stop_sequences",
     "stop": r"['\"`]stop['\"`]|stop (?:word|sequence)|param(?:eter)?s? stop\b",
     "seed": r"\bseed\b",
@@ -194,6 +195,7 @@ def request(model: str, messages: Sequence[Message], sampling: Sampling, without
     limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
     parts: dict[str, object] = {
         "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
         limit: sampling.max_tokens,
         "stop": list(sampling.stop[:MAX_STOPS]) or None,
         "n": sampling.n if sampling.n > 1 else None,

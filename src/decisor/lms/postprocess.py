@@ -29,7 +29,10 @@ def cut(text: str, stops: Iterable[str]) -> str:
 def postprocess(
     reply: Completion, sampling: Sampling, secrets: Iterable[Secret], price: Price | None, name: str
 ) -> Completion:
-    """The reply cut at its stop words, without keys, priced, and with the name of the model asked where it has none."""
-    texts = tuple(redact_known(cut(text, sampling.stop), secrets) for text in reply.texts)
+    """The reply cut at its stop words, without keys, priced, and with the name of the model asked where it has none.
+    What ran on after a stop word until its length ended is whole before that word."""
+    whole = [cut(text, sampling.stop) for text in reply.texts]
+    ran_on = reply.finish == "length" and all(one != text for one, text in zip(whole, reply.texts, strict=True))
+    texts = tuple(redact_known(text, secrets) for text in whole)
     usage, model = with_dollars(reply.usage, price) if price else reply.usage, reply.model or name
-    return Completion(texts, usage, reply.finish, model, logprobs=reply.logprobs)
+    return Completion(texts, usage, "stop" if ran_on else reply.finish, model, logprobs=reply.logprobs)

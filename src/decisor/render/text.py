@@ -32,12 +32,17 @@ def one_line(text: str, width: int = 100) -> str:
 
 
 def number(value: float) -> str:
-    """
-    >>> number(12345.678), number(0.001234), number(3.0), number(math.inf)
-    ('12,345.7', '0.001234', '3', 'inf')
+    """Eight digits, with commas between thousands.
+
+    >>> number(1261290.678), number(0.001234), number(3.0), number(126129000.456), number(math.inf)
+    ('1,261,290.7', '0.001234', '3', '126,129,000', 'inf')
     """
     if not math.isfinite(value):
         return str(value)
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
-    return f"{value:,.6g}" if abs(value) < 1e15 else f"{value:g}"
+    if not 1 <= abs(value) < 1e15:
+        return f"{value:.8g}"
+    before = len(str(int(abs(value))))
+    text = f"{value:,.{max(0, 8 - before)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -23,6 +23,8 @@ LABELS = {
     "because": "Because",
     "replan": "Re-plan",
     "follow_up": "Follow up",
+    "runner_up": "Runner-up",
+    "assumptions": "Assumptions",
 }
 VALUES: Mapping[str, Value] = {
     "thought": "I need the price of each product.",
@@ -30,6 +32,8 @@ VALUES: Mapping[str, Value] = {
     "current_step": "Step 1: read the price of each product",
     "final_answer": EXAMPLE_ANSWER,
     "because": "its price is the lowest",
+    "runner_up": "none",
+    "assumptions": "none",
     "replan": False,
     "why": "",
     "follow_up": "Who owns Harbour Mill?",
@@ -46,16 +50,20 @@ def filled_in(form: Form[Any], way: Way, tools: Mapping[str, str], description: 
     """
     if way == "tools":
         return ""
-    shapes = form.now or form.shapes
-    chosen = next((one for one in shapes if ("final_answer" in one.says) == (reason in OF_ANSWERS)), None)
+    answers = reason in OF_ANSWERS
+    chosen = next((one for one in (*form.now, *form.shapes) if ("final_answer" in one.says) == answers), None)
     if chosen is None or not set(chosen.says) <= {*VALUES, "action", "action_input"}:
         return "" if way == "json" else form.text
     values = {key: value_of(key, chosen, tools, description) for key in chosen.says}
+    if "replan" in values:
+        values["plan"] = []  # not to replan is the likelier
     if reason == "no_citation":
         values["because"] = "its price is the lowest [the id of a record that you were shown]"
     if way == "json":
         return json.dumps({UNION: values} if len(form.shapes) > 1 else values, ensure_ascii=False)
-    return "\n".join(f"{LABELS[key]}: {as_text(key, value)}" for key, value in values.items() if key in LABELS)
+    return "\n".join(
+        f"{LABELS[key]}: {as_text(key, value)}" for key, value in values.items() if key in LABELS and value != []
+    )
 
 
 def as_text(key: str, value: Value) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
+from decisor.asking import parts_worded
 from decisor.calling import Function, Way
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean, strip_fence
@@ -69,7 +70,7 @@ class Form(Generic[T]):
     def wording(self, way: Way) -> str:
         """What a prompt says of the form."""
         if way == "text" or not self.shapes:
-            return self.text
+            return parts_worded(self.text)
         if way == "tools":
             return "".join(["Call one function, and write nothing else.\n", *map(show_functions, self.shapes)])
         if len(self.shapes) == 1:

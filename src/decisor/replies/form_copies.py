@@ -22,11 +22,13 @@ def refuse_form_text(value: object, form: Form[Any]) -> None:
     """
     for text in texts_of(value):
         plain = letters(text)
-        if len(plain) >= LEAST and plain in letters_of_form(form):
+        own_numbers = set(re.findall(r"\d+", text)) - set(re.findall(r"\d+", text_of_form(form)))
+        if len(plain) >= LEAST and plain in letters(text_of_form(form)) and not own_numbers:
             raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
 
 
 def texts_of(value: object) -> tuple[str, ...]:
+    """None of a plain text: a word that a form offers for choice is no copy."""
     match value:
         case LabelledReply(call=call, answer=answer):
             return (call.input if call else "", answer or "")
@@ -34,13 +36,11 @@ def texts_of(value: object) -> tuple[str, ...]:
             return (action.input if action else "", answer or "")
         case Decision(answer=answer):
             return (answer,)
-        case str():
-            return (value,)
     return ()
 
 
-def letters_of_form(form: Form[Any]) -> str:
-    return letters(" ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())]))
+def text_of_form(form: Form[Any]) -> str:
+    return " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
 
 
 def letters(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decisor.calling import Way
 from decisor.errors import ParseError
 
 REASONS = {
@@ -43,8 +44,8 @@ def for_people(error: Exception) -> str:
     return f"The LM's reply could not be used: {in_words(error.reason)}."
 
 
-def unread_line(unread: int, replies: int) -> str:
-    """What to say at the end of a run; '' where enough replies could be read.
+def unread_line(unread: int, replies: int, way: Way = "text") -> str:
+    """What to say at the end of a run in which replies were asked for in this way; '' where enough could be read.
 
     >>> unread_line(13, 13)
     '13 of 13 replies could not be read; try a larger model or calling=json.'
@@ -53,4 +54,5 @@ def unread_line(unread: int, replies: int) -> str:
     """
     if unread < 2 or unread * 3 < replies:
         return ""
-    return f"{unread} of {replies} replies could not be read; try a larger model or calling=json."
+    hint = "try a larger model or calling=json" if way == "text" else "try a larger model"
+    return f"{unread} of {replies} replies could not be read; {hint}."

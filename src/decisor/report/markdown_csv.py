@@ -65,7 +65,8 @@ def paper_table(paper: PaperTable) -> str:
 def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
     metrics = sorted({name for row in rows for name in row.metrics} - {"accuracy"})
     head = ["technique", *(["group"] if groups else []), "accuracy", "95 %", *(spoken(state) for state in STATES),
-            *(spoken(name) for name in metrics), "calls", "tokens", "cost", "seconds"]  # fmt: skip
+            *(spoken(name) for name in metrics), "calls", "tokens", "cost", "seconds",
+            *(["unread"] if (unread := any(row.unread for row in rows)) else [])]  # fmt: skip
     lines = []
     for row in rows:
         within = f"{percent(row.interval.low, 1)} to {percent(row.interval.high, 1)}" if row.interval else ""
@@ -76,7 +77,7 @@ def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
             *(str(row.states[state]) for state in STATES),
             *(f"{row.metrics[name][0]:.3g}" if name in row.metrics else "" for name in metrics),
             short(row.usage.calls / row.outcomes), short(row.usage.tokens / row.outcomes), money(dollars),
-            f"{row.seconds:.3g}",
+            f"{row.seconds:.3g}", *([percent(row.unread, 1)] if unread else []),
         ])  # fmt: skip
     return grid(head, lines)
 

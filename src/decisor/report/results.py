@@ -54,6 +54,8 @@ def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -
     calls, tokens = short(row.usage.calls / row.outcomes), short(row.usage.tokens / row.outcomes)
     cost = f"{money(dollars)}, {row.seconds:.3g} s" if dollars is not None else f"{row.seconds:.3g} s"
     cost_cell = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
+    if row.unread:
+        cost_cell = join(cost_cell, " ", tag("span", f"{percent(row.unread, 1)} of replies unread"))
     if row.beside:
         cost_cell = join(cost_cell, *(join(" ", tag("span", f"beside it: {one}")) for one in beside(row)))
     return tag(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
+from decisor.asking import USUAL, Asking
 from decisor.budget import Budget, Limits
 from decisor.calling import Calling
 from decisor.errors import Error, SetupError
@@ -19,6 +20,7 @@ from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
 from decisor.session.technique import EXACT, Choice, choose
+from decisor.session.tools import with_calculator
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
@@ -63,8 +65,8 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        tools = await self.tools_for(question, choice)
-        with self.run(tools, choice.lm, options, choice.calling) as run:
+        tools = with_calculator(await self.tools_for(question, choice), choice.technique)
+        with self.run(tools, choice.lm, options, choice.calling, choice.asking) as run:
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
@@ -79,13 +81,13 @@ class Data:
         )  # fmt: skip
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
-        """With the decision model that the question is about, where one is to be computed."""
+        """With the decision model that the question is about, where there is one, beside the data."""
         names = [tool.name for tool in self.tools]
         if "decision_model" in getattr(choice.technique, "needs", ()):
             from decisor.session.modelling import modelling_tools
 
             return [*self.tools, *modelling_tools(self.databases, choice.technique)]
-        if choice.computes and "whatif" not in names:
+        if "whatif" not in names:
             from decisor.session.whatif import from_question
 
             tool = await from_question(question, self.databases)
@@ -96,7 +98,9 @@ class Data:
         return self.tools
 
     @contextmanager
-    def run(self, tools: Sequence[Tool], lm: LM | None, options: Options, calling: Calling) -> Iterator[Run]:
+    def run(
+        self, tools: Sequence[Tool], lm: LM | None, options: Options, calling: Calling, asking: Asking = USUAL
+    ) -> Iterator[Run]:
         """One LM, these tools, one budget, one trace. Whatever ends it, what it cost is told."""
         from decisor.tools.toolbox import Toolbox
 
@@ -104,7 +108,7 @@ class Data:
         with trace_to(Path(path) if path else None, listener) as trace:
             trace.writers = Writers(options["on_text"]) if "on_text" in options else None
             budget = Budget(options.get("limits", Limits()))
-            run = Run(lm or NoLM(), Toolbox(tools), budget, trace, calling=calling)
+            run = Run(lm or NoLM(), Toolbox(tools), budget, trace, calling=calling, asking=asking)
             try:
                 yield run
             except BaseException as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from decisor.asking import in_words
 from decisor.errors import BudgetExceeded, ModelMistake, OutageError, SetupError
 from decisor.lms.prices import FREE, Price
 from decisor.plurals import counted
@@ -46,7 +47,8 @@ async def decide(technique: Technique, question: Question, run: Run) -> Decision
         LMError: the endpoint failed for good.
     """
     try:
-        decision = await technique(question, run)
+        with in_words(run.asking.words):
+            decision = await technique(question, run)
     except BudgetExceeded as error:
         decision = Decision("", reasons=(str(error),), stopped="budget")
     except ModelMistake as error:

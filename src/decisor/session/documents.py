@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
+from decisor.outside import json_line, one_line
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
@@ -36,10 +37,20 @@ async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> P
             f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"
         )
     if not is_index(path):
-        return PassagesTool(await asyncio.to_thread(in_memory, path), limit, path.name, name)
+        index = await asyncio.to_thread(in_memory, path)
+        return PassagesTool(index, limit, f"{path.name}{titles_of(index)}", name)
     about = read_about(path / str(current(path)))
     index = open_index(path, "hybrid", embedder_of(about.embedder)) if about.embedder else open_index(path)
-    return PassagesTool(index, limit, f"{path.name}, {about.documents:,} documents", name)
+    return PassagesTool(index, limit, f"{path.name}, {about.documents:,} documents{titles_of(index)}", name)
+
+
+def titles_of(index: Index) -> str:
+    """What the documents are called, for a prompt; '' where they have no titles."""
+    titles, all_of_them = index.titles()
+    if not titles:
+        return ""
+    names = ", ".join(json_line(one_line(title, 60)) for title in titles)
+    return f"; titles: {names}" if all_of_them else f"; some titles: {names}, ..."
 
 
 def embedder_of(name: str) -> Embedder | None:

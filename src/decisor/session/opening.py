@@ -37,6 +37,10 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
             logger.info("opened %s as %s", source.label, source.name)
             return tool
 
+        if sources.deny_tables and sources.databases:
+            from decisor.session.denied import check_denied
+
+            await check_denied(sources)
         lms = LMs()
         stack.push_async_callback(lms.close)
         places = await each(tool_of, sources.places)

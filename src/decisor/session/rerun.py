@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
+from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
 from decisor.encoding import json_value
 from decisor.session.data import Data
@@ -15,6 +16,7 @@ from decisor.session.options import Options
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.technique import technique_of
+from decisor.session.tools import with_calculator
 from decisor.trace.events import Entry, RunStart, RunUsage, events_of
 from decisor.types import Decision, Question, Usage
 
@@ -48,18 +50,22 @@ def rerun_once(sources: Sources, entries: Sequence[Entry], edit: Edit, options: 
 
 async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unpack[Options]) -> Comparison:
     """On data that are open. ``technique`` and ``settings`` are those that the trace may not name."""
+    from decisor.techniques import kind_of
     from decisor.techniques.replay.edits import Rerun
     from decisor.techniques.replay.recorded_run import read_recorded_run
     from decisor.techniques.replay.rerun import rerun
     from decisor.techniques.replay.trusted_settings import trusted
+    from decisor.techniques.shared.prompts import asking_of
 
     past, other = read_recorded_run(entries), str(options.get("technique", ""))
     name, technique = "", None
     settings: dict[str, str] = {}
     calling: Calling = "auto"
+    asking: Asking = USUAL
     if past.technique or other:
         name, settings = trusted(past.technique, past.settings, other, options.get("settings", {}))
         calling, own = split_calling(settings, "auto")
+        asking, own = asking_of(kind_of(name), name, own)
         technique = await technique_of(name, own, data.lms)
     lm = await data.lms.get(options.get("lm"))
     start = next(events_of(entries, RunStart), None)
@@ -69,7 +75,7 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
         reports.append(await rerun(entries, [edit], run, technique))
         return reports[0].after
 
-    with data.run(data.tools, lm, options, calling) as run:
+    with data.run(with_calculator(data.tools, technique), lm, options, calling, asking) as run:
         if start is not None:
             texts = {name: text for name, text in json_value(edit).items() if text and isinstance(text, str)}
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))

@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
+from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
+from decisor.secrets import redact
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
 from decisor.settings import build, settings_of
 from decisor.techniques import TECHNIQUES, asks_lm, kind_of
 from decisor.techniques.shared.part_lms import lm_settings, with_lms
+from decisor.techniques.shared.prompts import asking_of
 from decisor.types import LM, Technique
 
 AUTO, EXACT = "auto", "exact"
@@ -24,7 +27,7 @@ TEXTS = (str, int, float, bool, type(None))
 @dataclass(frozen=True)
 class Choice:
     """``name``: of the technique. ``settings``: as a trace holds them. ``by_name``: a person named it.
-    ``calling``: in which way replies are asked for."""
+    ``calling``: in which way replies are asked for; ``asking``: at which temperature, and in which words."""
 
     name: str
     technique: Technique
@@ -32,11 +35,7 @@ class Choice:
     settings: Mapping[str, str]
     by_name: bool = True
     calling: Calling = "auto"
-
-    @property
-    def computes(self) -> bool:
-        """Whether a decision model is looked for in the data."""
-        return self.name in (EXACT, AUTO)
+    asking: Asking = USUAL
 
 
 async def choose(
@@ -56,9 +55,11 @@ async def choose(
     elif model is None and asks:
         raise SetupError(f"{name} asks an LM, and there is none: {NAME_ONE}.")
     name = name or DEFAULT
+    kind = kind_of(name) if isinstance(technique, str) else type(technique)
+    asking, own = asking_of(kind, name, own)
     loop = await technique_of(name if isinstance(technique, str) else technique, own, lms)
-    texts = {key: str(getattr(value, "name", value)) for key, value in settings.items()}
-    return Choice(name, loop, model, texts, by_name=name == typed, calling=calling)
+    texts = {key: redact(str(getattr(value, "name", value))) for key, value in settings.items()}
+    return Choice(name, loop, model, texts, by_name=name == typed, calling=calling, asking=asking)
 
 
 async def technique_of(technique: Technique | str, settings: Mapping[str, Any], lms: LMs) -> Technique:

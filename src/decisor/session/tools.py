@@ -21,6 +21,9 @@ METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, 
 AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
 
 
+CALCULATOR = "calculator"
+
+
 @dataclass(frozen=True)
 class ToolSpecs:
     """Tools, and how the APIs among them are called. ``specs``: functions, ``"module:function"``, OpenAPI documents
@@ -54,6 +57,16 @@ def tool_specs(tools: Tools) -> ToolSpecs:
     if not isinstance(tools, Iterable):
         raise SetupError(f"{tools!r} is no tool: give a function, module:function, or an OpenAPI document.")
     return ToolSpecs(tuple(tools))
+
+
+def with_calculator(tools: Sequence[Tool], technique: object) -> Sequence[Tool]:
+    """With a calculator last, where the technique says that it ``calculates`` and there are rows to calculate with."""
+    rows = any(getattr(tool, "form", "") in ("sql", "cypher") for tool in tools)
+    if not rows or not getattr(technique, "calculates", False) or any(tool.name == CALCULATOR for tool in tools):
+        return tools
+    from decisor.tools.calculator import CalculatorTool
+
+    return [*tools, CalculatorTool()]
 
 
 def is_tool(value: object) -> TypeGuard[Tool]:

@@ -36,13 +36,13 @@ async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack
         scratch = await load(read_model(path), source, open_scratch)
         stack.callback(scratch.close)
         return InTurn(whatif(lambda semantics: scratch))
-    from decisor.decision_models.as_whatif import AsWhatIf
     from decisor.decision_models.machine import open_model
+    from decisor.decision_models.model_tool import ModelTool, described
     from decisor.decision_models.parse import read
 
     model = await open_model(read(path), source, start_machine)
     stack.callback(model.close)
-    return InTurn(whatif(lambda semantics: AsWhatIf(model)))
+    return InTurn(ModelTool(model, await asyncio.to_thread(described, model)))
 
 
 async def from_function(path: str, source: Any) -> Any:
@@ -73,10 +73,10 @@ async def from_question(question: Question, databases: Sequence[Tool]) -> Tool |
 
 
 def whatif(find: Any) -> Tool:
-    from decisor.decision_models.as_whatif import rank_any
+    from decisor.decision_models.ranking import rank
     from decisor.tools.whatif import WhatIfTool
 
-    return WhatIfTool(find, rank_any)
+    return WhatIfTool(find, rank)
 
 
 @dataclass(frozen=True)

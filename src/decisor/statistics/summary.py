@@ -24,6 +24,8 @@ METRIC_ROUNDS = 4_000
 COUNTED = frozenset({"right", "wrong", "over_budget"})
 """The states that accuracy is about."""
 
+UNREAD = "unread_replies"
+
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
@@ -67,6 +69,11 @@ class Row:
     stopped: Mapping[str, int] = field(default_factory=dict)
     repeats: Repeats | None = None
     beside: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def unread(self) -> float:
+        """The share of the LM's replies that could not be read."""
+        return self.counts.get(UNREAD, 0.0) * self.outcomes / self.usage.calls if self.usage.calls else 0.0
 
     @property
     def outcomes(self) -> int:
@@ -162,9 +169,11 @@ def metrics_of(part: Sequence[Outcome]) -> dict[str, tuple[float, Interval]]:
 
 
 def counts_of(part: Sequence[Outcome]) -> dict[str, float]:
-    """The mean of each count, over the outcomes that have it."""
-    names = sorted({name for one in part for name in one.counts})
-    return {name: mean(one.counts[name] for one in part if name in one.counts) for name in names}
+    """The mean of each count, over the outcomes that have it; replies that could not be read are 0 where none was."""
+    names = sorted({name for one in part for name in one.counts} - {UNREAD})
+    counts = {name: mean(one.counts[name] for one in part if name in one.counts) for name in names}
+    unread = [one.counts.get(UNREAD, 0) for one in part]
+    return counts | ({UNREAD: mean(unread)} if any(unread) else {})
 
 
 def repeats_of(counted: Sequence[Outcome]) -> Repeats | None:

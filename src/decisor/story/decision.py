@@ -39,7 +39,7 @@ def show_decision(decision: Decision, records: Sequence[Record], console: Consol
     for line in beside(decision):
         console.print(Padding(Text(clean(line), style="dim"), (0, 0, 0, 2), expand=False))
     if decision.ranking and decision.ranking.options:
-        show_ranking(decision.ranking, console)
+        show_ranking(decision.ranking, console, decision.reasons)
     show_evidence(decision, records, console)
 
 
@@ -71,8 +71,9 @@ def ended(decision: Decision) -> str:
             assert_never(decision.stopped)
 
 
-def show_ranking(ranking: Ranking, console: Console) -> None:
-    """Bars run from the worst candidate (nothing) to the best (full width), as differences are often small."""
+def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) -> None:
+    """Bars run from the worst candidate (nothing) to the best (full width), as differences are often small.
+    ``known``: what stands above already."""
     options = [option for option in ranking.options if math.isfinite(option.outcome)]
     if not options:
         return
@@ -94,7 +95,7 @@ def show_ranking(ranking: Ranking, console: Console) -> None:
     if len(options) > BARS:
         console.print(Text(f"    … and {len(options) - BARS} more, the last with {number(worst)}", style="dim"))
     for line in (compared(ranking), *excluded(ranking), varied(ranking)):
-        if line and ranking.candidates is not None:
+        if line and ranking.candidates is not None and not any(line in text for text in known):
             console.print(Text(f"    {clean(line)}", style="dim"))
     console.print(Text("    A bar's length: how far from the last candidate (none) to the first (full).", style="dim"))
 

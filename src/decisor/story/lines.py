@@ -11,7 +11,7 @@ from typing import assert_never
 from rich.text import Text
 
 from decisor.plurals import counted
-from decisor.render.text import clean, one_line
+from decisor.render.text import clean, number, one_line
 from decisor.replies.reasons import in_words
 from decisor.story.nodes import answer_lines
 from decisor.trace.events import (
@@ -34,7 +34,10 @@ from decisor.trace.events import (
 )
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
-from decisor.types import Observation
+from decisor.types import Observation, Value
+
+ROWS, CELL = 3, 40
+"""How many rows of a result are shown, and how many characters of a cell."""
 
 
 def event_lines(event: Event) -> Sequence[Text]:
@@ -48,9 +51,9 @@ def event_lines(event: Event) -> Sequence[Text]:
             reason = one_line(why or "no reason given", 300)
             return [Text(f"Replan after step {after}: {reason}", style="bold yellow"), *plan_lines(steps)]
         case ActionStart(tool=tool, input=text):
-            return [Text.assemble((f"  {one_line(tool)} ", "cyan"), one_line(text, 400))]
+            return input_lines(tool, text)
         case ActionResult(observation=observation, seconds=seconds):
-            return [observation_line(observation, seconds)]
+            return [observation_line(observation, seconds), *first_rows(observation)]
         case UnreadableReply(reason=reason):
             return [problem_line("asked again", in_words(reason))]
         case FailedCall(text=text):
@@ -81,6 +84,34 @@ def event_lines(event: Event) -> Sequence[Text]:
 
 def plan_lines(steps: Sequence[str]) -> list[Text]:
     return [Text(f"  {at}. {one_line(step, 200)}") for at, step in enumerate(steps, 1)]
+
+
+def input_lines(tool: str, text: str) -> list[Text]:
+    """A query whole, in its own lines."""
+    lines = [line.rstrip() for line in clean(text).strip().splitlines()]
+    first = Text.assemble((f"  {one_line(tool)} ", "cyan"), lines[0] if len(lines) == 1 else "")
+    return [first, *(Text(f"    {line}") for line in lines if len(lines) > 1)]
+
+
+def first_rows(observation: Observation) -> list[Text]:
+    """The first rows of a table, in columns."""
+    records = [record for record in observation.records[:ROWS] if record.fields]
+    if not records or observation.error:
+        return []
+    names = list(records[0].fields)
+    table = [names, *([show(record.fields.get(name)) for name in names] for record in records)]
+    cells = [[one_line(cell, CELL) for cell in row] for row in table]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(names))]
+    numeric = [isinstance(records[0].fields.get(name), int | float) for name in names]
+    lines = ["  ".join(cell.rjust(width) if right else cell.ljust(width)
+                       for cell, width, right in zip(row, widths, numeric, strict=True)).rstrip()
+             for row in cells]  # fmt: skip
+    more = [Text("      …", style="dim")] if len(observation.records) > len(records) else []
+    return [*(Text(f"      {line}", style="dim") for line in lines), *more]
+
+
+def show(value: Value) -> str:
+    return "" if value is None else number(value) if isinstance(value, float) else str(value)
 
 
 def problem_line(name: str, text: str) -> Text:

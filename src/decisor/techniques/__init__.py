@@ -67,10 +67,10 @@ def technique(name: str, **settings: str) -> Technique:
     """From the command line: ``--technique plan_rag -o max_steps=20 -o replan=no``.
 
     >>> technique("plan_rag", max_steps="20", replan="no")
-    PlanRAG(max_steps=20, replan=False, order='ptaor')
+    PlanRAG(max_steps=20, replan=False, order='ptaor', evidence='required')
     >>> technique("plan_rag", steps="20")
     Traceback (most recent call last):
-    decisor.errors.SetupError: plan_rag has no steps; it has max_steps, replan, order.
+    decisor.errors.SetupError: plan_rag has no steps; it has max_steps, replan, order, evidence.
 
     Raises:
         SetupError: there is no such technique or setting, or the value does not fit it.

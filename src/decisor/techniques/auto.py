@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from decisor.run import Run
 from decisor.techniques.shared.forms import forms_of
@@ -32,6 +33,8 @@ class Auto:
     calls: int = 100
     seed: int = 0
     check: Callable[[str], bool] | None = None
+
+    calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         name, why, technique = self.choose(run)

@@ -68,7 +68,7 @@ class IRCoT:
         for step, sentence in zip_longest(trajectory.steps, sentences, fillvalue=None):
             assert isinstance(step, Step)
             new = [record for record in step.observation.records if record.id in ids]
-            parts.append("Passages:\n" + (show_passages(new) if new else "(no other ones)"))
+            parts += ["Passages:", show_passages(new) if new else "(no other ones)"]
             parts += [f"Sentence: {sentence}"] if sentence else []
         return joined("\n", parts)
 

@@ -10,6 +10,7 @@ The iterative baseline of Lee et al., "PlanRAG", NAACL 2024, in the loop of Yao 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
@@ -17,16 +18,30 @@ from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
 from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, HOW_TO_WORK, THINK_TOOL, show_question
-from decisor.techniques.shared.decision import THINK, Trajectory, conclude, decide, last_words, retrieve, tell
+from decisor.techniques.shared.decision import (
+    THINK,
+    EvidenceRule,
+    Trajectory,
+    check_by,
+    conclude,
+    decide,
+    last_words,
+    retrieve,
+    tell,
+)
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape, labelled_form
 from decisor.types import Decision, Message, Question, Sampling
 
 
 @dataclass(frozen=True)
 class IterRAG:
-    """``max_steps``: actions; thoughts to oneself are free."""
+    """``max_steps``: actions; thoughts to oneself are free. ``evidence``: whether an answer must cite records, is asked
+    for them once, or is taken as it is (the paper)."""
 
     max_steps: int = 15
+    evidence: EvidenceRule = "required"
+
+    calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)
@@ -35,19 +50,23 @@ class IterRAG:
                 left = self.max_steps - trajectory.actions
                 move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP, tries=left)
                 if move.answer is not None:
-                    return tell(decide(move, trajectory), run)
+                    return tell(
+                        decide(move, trajectory, rule="required" if self.evidence == "required" else "free"), run
+                    )
                 trajectory = await retrieve(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(self.last(trajectory, run), trajectory, run, error)
-        return await conclude(self.last(trajectory, run), trajectory, run)
+            return await conclude(self.last(trajectory, run), trajectory, run, error, self.evidence)
+        return await conclude(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
+        decision_of = check_by(self.evidence, trajectory)
+
         def check(move: LabelledReply) -> LabelledReply:
             if move.answer is not None:
-                decide(move, trajectory)
+                decision_of(move)
             return move
 
-        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps)
+        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps) + (self.evidence == "free")
         act, text = act_shape(tools), FORM.substitute(last=self.max_steps)
         return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,))
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import BudgetExceeded, ParseError
@@ -24,7 +24,17 @@ from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
 from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, HOW_TO_WORK, THINK_TOOL, show_question
-from decisor.techniques.shared.decision import THINK, Trajectory, conclude, decide, last_words, retrieve, tell
+from decisor.techniques.shared.decision import (
+    THINK,
+    EvidenceRule,
+    Trajectory,
+    check_by,
+    conclude,
+    decide,
+    last_words,
+    retrieve,
+    tell,
+)
 from decisor.techniques.shared.labelled_form import ACT, act_shape, answer_shape, labelled_form
 from decisor.techniques.shared.render import show_plan
 from decisor.trace.events import Plan, PlanChange
@@ -34,11 +44,15 @@ from decisor.types import Decision, Message, Question, Replan, Sampling
 @dataclass(frozen=True)
 class PlanRAG:
     """``max_steps``: actions; thoughts to oneself are free. ``replan=False`` and the orders without a thought (paor) or
-    with it first (tpaor) are the paper's ablations."""
+    with it first (tpaor) are the paper's ablations. ``evidence``: whether an answer must cite records, is asked for
+    them once, or is taken as it is (the paper)."""
 
     max_steps: int = 15
     replan: bool = True
     order: Literal["ptaor", "paor", "tpaor"] = "ptaor"
+    evidence: EvidenceRule = "required"
+
+    calculates: ClassVar[bool] = True
 
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)
@@ -48,21 +62,25 @@ class PlanRAG:
                 move = await run.ask(self.prompt(trajectory, run), self.form(trajectory, run), STOP, tries=left)
                 trajectory = self.plan(trajectory, move, run)
                 if move.answer is not None:
-                    return tell(decide(move, trajectory), run)
+                    return tell(
+                        decide(move, trajectory, rule="required" if self.evidence == "required" else "free"), run
+                    )
                 trajectory = await retrieve(move, trajectory, run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(self.last(trajectory, run), trajectory, run, error)
-        return await conclude(self.last(trajectory, run), trajectory, run)
+            return await conclude(self.last(trajectory, run), trajectory, run, error, self.evidence)
+        return await conclude(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
+        decision_of = check_by(self.evidence, trajectory)
+
         def check(move: LabelledReply) -> LabelledReply:
             if not move.plan and not trajectory.plan:
                 raise ParseError("Write your plan first, as Plan: [Step 1: ..., Step 2: ...]", "missing_field")
             if move.answer is not None:
-                decide(move, trajectory)
+                decision_of(move)
             return move
 
-        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps)
+        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps) + (self.evidence == "free")
         text = FORM[self.order] + (REPLAN if self.replan else "") + AFTER.substitute(last=self.max_steps)
         first, later = act_shape(tools, ORDERS[self.order], sizes={"plan": (1, 8)}), act_shape(tools, self.keys())
         now = () if trajectory.plan and steps else (later,) if trajectory.plan else (first,)

@@ -3,7 +3,7 @@
 The single-turn baseline of Lee et al., "PlanRAG", NAACL 2024.
 
     action      <- QUERY(question)
-    observation <- RETRIEVE(action)
+    observation <- RETRIEVE(action)                 a query that did not run goes back once
     return ANSWER(question, action, observation)
 """
 
@@ -17,21 +17,33 @@ from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
 from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, show_question
-from decisor.techniques.shared.decision import Trajectory, conclude, final_form, retrieve, tell
+from decisor.techniques.shared.decision import EvidenceRule, Trajectory, conclude, final_form, retrieve, tell
 from decisor.techniques.shared.labelled_form import ACT, act_shape, labelled_form
 from decisor.types import Decision, Message, Question, Sampling
 
 
 @dataclass(frozen=True)
 class SingleRAG:
+    """``again=False``: a query that did not run is not written again, as in the paper. ``evidence``: whether an answer
+    must cite rows, is asked for them once, or is taken as it is (the paper)."""
+
+    again: bool = True
+    evidence: EvidenceRule = "required"
+
     async def __call__(self, question: Question, run: Run) -> Decision:
         trajectory = Trajectory(question)
         try:
             move = await run.ask(self.query_prompt(trajectory, run), self.query_form(run), STOP)
             trajectory = await retrieve(move, trajectory, run)
-            return tell(await run.ask(self.answer_prompt(trajectory, run), final_form(trajectory, FINAL)), run)
+            if self.again and trajectory.steps[-1].observation.error:
+                move = await run.ask(self.query_prompt(trajectory, run), self.query_form(run), STOP)
+                trajectory = await retrieve(move, trajectory, run)
+            return tell(await run.ask(self.answer_prompt(trajectory, run), self.final(trajectory)), run)
         except (BudgetExceeded, ParseError) as error:
-            return await conclude(self.answer_prompt(trajectory, run), trajectory, run, error)
+            return await conclude(self.answer_prompt(trajectory, run), trajectory, run, error, self.evidence)
+
+    def final(self, trajectory: Trajectory) -> Form[Decision]:
+        return final_form(trajectory, FINAL, rule=self.evidence)
 
     def query_form(self, run: Run) -> Form[LabelledReply]:
         shape = act_shape(run.env.tools(), ACT | {"thought": "what the decision depends on"})
@@ -39,10 +51,11 @@ class SingleRAG:
 
     def query_prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
         system = QUERY.substitute(tools=run.env.describe(), form=run.wording(self.query_form(run)))
-        return [Message("system", system), Message("user", show_question(trajectory.question))]
+        failed = FAILED.substitute(steps=trajectory.show()) if trajectory.steps else ""
+        return [Message("system", system), Message("user", show_question(trajectory.question) + failed)]
 
     def answer_prompt(self, trajectory: Trajectory, run: Run) -> list[Message]:
-        system = ANSWER.substitute(form=run.wording(final_form(trajectory, FINAL)))
+        system = ANSWER.substitute(form=run.wording(self.final(trajectory)))
         user = ASKED.substitute(question=show_question(trajectory.question), steps=trajectory.show())
         return [Message("system", system), Message("user", user)]
 
@@ -51,15 +64,22 @@ STOP = Sampling(stop=("Observation:",))
 
 QUERY = Template("""\
 You are a decision analyst. To decide the question you may query the data once. Let that query compute: put the rules
-into formulas, compute the outcome that they predict for each candidate, and rank the candidates by it, best first, with
-the values beside it from which it is computed. Where a rule has two readings, compute both, in two columns. First settle
-which candidates the words of the question allow: what it wants to reach is rarely one of them.
+into formulas, compute the outcome that they predict for each candidate, and rank the candidates by it, best first,
+with the values beside it from which it is computed. Where a rule has two readings, compute both, in two columns. But
+first settle which candidates the words of the question allow: what it wants to reach is rarely one of them.
 
 # Tools
 $tools
 
 # Form of your reply
 $form""")
+
+FAILED = Template("""
+
+# What you wrote before
+$steps
+That did not run. Write it again, put right: this is the last time.
+""")
 
 ACTION = """\
 Thought: what the decision depends on

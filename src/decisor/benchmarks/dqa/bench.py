@@ -35,7 +35,7 @@ class DqaBench:
     """``data``: a folder in the released layout. ``limit``: only the first questions of each scenario. ``db``: a server
     (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each question's world in a place of its own, loaded where
     it is not there, or anew where ``fresh``; or one database to ask, which must hold the world of each question.
-    ``tools``: the database, or for ``exact`` the decision model behind the questions."""
+    ``tools``: the database, or for ``exact`` the decision model behind the questions, or both side by side."""
 
     data: Path
     scenario: Literal["locating", "building", "both"] = "both"
@@ -43,7 +43,7 @@ class DqaBench:
     limit: int | None = field(default=None, metadata=UNLABELLED)
     db: str = field(default="", metadata=UNLABELLED)
     fresh: bool = field(default=False, metadata=UNLABELLED)
-    tools: Literal["database", "whatif"] = "database"
+    tools: Literal["database", "whatif", "both"] = "database"
     name: str = "dqa"
     shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
 
@@ -73,7 +73,7 @@ class DqaBench:
             return
         self.shared.stores = self.shared.stores or Stores(self.form, self.db, self.fresh)
         async with self.shared.stores.tool(one.world) as tool:
-            yield Toolbox([tool])
+            yield Toolbox([tool, what_if(one)] if self.tools == "both" else [tool])
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """``right`` is strict; ``ties`` also counts what is as good as the released answer, ``printed`` what is best by

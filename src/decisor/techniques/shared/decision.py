@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from decisor.calls.prompt_parts import Template, Text
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
@@ -37,6 +38,8 @@ from decisor.types import (
 
 THINK = "think"
 RAN_BEFORE = "You ran this as"
+EvidenceRule = Literal["required", "asked", "free"]
+"""Whether a final answer must cite records: it must; it is asked for them once and then taken as it is; it need not."""
 NO_ANSWER = re.compile(r"\W*(none|no answer|unknown|undecidable|cannot decide|not enough data|n/?a)\W*", re.I)
 LEFT_OUT = " \t\r\n.*_`\"'\u201c\u201d"
 
@@ -73,10 +76,10 @@ class Trajectory:
         """The steps so far as the model reads them."""
         return show_steps(self.steps, thoughts, self.replans, self.observations)
 
-    def decision(self, answer: str, because: str = "", stopped: Stopped = "answered") -> Decision:
-        """The decision with the evidence it cites."""
-        shown_records = self.shown_records()
-        ids = tuple(dict.fromkeys(name for name in citations(f"{answer}\n{because}") if name in shown_records))
+    def decision(self, answer: str, because: str = "", stopped: Stopped = "answered", runner_up: str = "") -> Decision:
+        """The decision with the evidence that it cites, for its runner-up too."""
+        shown_records, text = self.shown_records(), f"{answer}\n{because}\n{runner_up}"
+        ids = tuple(name for name in citations(text) if name in shown_records)
         name = without_citations(answer).strip(LEFT_OUT)
         cited = [shown_records[id] for id in ids]
         sources = [(one.id, numbers_of(one)) for one in cited]
@@ -84,7 +87,7 @@ class Trajectory:
             sources.append((f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]))
         sources.append(("question", list(numbers_in(str(self.question)))))
         sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
-        figures = check_figures(f"{name}\n{because}", sources, cited)
+        figures = check_figures(f"{name}\n{because}\n{runner_up}", sources, cited)
         departs = departure(name, fullest([step.observation for step in self.steps]))
         reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
@@ -95,6 +98,7 @@ class Trajectory:
             replans=self.replans,
             reasons=reasons,
             stopped=stopped,
+            runner_up=runner_up,
         )
 
     def ranking(self) -> Ranking | None:
@@ -103,8 +107,11 @@ class Trajectory:
         return observation.ranking if observation else None
 
 
-def decide(reply: LabelledReply, trajectory: Trajectory, lenient: bool = False) -> Decision:
+def decide(
+    reply: LabelledReply, trajectory: Trajectory, lenient: bool = False, rule: EvidenceRule = "required"
+) -> Decision:
     """Of a reply with an answer. ``lenient`` for the last call: what is missing is left out instead of asked for again.
+    By the ``rule`` free it is taken as it is, with what of its citations was shown.
 
     Raises:
         ParseError: a citation of something never shown (unknown_source), none at all (no_citation), or nothing was
@@ -114,20 +121,21 @@ def decide(reply: LabelledReply, trajectory: Trajectory, lenient: bool = False) 
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
     cited_ids = citations(f"{answer}\n{because}")
-    if not shown_records:
+    free = rule == "free"
+    if not shown_records and not free:
         if lenient:
             return replace(trajectory.decision("", because or answer), answer="", stopped="no_answer")
         raise ParseError("No record has come back yet, so nothing supports an answer. Query the data; if it cannot "
                          "be decided, write Final answer: none", "no_evidence")  # fmt: skip
-    if (unknown := [id for id in cited_ids if id not in shown_records]) and not lenient:
+    if (unknown := [id for id in cited_ids if id not in shown_records]) and not (lenient or free):
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
-    if not cited_ids and not lenient:
+    if not (cited_ids or lenient or free):
         raise ParseError("Cite the records your answer rests on, by the ids you were shown, like "
                          f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
     if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
-    decision = trajectory.decision(answer, because)
-    return replace(decision, runner_up=in_words(reply.runner_up), assumptions=each_in_words(reply.assumptions))
+    decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
+    return replace(decision, assumptions=each_in_words(reply.assumptions))
 
 
 def in_words(text: str) -> str:
@@ -151,7 +159,26 @@ def each_in_words(text: str) -> tuple[str, ...]:
     )
 
 
-def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> Decision:
+Check = Callable[[LabelledReply], Decision]
+
+
+def check_by(rule: EvidenceRule, trajectory: Trajectory, lenient: bool = False) -> Check:
+    """What makes a decision of a reply with an answer, for the replies to one call: ``asked`` complains once."""
+    complaints = 0
+
+    def check(reply: LabelledReply) -> Decision:
+        nonlocal complaints
+        free = rule == "free" or (rule == "asked" and (complaints or lenient))
+        try:
+            return decide(reply, trajectory, lenient, "free" if free else "required")
+        except ParseError as complaint:
+            complaints += complaint.reason in ("no_citation", "no_evidence", "unknown_source")
+            raise
+
+    return check
+
+
+def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False, check: Check | None = None) -> Decision:
     """A reply that must hold a final answer."""
     fields = read_fields(clean(reply), [])
     if not fields.get("answer"):
@@ -161,26 +188,29 @@ def parse_final(reply: str, trajectory: Trajectory, lenient: bool = False) -> De
     answer, because = parse_answer(fields)
     runner_up, assumptions = fields.get("runner_up", ""), fields.get("assumptions", "")
     whole = LabelledReply(answer=answer, because=because, runner_up=runner_up, assumptions=assumptions)
-    return decide(whole, trajectory, lenient)
+    return (check or check_by("required", trajectory, lenient))(whole)
 
 
-def read_final(value: Mapping[str, Value], trajectory: Trajectory, lenient: bool = False) -> Decision:
+def read_final(value: Mapping[str, Value], check: Check) -> Decision:
     """The same from a JSON object with the keys final_answer and because."""
     written: LabelledReply = read_object(LabelledReply, value)
     if not written.answer:
         raise ParseError("final_answer is missing: write the name of the candidate.", "missing_field")
     answer, because = parse_answer({"answer": written.answer, "because": written.because})
-    return decide(replace(written, answer=answer, because=because), trajectory, lenient)
+    return check(replace(written, answer=answer, because=because))
 
 
-def final_form(trajectory: Trajectory, text: str, lenient: bool = False) -> Form[Decision]:
+def final_form(
+    trajectory: Trajectory, text: str, lenient: bool = False, rule: EvidenceRule = "required"
+) -> Form[Decision]:
+    check = check_by(rule, trajectory, lenient)
     return Form(
         "final answer",
         text,
-        lambda reply: parse_final(reply, trajectory, lenient),
+        lambda reply: parse_final(reply, trajectory, lenient, check),
         LabelledReply,
         (answer_shape(),),
-        lambda value: read_final(value, trajectory, lenient),
+        lambda value: read_final(value, check),
     )
 
 
@@ -231,7 +261,13 @@ def last_words(trajectory: Trajectory, run: Run) -> str:
     return LAST.substitute(form=run.wording(final_form(trajectory, FINAL)))
 
 
-async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, error: Error | None = None) -> Decision:
+async def conclude(
+    prompt: Sequence[Message],
+    trajectory: Trajectory,
+    run: Run,
+    error: Error | None = None,
+    rule: EvidenceRule = "required",
+) -> Decision:
     """The last call, from what the budget keeps back: the best supported answer, or the best known one.
 
     Raises:
@@ -241,20 +277,21 @@ async def conclude(prompt: Sequence[Message], trajectory: Trajectory, run: Run, 
     steps = trajectory.actions or len(trajectory.steps)
     why = for_people(error) if error else f"The limit of {steps} steps is reached."
     try:
-        decision = await run.ask(prompt, final_form(trajectory, FINAL, lenient=True), final=True)
+        decision = await run.ask(prompt, final_form(trajectory, FINAL, True, rule), final=True)
     except (BudgetExceeded, ParseError, LMError) as failure:
         if isinstance(failure, LMError) and failure.permanent:
             raise
         ranking = trajectory.ranking()
         best = ranking.options[0].name if ranking and ranking.options else ""
         decision = replace(trajectory.decision(best), reasons=(f"No last answer was given. {for_people(failure)}",))
-    return tell(replace(decision, reasons=(*decision.reasons, why), stopped=stopped), run)
+    reasons = decision.reasons if any(why in reason for reason in decision.reasons) else (*decision.reasons, why)
+    return tell(replace(decision, reasons=reasons, stopped=stopped), run)
 
 
 def tell(decision: Decision, run: Run) -> Decision:
     """Into the trace, and on. Where many replies could not be read, the decision says so."""
     replies = sum(1 for _ in events_of(run.trace.entries, LMCall))
-    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies):
+    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies, run.way):
         decision = replace(decision, reasons=(*decision.reasons, line))
     run.trace.add(Conclusion(decision), run.span_id)
     return decision

@@ -21,6 +21,7 @@ from decisor.replies.labelled import LabelledReply
 from decisor.replies.moves import GIVE_UP, Move, parse_move, read_move
 from decisor.replies.reasons import in_words
 from decisor.run import Run
+from decisor.techniques.shared.analyst_prompts import show_question
 from decisor.techniques.shared.decision import Trajectory, tell
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape
 from decisor.techniques.shared.node import UNREADABLE, Node, ended_below, tried_line
@@ -212,7 +213,7 @@ class Tree:
         advice = OTHER_WAY if answered else NEW_WAY
         more = DIFFER.substitute(tried="\n".join(siblings), advice=advice) if siblings else ""
         lessons = LESSONS.substitute(lessons="\n".join(f"* {one}" for one in self.lessons)) if self.lessons else ""
-        user = USER.substitute(question=self.question, lessons=lessons, steps=steps, differ=more,
+        user = USER.substitute(question=show_question(self.question, "Task"), lessons=lessons, steps=steps, differ=more,
                                left=self.max_steps - node.depth)  # fmt: skip
         return [Message("system", system), Message("user", user)]
 

@@ -42,7 +42,6 @@ ANSWER = {
 }
 
 USER = Template("""\
-# Task
 $question
 $lessons
 # Steps so far

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Mode = Literal["bm25", "dense", "hybrid"]
 Fusion = Literal["scores", "ranks"]
+LOOKED_AT = 400
+"""Passages that are read for the titles of an index."""
 MODES = ("bm25", "dense", "hybrid")
 
 
@@ -77,6 +79,17 @@ class Index:
                 near = blend_scores(by_words, there | dict(more))
         places = self.words.addresses([number for number, _ in near[:wide]])
         return [(places[number], score) for number, score in near if number in places]
+
+    def titles(self, most: int = 12) -> tuple[tuple[str, ...], bool]:
+        """Titles of documents, each once, and whether these are all. Of a large index those of a few passages that are
+        spread evenly over it."""
+        last = max(self.about.next_number, len(self))
+        step = max(1, last // LOOKED_AT)
+        places = self.words.addresses(list(range(0, last + 1, step)))
+        names = dict.fromkeys(self.words.read(places[number]).title.strip() for number in sorted(places))
+        names.pop("", None)
+        few = list(names)[:: max(1, -(-len(names) // most))] if names else []
+        return tuple(few), step == 1 and len(few) == len(names)
 
     def __len__(self) -> int:
         """How many passages there are."""

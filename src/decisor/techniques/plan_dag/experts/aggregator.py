@@ -57,7 +57,7 @@ FORM = Form("answer from parts", TEXT, read_aggregate, LabelledReply, (answer_sh
 AGGREGATE = Template("""\
 A question was taken apart, and its parts were answered one by one. Answer the question from these answers. Where they
 contradict what you believe, they count. Where a part is missing or unknown and the others do not decide without it,
-write Final answer: none
+the final answer is none.
 $lost
 # Parts and their answers
 $parts

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from decisor.errors import SetupError
+from decisor.secrets import without_password
 
 KINDS = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
@@ -78,11 +79,11 @@ def parts_of(place: str) -> tuple[Part, ...]:
         paths = [Path(name) for name in glob.glob(place, recursive=True) if Path(name).is_file()]  # noqa: PTH207
         base = Path(PATTERN.split(place)[0])
     else:
-        raise SetupError(f"There is no file {place}. Check the path of --db.")
+        raise SetupError(f"There is no file {without_password(place)}. Check the path of --db.")
     readable = sorted(path for path in paths if kind_of(path))
     if not readable:
         endings = ", ".join(KINDS)
-        raise SetupError(f"{place} holds no file that is read as data: their names end in {endings}.")
+        raise SetupError(f"{without_password(place)} holds no file that is read as data: their names end in {endings}.")
     if len(readable) > MOST_FILES:
         raise SetupError(f"{place} names {len(readable):,} files, more than {MOST_FILES:,}: name fewer.")
     return tuple(groups(readable, base, by_digits=root.is_dir()))

@@ -22,6 +22,8 @@ from decisor.types import Table, Value
 START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
+REACH_SECONDS = 4.0
+"""In which a server answers to whom it was too slow."""
 VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
 TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR")
 
@@ -103,6 +105,12 @@ class Worker:
                 break
             except Elsewhere:
                 continue
+            except ToolError:
+                if self.description.server and child.ended:
+                    await self._child(
+                        min(caps.seconds, REACH_SECONDS)
+                    )  # it is an outage where the server does not answer at all
+                raise
         match reply.get("kind"):
             case None:
                 return reply

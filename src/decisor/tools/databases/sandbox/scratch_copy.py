@@ -210,7 +210,8 @@ def connect(url: str, caps: Caps) -> ScratchCopy:
     tables = content.pop("tables")
     for name, table in tables.items():
         try:
-            columns = ", ".join(map(quoted, table["columns"]))
+            kinds = table.get("types") or [""] * len(table["columns"])
+            columns = ", ".join(f"{quoted(one)} {kind}" for one, kind in zip(table["columns"], kinds, strict=True))
             db.execute(f"CREATE TABLE {quoted(name)} ({columns})")
             marks = ", ".join("?" * len(table["columns"]))
             rows = (tuple(map(cell, row)) for row in table["rows"])

@@ -59,18 +59,18 @@ class Bolt:
             ):
                 result = transaction.run(statement, dict(parameters))
                 try:
-                    return table(list(map(self.said, result.keys())), rows(result, self.label), caps)
+                    return table(list(map(self.plain, result.keys())), rows(result, self.label), caps)
                 finally:
                     transaction.rollback()
         except Neo4jError as error:
-            raise ToolError(self.said(error.message or str(error))) from error
+            raise ToolError(self.plain(error.message or str(error))) from error
         except (DriverError, BoltError, OSError, ValueError, LookupError, struct.error) as error:
             with contextlib.suppress(Exception):
                 self.driver.close()
             self.driver, _ = driver_of(self.url)
             raise ConnectionLost(f"The connection broke off: {' '.join(str(error).split())}") from error
 
-    def said(self, text: str) -> str:
+    def plain(self, text: str) -> str:
         """What the server says, in the words of the statement as it was."""
         return undone(text, self.label) if self.label else text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -47,6 +48,18 @@ def effects(
             count = db.execute(f"SELECT count(*) FROM {old}").fetchall()[0][0]
             rows.append((statement.tree.sql("duckdb"), statement.target, count, *gone, *come))
     return Table(("statement", "table", "rows", "gone", "first_gone", "come", "first_come"), tuple(rows))
+
+
+def touched(db: duckdb.DuckDBPyConnection, updates: Sequence[Statement]) -> Table:
+    """How many rows each UPDATE changes, as the tables are, and how many there are."""
+    rows = []
+    for statement in updates:
+        where = statement.tree.args.get("where")
+        here = exp.select("count(*)").from_(statement.tree.this.copy())
+        query = here.where(where.this.copy()) if where is not None else here
+        count = execute(db, replace(statement, tree=query), {}).fetchall()[0][0]
+        rows.append((count, db.execute(f"SELECT count(*) FROM {quoted(statement.target)}").fetchall()[0][0]))
+    return Table(("rows", "whole"), tuple(rows))
 
 
 def difference(db: duckdb.DuckDBPyConnection, one: str, other: str) -> tuple[Value, Value]:

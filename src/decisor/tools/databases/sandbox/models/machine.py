@@ -7,7 +7,7 @@ checked on their trees; the database has no way to files, extensions or settings
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError, ToolError
@@ -63,6 +63,8 @@ class Machine:
             case "effects":
                 self.choice()
                 return looking.effects(self.db, self.program, self.parts, self.columns, **parameters)
+            case "touched":
+                return looking.touched(self.db, self.before("", **parameters))
             case "counts":
                 return Table(("change", "recompute"), ((len(self.parts.change), len(self.parts.recompute)),))
             case "joins":
@@ -101,11 +103,19 @@ class Machine:
     def outcomes(
         self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "",
         seeds: Sequence[int] = (), most: int = 3, single: bool = False,
-        skip: int | None = None,
+        skip: int | None = None, varies: Sequence[str] | None = None,
     ) -> Results:  # fmt: skip
         """Of candidates, by the rows they consist of; in each of the trials that ``seeds`` names, first those of the
-        first. ``single``: one by one. ``skip``: without this statement of change and recompute, from 0."""
+        first. ``single``: one by one. ``skip``: without this statement of change and recompute, from 0. ``varies``:
+        only these inputs vary (table.column), as their spreads say; None: all."""
         import duckdb
+
+        if varies is not None:
+            some = tuple(one for one in self.program.spreads if f"{one.table}.{one.column}" in varies)
+            narrowed = replace(self, program=replace(self.program, spreads=some))
+            results = narrowed.outcomes(candidates, scenario, changes, seeds, most, single, skip)
+            self.columns, self.unfit = narrowed.columns, narrowed.unfit
+            return results
 
         if not self.columns:
             self.choice()
@@ -144,7 +154,7 @@ class Machine:
         """What holds for all candidates: a scenario, and more changes."""
         if scenario and scenario not in self.parts.scenarios:
             raise ToolError(f"there is no scenario {scenario}; there is {', '.join(self.parts.scenarios) or 'none'}.")
-        more = changes("change", text, self.program.parameters)
+        more = changes("what-if", text, self.program.parameters)
         for statement in more:
             self.widen(statement)
         return [*(self.parts.scenarios[scenario] if scenario else ()), *more]
@@ -153,7 +163,7 @@ class Machine:
         """Whole numbers that a statement sets are held as DOUBLE: they would be rounded."""
         if statement.target not in self.tables:
             raise ToolError(f"{statement.part}: there is no table {statement.target} to change; there is "
-                            f"{', '.join(self.tables)}.")  # fmt: skip
+                            f"{', '.join(self.tables) or 'none of those that it names'}.")  # fmt: skip
         kinds = dict(row[:2] for row in self.db.execute(f"DESCRIBE {quoted(statement.target)}").fetchall())
         lower = {name.lower(): name for name in kinds}
         for name in assigned(statement):

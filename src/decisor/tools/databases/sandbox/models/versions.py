@@ -181,10 +181,7 @@ def place_version(table: exp.Expr, version: Version) -> None:
     select, up = table.find_ancestor(exp.Select), table.parent
     if select is not None and isinstance(up, exp.From | exp.Join) and beside(select, up):
         table.replace(named)  # DuckDB then joins once, on all conditions
-        if isinstance(up, exp.Join) and up.side:
-            up.set("on", exp.and_(up.args["on"], here))
-        else:
-            select.where(here, append=True, copy=False)
+        select.where(here, append=True, copy=False)
         return
     same = f"__v.{version.key} = {K}.{version.key}"
     text = f"SELECT * EXCLUDE ({version.key}) FROM {quoted(version.relation)} AS __v WHERE {same}"
@@ -201,8 +198,7 @@ def beside(select: exp.Expr, up: exp.Expr) -> bool:
     )
     turned = any(join.side in ("RIGHT", "FULL") or join.kind in ("SEMI", "ANTI") for join in joins)
     own = up is select.args.get("from_") or up is select.args.get("from") or any(up is join for join in joins)
-    left = isinstance(up, exp.Join) and bool(up.side)
-    return own and not stars and not turned and (not left or bool(up.args.get("on")))
+    return own and not stars and not turned and not (isinstance(up, exp.Join) and up.side)
 
 
 def alias_as(table: exp.Expr, name: str) -> None:

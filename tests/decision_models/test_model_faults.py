@@ -9,6 +9,7 @@ import pytest
 
 from decision_shops import SITES, database, opened
 from decisor.decision_models.as_whatif import AsWhatIf, rank_any
+from decisor.decision_models.model_file import load, parse_model
 from decisor.decision_models.ranking import rank
 from decisor.decision_models.scratch import Scratch, content
 from decisor.errors import SetupError, ToolError
@@ -121,3 +122,16 @@ async def test_a_function_is_a_decision_model(tmp_path: Path, monkeypatch: pytes
     finally:
         await sql.close()
         sys.modules.pop("rents_of_a_person", None)
+
+
+async def test_a_copy_of_the_first_form_compares_columns_as_the_source_does(tmp_path: Path) -> None:
+    url = database(tmp_path, "CREATE TABLE part AS SELECT * FROM (VALUES ('7', 2.5), ('8', 3.5)) t(code, price)")
+    text = """measure = "price"\ngoal = "min"\ncandidates = "SELECT 7 UNION SELECT 8"
+outcome = "SELECT price FROM part WHERE code = :candidate"\n"""
+    sql = await SqlTool.open(url)
+    try:
+        model = await load(parse_model(text), sql, open_scratch)
+        assert (await asyncio.to_thread(model.outcomes, ["7", "8"])).tolist() == [2.5, 3.5]
+        model.close()
+    finally:
+        await sql.close()

@@ -1,0 +1,132 @@
+"""How far each input has to move, alone, until another candidate wins: a scan, then bisection."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from decisor.decision_models.changing import quoted
+from decisor.decision_models.explain import say
+from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.outcomes import Outcomes
+from decisor.types import Turn, Value
+
+LOW, HIGH = 0.5, 2.0
+STEPS = 6
+CLOSE = 5e-4
+"""Relative: so near is a turning point told."""
+MOST_GROUPS = 12
+CONTENDERS = 50
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A column, or its rows of one value of the column that it varies by. ``update``: with ``{factor}``."""
+
+    name: str
+    update: str
+
+    def at(self, factor: float) -> str:
+        return self.update.replace("{factor}", repr(factor))
+
+
+def knobs(model: OpenModel) -> Iterator[Knob]:
+    """Every input: one that varies by a column is turned for each of its values alone, any other one as a whole."""
+    copies = {name.lower(): copy for name, copy in model.copies.items()}
+    for one in model.model.inputs:
+        place = quoted(one.column)
+        update = f"UPDATE {quoted(one.table)} SET {place} = {place} * {{factor}}"
+        how = one.spread.how if one.spread else "together"
+        columns = {column.name.lower(): column for column in copies[one.table.lower()].columns}
+        if how in ("each", "together") or how.lower() not in columns:
+            yield Knob(one.name, update)
+            continue
+        values = [value for value in dict.fromkeys(columns[how.lower()].values) if value is not None]
+        for value in values[:MOST_GROUPS]:
+            yield Knob(f"{one.name} ({how} {value})", f"{update} WHERE {quoted(how)} = {literal(value)}")
+
+
+def literal(value: Value) -> str:
+    """
+    >>> literal("O'Hara"), literal(3), literal(2.5)
+    ("'O''Hara'", '3', '2.5')
+    """
+    if isinstance(value, bool | int | float):
+        return repr(value).lower()
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def contenders(outcomes: Outcomes, goal: str, *more: int) -> list[int]:
+    """The best allowed ones, the best of those ruled out, and ``more``: who may win where the data change."""
+    sign = 1.0 if goal == "min" else -1.0
+    values = sign * outcomes.values[:, 0]
+    ruled_out = np.flatnonzero(outcomes.known & ~outcomes.allowed & ~np.isnan(values))
+    nearest = ruled_out[np.argsort(values[ruled_out], kind="stable")][:CONTENDERS]
+    allowed = outcomes.order("min" if goal == "min" else "max")[:CONTENDERS]
+    numbers = [int(outcomes.candidates[at]) for at in (*allowed, *nearest)]
+    return sorted({*numbers, *more})
+
+
+def turning_points(
+    model: OpenModel, candidates: Sequence[int], best: int, target: int | None = None, seconds: float = float("inf")
+) -> Iterator[Turn]:
+    """Of each knob and side, the first factor from 1 to 0.5 or 2 at which another one than ``best`` wins; with a
+    ``target``, at which that one wins. After ``seconds`` it ends.
+
+    Raises:
+        ToolError: a statement fails.
+    """
+    until = time.monotonic() + seconds
+
+    def winner(update: str) -> int:
+        outcomes = model.outcomes(candidates, changes=update, most=0)
+        order = outcomes.order(model.model.first.goal)
+        return int(outcomes.candidates[order[0]]) if len(order) else -1
+
+    for knob in knobs(model):
+        for end in (HIGH, LOW):
+            if time.monotonic() >= until:
+                return
+            factor, wins = first_factor(lambda at, knob=knob: winner(knob.at(at)), best, target, end)  # type: ignore[misc]
+            if factor is None:
+                yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
+                continue
+            name = model.candidates.name(wins) if wins >= 0 else ""
+            yield Turn(knob.name, factor, name, broken_by(model, best, knob.at(factor)))
+
+
+def first_factor(winner: Callable[[float], int], best: int, target: int | None, end: float) -> tuple[float | None, int]:
+    """The factor nearest to 1, on the way to ``end``, at which the winner is wanted, and who that is.
+
+    >>> first_factor(lambda factor: 7 if factor > 1.25 else 1, 1, None, 2.0)[1]
+    7
+    """
+
+    def turned(wins: int) -> bool:
+        return wins == target if target is not None else wins != best
+
+    last = 1.0
+    for step in range(1, STEPS + 1):
+        factor = math.exp(math.log(end) * step / STEPS)
+        wins = winner(factor)
+        if not turned(wins):
+            last = factor
+            continue
+        near, far = last, factor
+        while abs(far - near) > CLOSE:
+            middle = (near + far) / 2
+            here = winner(middle)
+            near, far, wins = (near, middle, here) if turned(here) else (middle, far, wins)
+        return far, wins
+    return None, best
+
+
+def broken_by(model: OpenModel, best: int, update: str) -> str:
+    """The rules that the best breaks there; '' where it is only beaten."""
+    there = model.outcomes([best], changes=update, most=1)
+    rules = [rule for at, rule in enumerate(there.rules) if there.broken[0, at]]
+    return "; ".join(f"{rule}: {say(model.model, rule, there.reasons.get((best, rule)))}" for rule in rules)

@@ -1,0 +1,67 @@
+"""Forms of SQL: for all candidates at once they give what they give for one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from decision_shops import opened
+from decisor.decision_models.machine import OpenModel
+
+CHANGES = [
+    "DELETE FROM site WHERE name IN (SELECT name FROM choice)",
+    "DELETE FROM site WHERE NOT EXISTS (SELECT 1 FROM choice c WHERE c.name = site.name)",
+    "INSERT INTO site (name, rent, capacity) SELECT name || '2', rent / 2, capacity FROM choice JOIN site USING (name)",
+    "INSERT INTO site VALUES ('x', 1, 1); DELETE FROM site WHERE name = (SELECT min(name) FROM choice)",
+    "UPDATE site SET rent = rent * 2, capacity = rent WHERE name IN (SELECT name FROM choice) OR rent IS NULL",
+    "UPDATE site SET capacity = NULL WHERE name IN (SELECT name FROM choice); "
+    "UPDATE site SET rent = coalesce(capacity, 7)",
+    "UPDATE lane SET cost = cost + (SELECT count(*) FROM choice c WHERE c.name = lane.site); "
+    "DELETE FROM lane WHERE cost > 9",
+    "UPDATE customer SET units = units * 1.5; UPDATE site SET rent = (SELECT sum(units) FROM customer) "
+    "WHERE name IN (SELECT name FROM choice)",
+]  # fmt: skip
+QUERIES = [
+    "SELECT sum(rent) FROM site",
+    "SELECT count(*) FROM site NATURAL JOIN choice",
+    "SELECT coalesce(sum(s.rent), -1) FROM choice c LEFT JOIN site s ON s.name = c.name",
+    "SELECT sum(r) FROM (SELECT rent AS r FROM site UNION ALL SELECT capacity FROM site)",
+    "SELECT rent FROM site ORDER BY rent DESC, name LIMIT 1",
+    "SELECT max(n) FROM (SELECT row_number() OVER (ORDER BY rent, name) * rent AS n FROM site)",
+    "WITH big AS (SELECT * FROM site WHERE rent > 30000) SELECT sum(b.rent) + (SELECT count(*) FROM big) FROM big b",
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT sum(i * rent) FROM n, site",
+    "SELECT sum(cost) FROM lane WHERE site NOT IN (SELECT name FROM site)",
+    "SELECT sum(c.units * l.cost) FROM customer c JOIN lane l ON l.customer = c.id JOIN site s ON s.name = l.site",
+    "SELECT count(DISTINCT site) FROM lane JOIN site ON site = name "
+    "WHERE EXISTS (SELECT 1 FROM choice WHERE name <> site)",
+    "SELECT sum(m) FROM (SELECT customer, min(cost) AS m FROM lane JOIN site ON name = site "
+    "GROUP BY customer HAVING m > 3)",
+    "SELECT quantile_cont(rent, 0.5) FROM site",
+    "SELECT sum(a.rent * b.capacity) FROM site a, site b WHERE a.name < b.name",
+    "SELECT NULL", "SELECT count(*) FROM site WHERE rent > 1e12",
+]  # fmt: skip
+MODEL = """
+decide = "two sites"
+choice = "SELECT name FROM site"
+take = 2
+change = '''{change}'''
+"""
+
+
+def all_measures(change: str) -> str:
+    measures = "".join(f"[measure.m{at}]\ngoal = 'min'\nsql = '''{query}'''\n" for at, query in enumerate(QUERIES))
+    return MODEL.format(change=change) + measures
+
+
+def agree(model: OpenModel) -> None:
+    places = [0, 7, 20]
+    alone, together = model.outcomes(places, alone=True), model.outcomes(places)
+    assert together.how == "together"
+    for at, query in enumerate(QUERIES):
+        np.testing.assert_allclose(together.values[:, at], alone.values[:, at], rtol=1e-9, err_msg=query)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_every_form_of_query_after_every_form_of_change(change: str, tmp_path: Path) -> None:
+    async with opened(tmp_path, all_measures(change)) as model:
+        agree(model)
