@@ -128,7 +128,7 @@ async def test_no_technique_shows_planted_text_outside_its_frame(name: str, data
                     await technique(name)(Question("Which marker?", goal="Choose one marker."), run)
                 seen += lm.prompts
     assert [line for prompt in set(seen) for line in escapes(prompt)] == []
-    if name not in ("exact", "heuristic", "vanilla", "cot"):
+    if name not in ("exact", "heuristic", "model_first", "vanilla", "cot"):
         assert any("PLANTED" in prompt for prompt in seen)
 
 

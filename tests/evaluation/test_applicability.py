@@ -108,7 +108,7 @@ async def test_of_all_techniques_those_that_read_passages_and_exact_do_not_fit_a
 
     bench = SmallBench()
     found = await misfits(bench, bench.cases()[0], {name: technique(name) for name in TECHNIQUES})
-    assert set(found) == {*READERS, "exact", "heuristic"}
+    assert set(found) == {*READERS, "exact", "heuristic", "model_first"}
     assert all("reads passages, and the tools are: sql" in found[name] for name in READERS)
 
 

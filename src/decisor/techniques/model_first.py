@@ -24,6 +24,7 @@ from decisor.run import Run
 from decisor.techniques.exact import evidence, reasons
 from decisor.techniques.shared import model_first_checks as checks
 from decisor.techniques.shared import model_first_prompts as prompts
+from decisor.techniques.shared.model_first_prompts import show_rows
 from decisor.trace.events import Conclusion
 from decisor.types import LM, Action, Decision, Message, Observation, Question, Sampling, Stopped
 
@@ -126,7 +127,7 @@ class ModelFirst:
 
     async def look(self, query: str, run: Run) -> str:
         tools = [name for name in run.env.tools() if name not in (TOOL, PERSON)]
-        return prompts.show_rows(query, await run.act(Action(tools[0], query)))
+        return show_rows(query, await run.act(Action(tools[0], query)))
 
     async def model(self, draft: Draft, run: Run, sampling: Sampling = PLAIN) -> str:
         """The file, with the examples below it. A reply that says which row of an example was read wrongly has the

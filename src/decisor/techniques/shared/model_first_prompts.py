@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from decisor.techniques.shared.render import show_observation
 from decisor.types import Message, Observation
 
-SHOWN_ROWS = 40
 PLAN = (
     "Read from the question what is chosen, measured and forbidden.",
     "Work out two candidates by hand.",
@@ -178,10 +178,5 @@ def about(question: str, known: str) -> str:
 
 
 def show_rows(query: str, observation: Observation) -> str:
-    """The query and its rows, as lines of cells."""
-    rows = observation.records[:SHOWN_ROWS]
-    head = " | ".join(rows[0].fields) if rows else ""
-    lines = [" | ".join("" if cell is None else str(cell) for cell in row.fields.values()) for row in rows]
-    total = observation.total or len(observation.records)
-    more = f"({total} rows; {len(rows)} shown)" if total > len(rows) else ""
-    return "\n".join(filter(None, [query, head, *lines, more, observation.note if not rows else ""]))
+    """The query and its rows, as every technique shows them."""
+    return f"{query}\n{show_observation(observation)}"
