@@ -55,8 +55,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Rule:
-    """Either ``broken``, a query of the rows that break it, or a measure with ``at_most`` or ``at_least``. One that no
-    data can test is not ``testable``, and has neither."""
+    """Either ``broken``, a query of the rows that break it, or a measure with ``at_most`` or ``at_least``."""
 
     name: str
     text: str = ""
@@ -65,7 +64,6 @@ class Rule:
     measure: str = ""
     at_most: Bound | None = None
     at_least: Bound | None = None
-    testable: bool = True
 
     @property
     def bound(self) -> Bound | None:
