@@ -277,7 +277,19 @@ async def test_a_run_over_a_hostile_api_prints_json(
     with serve_threaded(replies) as url:
         async with serve_app(hostile_application([])) as origin:
             (tmp_path / "api.json").write_text(json.dumps({**document(paths=paths), "servers": [{"url": origin}]}))
-            words = ["ask", "Which?", "--tools", "api.json", "--lm", f"toy@{url}", "--trace", "run.jsonl", "--json"]
+            words = [
+                "ask",
+                "Which?",
+                "-o",
+                "calling=text",
+                "--tools",
+                "api.json",
+                "--lm",
+                f"toy@{url}",
+                "--trace",
+                "run.jsonl",
+                "--json",
+            ]
             code = await asyncio.to_thread(run_command, words)
     printed = json.loads(capsys.readouterr().out)
     assert code == 0 and printed["answer"] == "Ghent"

@@ -3,10 +3,10 @@ context, longest reply in tokens, threads, and ``special`` where control tokens 
 
 import sys
 
-import xllamacpp  # type: ignore[import-not-found,unused-ignore]
-
 
 def main() -> None:
+    import xllamacpp  # type: ignore[import-not-found,unused-ignore]
+
     path, name, *numbers, special = sys.argv[1:]
     port, context, most, threads = map(int, numbers)
     params = xllamacpp.CommonParams()

@@ -1,4 +1,4 @@
-"""Traces and a run store that Decisor 0.1.0 wrote: they open, and tell the story that 0.1.0 told of them."""
+"""Traces and a run store that Decisor 0.1.0 wrote: they open, and tell the story that is told of them."""
 
 from __future__ import annotations
 

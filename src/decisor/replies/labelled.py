@@ -182,7 +182,7 @@ def fields_of(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, 
 def is_answer(fields: dict[str, str], tools: Sequence[str]) -> bool:
     """Whether the action is to answer, where that is no tool."""
     name = re.sub(r"\W+", "_", fields.get("action", "")).strip("_").casefold()
-    return name in ("final_answer", "answer", "finish") and name not in tools and bool(fields.get("input"))
+    return name in ("final_answer", "answer", "finish") and name not in {tool.casefold() for tool in tools} and bool(fields.get("input"))
 
 
 def refuse_answer_first(fields: dict[str, str]) -> None:

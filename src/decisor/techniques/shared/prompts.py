@@ -32,7 +32,7 @@ def prompts_of(kind: type) -> dict[str, str]:
 
     >>> from decisor.techniques import kind_of
     >>> [name for name in prompts_of(kind_of("iter_rag")) if name.startswith("iter_rag")]
-    ['iter_rag.SYSTEM', 'iter_rag.FORM', 'iter_rag.NEXT']
+    ['iter_rag.SYSTEM', 'iter_rag.FORM', 'iter_rag.SO_FAR', 'iter_rag.NEXT']
     """
     prompts: dict[str, str] = {}
     for module in modules_of(sys.modules[kind.__module__]):
