@@ -9,8 +9,8 @@ from decisor.render.text import one_line
 from decisor.trace.events import ActionResult, Entry, events_of
 from decisor.types import Study, Swing, Turn
 
-WIDTH = 40
-NAME = 34
+WIDTH = 24
+NAME = 28
 MOST = 12
 
 
@@ -49,7 +49,7 @@ def ends_of(swings: Sequence[Swing]) -> tuple[float, float]:
 def span_bar(start: float, end: float, low: float, high: float, mark: float) -> str:
     """
     >>> span_bar(2.0, 6.0, -2.0, 8.0, 0.0)
-    '        |       ████████████████        '
+    '     |   ██████████     '
     """
     scale = (WIDTH - 1) / (high - low or 1.0)
     cells = [" "] * WIDTH
