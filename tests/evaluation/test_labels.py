@@ -2,9 +2,10 @@
 
 import pytest
 
+from data import DATA
 from decisor.benchmarks.paper_figures import figures_of_room
 from decisor.benchmarks.protocol import BENCHES, bench
-from decisor.evaluation.suite import read_entry
+from decisor.evaluation.suite import SuiteRequest, read_entry, suite_of
 from decisor.settings import label
 from decisor.techniques import TECHNIQUES, technique
 
@@ -27,3 +28,14 @@ def test_a_published_figure_of_a_technique_that_is_here_has_the_label_that_a_run
         return
     name, settings = read_entry(named)
     assert label(name, technique(name, **settings), settings) == named
+
+
+def test_a_technique_that_is_asked_in_another_way_is_an_entry_of_its_own() -> None:
+    request = SuiteRequest(
+        benches=(f"game24 data={DATA / 'game24'}",),
+        techniques=("cot", "cot calling=json", "cot calling=text chains=2"),
+        models=("m@http://127.0.0.1:9/v1",),
+    )
+    suite = suite_of(request, {})
+    assert suite.callings == {"cot": "text", "cot calling=json": "json", "cot chains=2": "text"}
+    assert list(suite.techniques) == list(suite.callings)

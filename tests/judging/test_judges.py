@@ -72,7 +72,7 @@ async def test_a_judge_that_cannot_be_read_leaves_the_case_unscored(reply: str) 
     lm = ScriptedLM(lambda messages: reply)
     run = judging(lm)
     assert await llm_eval("Who?", ["Ada"], "Babbage", run) is None
-    assert len(lm.seen) == 3 and "in the form asked for" in lm.seen[1]
+    assert len(lm.seen) == 3 and "# Your last reply could not be used" in lm.seen[1]
     assert isinstance(run.trace.entries[-1].event, UnscoredAnswer)
 
 

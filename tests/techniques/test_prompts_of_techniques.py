@@ -115,6 +115,6 @@ def test_ask_has_a_calculator_at_hand_beside_a_database(tmp_path: object) -> Non
 
 
 def test_an_answer_of_a_number_in_the_words_of_the_form_is_no_copy() -> None:
-    refuse_form_text("So the answer is: 1946.", SENTENCE)
+    refuse_form_text(decisor.Decision("So the answer is: 1946."), SENTENCE)
     with pytest.raises(ParseError, match="copied"):
-        refuse_form_text("So the answer is: ...", SENTENCE)
+        refuse_form_text(decisor.Decision("So the answer is: ..."), SENTENCE)

@@ -55,7 +55,8 @@ class Measure:
 
 @dataclass(frozen=True)
 class Rule:
-    """Either ``broken``, a query of the rows that break it, or a measure with ``at_most`` or ``at_least``."""
+    """Either ``broken``, a query of the rows that break it, or a measure with ``at_most`` or ``at_least``. One that no
+    data can test is not ``testable``, and has neither."""
 
     name: str
     text: str = ""
@@ -64,6 +65,7 @@ class Rule:
     measure: str = ""
     at_most: Bound | None = None
     at_least: Bound | None = None
+    testable: bool = True
 
     @property
     def bound(self) -> Bound | None:

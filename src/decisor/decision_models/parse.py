@@ -215,7 +215,10 @@ def contradictions(model: Model) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def faults_of_rule(rule: Rule, measures: list[str]) -> Iterator[str]:
-    if bool(rule.broken) == bool(rule.measure):
+    if not rule.testable:
+        if rule.broken or rule.measure or not rule.text:
+            yield "is not testable: then it has its text, and no query"
+    elif bool(rule.broken) == bool(rule.measure):
         yield "needs either broken, or a measure with at_most or at_least"
     elif rule.measure and (rule.at_most is None) == (rule.at_least is None):
         yield "needs one of at_most, at_least"

@@ -35,6 +35,7 @@ MEASURE = fields(
 RULE = fields(
     "What a candidate may not do.", (), text=TEXT, broken={**TEXT, "description": "a query of the rows that break it"},
     say={**TEXT, "description": "a sentence for each row, with {column}"}, measure=TEXT, at_most=BOUND, at_least=BOUND,
+    testable={"type": "boolean", "description": "false where no data can test it"},
 )  # fmt: skip
 INPUT = fields(
     "A column that the outcome rests on.", (), unit={"type": "string"}, raises=TEXTS, lowers=TEXTS,

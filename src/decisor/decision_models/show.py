@@ -52,6 +52,9 @@ def chosen_by_rows(model: OpenModel) -> Iterator[str]:
         yield (f"Measured: {measure.name}, as {extreme} as possible. For {name}: {amount(here, measure.unit)}. "
                f"At present: {at_present}{books}.")  # fmt: skip
     for rule in file.rules:
+        if not rule.testable:
+            yield f"Rule {rule.name}: {rule.text} Not tested: nothing in the data says it."
+            continue
         at = outcomes.rules.index(rule.name)
         broken = [int(place) for place in outcomes.candidates[outcomes.broken[:, at]]]
         example = ""

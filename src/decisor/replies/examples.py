@@ -37,8 +37,6 @@ VALUES: Mapping[str, Value] = {
     "replan": False,
     "why": "",
     "follow_up": "Who owns Harbour Mill?",
-    "runner_up": "none",
-    "assumptions": "none",
 }
 OF_ANSWERS = ("no_citation", "unknown_source")
 """Complaints about an answer, which an example of an action would not help."""

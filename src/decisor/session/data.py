@@ -83,6 +83,10 @@ class Data:
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """With the decision model that the question is about, where there is one, beside the data."""
         names = [tool.name for tool in self.tools]
+        if "decision_model" in getattr(choice.technique, "needs", ()):
+            from decisor.session.modelling import modelling_tools
+
+            return [*self.tools, *modelling_tools(self.databases, choice.technique)]
         if "whatif" not in names:
             from decisor.session.whatif import from_question
 

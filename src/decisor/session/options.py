@@ -21,7 +21,8 @@ class Options(TypedDict, total=False):
     ``rules``: what it is decided by, and ``goal``: what is to be reached, in words. ``lm``: ``"MODEL[@URL]"``,
     with settings (``"m@URL timeout=900 context=8192"``) or as ``LMSpec``, ``"none"``, or any object with ``name`` and
     ``complete``. ``technique``: a name (``"plan_rag"``), an import path
-    (``"module:Class"``), or the object; ``settings``: its fields, and the LMs of its parts (``{"critic_lm": ...}``).
+    (``"module:Class"``), or the object; ``settings``: its fields, ``calling`` (text,
+    json, tools, auto), and the LMs of its parts (``{"critic_lm": ...}``).
     ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to. ``on_text``
     gets a ``Writing`` again and again while the LM writes a reply, which is streamed then.
     """

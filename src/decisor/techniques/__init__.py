@@ -37,6 +37,7 @@ TECHNIQUES: dict[str, str] = {
     "lats": "lats:LATS",
     "auto": "auto:Auto",
     "furepa": "furepa:FuRePA",
+    "model_first": "model_first:ModelFirst",
 }
 """Name -> "module:class" in this package. A module is imported when its technique is named."""
 

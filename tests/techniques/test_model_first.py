@@ -1,0 +1,129 @@
+"""model_first: what the LM writes is run on real rows at every step, and ends in a ranking or in no answer."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import decisor
+from decision_shops import CLOSE, SITES, database
+from decisor.errors import SetupError
+from decisor.lms.scripted import ScriptedLM
+from decisor.session.result import Result
+from decisor.trace.events import ActionStart, events_of
+
+RULE = "No warehouse may hold more than its capacity."
+QUESTION = f"Which 2 warehouses should we close so that rent and transport cost least? {RULE}"
+FACTS = f"""
+decide = "the two warehouses to close"
+choice = "SELECT name FROM site"
+take   = 2
+open   = ["Is rent paid for a closed warehouse?"]
+[measure.cost]
+goal = "min"
+unit = "EUR"
+[rule.capacity]
+text = "{RULE}"
+kind = "limit"
+[input]
+"lane.cost" = {{ unit = "EUR/piece", raises = "cost", spread = "15 % together" }}
+"customer.units" = {{ unit = "piece", raises = "cost" }}
+"site.rent" = {{ unit = "EUR", raises = "cost" }}
+"""
+QUERIES = 'queries = ["SELECT name, rent, capacity FROM site"]'
+MODEL = CLOSE.split("[scenario")[0] + "[input]" + CLOSE.split("[input]")[1]
+SECOND = MODEL.replace(
+    "(SELECT sum(rent) FROM site) + sum(units * cheapest)", "sum(units * cheapest) + (SELECT sum(rent) FROM site)"
+)
+
+
+def hand(folder: Path) -> str:
+    """What a right hand writes for the two pairs that the machine picks."""
+    import duckdb
+
+    with duckdb.connect() as db:
+        db.execute(SITES)
+        sites = {name: (rent, room) for name, rent, room in db.execute("SELECT * FROM site").fetchall()}
+        units = dict(db.execute("SELECT id, units FROM customer").fetchall())
+        lanes = db.execute("SELECT customer, site, cost FROM lane").fetchall()
+    return "".join(worked({*pair}, sites, units, lanes) for pair in (("Basel", "Mainz"), ("Linz", "Ulm")))
+
+
+def worked(
+    shut: set[str], sites: dict[str, tuple[float, int]], units: dict[int, int], lanes: list[tuple[int, str, float]]
+) -> str:
+    best: dict[int, tuple[float, str]] = {}
+    for customer, site, cost in lanes:
+        if site not in shut:
+            best[customer] = min(best.get(customer, (1e9, "")), (cost, site))
+    terms = [f"{rent}" for site, (rent, _) in sites.items() if site not in shut]
+    terms += [f"{units[customer]} * {cost}" for customer, (cost, _) in best.items()]
+    loads: dict[str, int] = {}
+    for customer, (_, site) in best.items():
+        loads[site] = loads.get(site, 0) + units[customer]
+    breaks = ["capacity"] if any(load > sites[site][1] for site, load in loads.items()) else []
+    return f'[[example]]\nwork.cost = "{" + ".join(terms)}"\nbreaks = {breaks}\n'
+
+
+def ask(folder: Path, replies: list[str], **settings: object) -> Result:
+    return decisor.ask(QUESTION, db=database(folder, SITES), lm=ScriptedLM(replies), technique="model_first",
+                       settings={"trials": 5, **settings})  # fmt: skip
+
+
+def jobs(result: Result) -> list[str]:
+    return [start.input.split("\n")[0] for start in events_of(result.trace, ActionStart)
+            if start.tool == "decision_model"]  # fmt: skip
+
+
+def test_two_models_that_agree_end_in_the_computed_decision(tmp_path: Path) -> None:
+    result = ask(tmp_path, [FACTS, QUERIES, hand(tmp_path), MODEL, SECOND])
+    assert result.decision.stopped == "answered", result.decision.reasons
+    assert result.answer == "Linz + Mainz" or result.answer == "Mainz + Linz"
+    assert result.ranking is not None and result.ranking.candidates == 21
+    assert jobs(result) == ["facts", "work", "check", "check", "compare", "rank"]
+    assert any("Rule capacity is kept" in line for line in result.decision.reasons)
+    assert "Is rent paid for a closed warehouse?" in result.decision.assumptions
+    assert result.usage.calls == 5
+
+
+def test_a_mistake_that_the_example_shows_is_mended(tmp_path: Path) -> None:
+    wrong = MODEL.replace("min(cost) AS cheapest", "avg(cost) AS cheapest")
+    result = ask(tmp_path, [FACTS, QUERIES, hand(tmp_path), wrong, MODEL, SECOND])
+    assert result.decision.stopped == "answered", result.decision.reasons
+    assert jobs(result) == ["facts", "work", "check", "check", "check", "compare", "rank"]
+
+
+def test_an_example_that_is_wrong_is_worked_out_once_more(tmp_path: Path) -> None:
+    misread = hand(tmp_path).replace("+ ", "+ 1000 + ", 1)
+    wrong = 'example_wrong = "the rent of a site was read twice"'
+    result = ask(tmp_path, [FACTS, misread, MODEL, wrong, hand(tmp_path), SECOND])
+    assert result.decision.stopped == "answered", result.decision.reasons
+
+
+def test_two_models_that_differ_after_one_look_are_both_shown_without_an_answer(tmp_path: Path) -> None:
+    other = MODEL.replace("(SELECT sum(rent) FROM site)", "12 * (SELECT sum(rent) FROM site)")
+    still = 'wrong = "second"\n' + other.replace("12", "11")
+    result = ask(tmp_path, [FACTS, hand(tmp_path), MODEL, other, other, other, other, still])
+    assert (result.answer, result.decision.stopped) == ("", "no_answer")
+    words = "\n".join(result.decision.reasons)
+    assert "First model" in words
+
+
+def test_facts_that_make_up_a_rule_or_a_number_are_asked_for_again(tmp_path: Path) -> None:
+    made_up = FACTS.replace(RULE, "No warehouse may be full.")
+    number = FACTS + "[parameter]\nbudget = 700\n"
+    result = ask(tmp_path, [made_up, number, FACTS, hand(tmp_path), MODEL, SECOND])
+    assert result.decision.stopped == "answered", result.decision.reasons
+    assert result.usage.calls == 6
+
+
+def test_without_a_database_it_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("Basel was shut in May.")
+    with pytest.raises(SetupError, match="--db"):
+        decisor.ask(QUESTION, docs=str(tmp_path), lm=ScriptedLM([]), technique="model_first")
+
+
+def test_nobody_is_asked_where_there_is_no_terminal() -> None:
+    from decisor.tools.person import person_is_there
+
+    assert not sys.stdin.isatty() and not person_is_there()
