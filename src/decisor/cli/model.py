@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from decisor.cli.draft import command as draft_command
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError, ToolError
 
@@ -27,6 +28,9 @@ DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database it 
 GraphOf = Annotated[str, typer.Option("--graph", metavar="URL", help="Or a graph; then the file has [copy].")]
 SetOf = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the file.")]
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+
+
+app.command("draft")(draft_command)
 
 
 @app.command("check")

@@ -1,4 +1,4 @@
-"""The tool ``decision_model`` of a session: what an LM writes of a decision model is run, checked and ranked on the real
+"""The tool ``decision_model`` of a session: what an LM writes of a decision model is run, checked and ranked on real
 rows. Its input is the name of a job on the first line, and TOML below it:
 
     facts     what may be chosen, by which measures: how many candidates there are, and the two to be worked by hand
@@ -29,7 +29,7 @@ from decisor.decision_models.schema import faults
 from decisor.decision_models.solver import decide
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.rankings import note
-from decisor.types import Observation, Record, Tool
+from decisor.types import Observation, Record, Tool, Value
 
 SECOND = "#### second"
 MOST = 10
@@ -64,7 +64,7 @@ class ModellingTool:
             count = len(candidates)
             places = [count // 8, count - 1 - count // 8] if count > 2 else [0, count - 1]
             present = await asyncio.to_thread(model.present)
-            named = [{"candidate": candidates.name(at), "choice": json.dumps(labels(model, at))}
+            named: list[dict[str, Value]] = [{"candidate": candidates.name(at), "choice": json.dumps(labels(model, at))}
                      for at in dict.fromkeys(places)]  # fmt: skip
             ends = " and ".join(dict.fromkeys(candidates.name(at) for at in (0, count - 1)))
         now = ", ".join(f"{name} {value:.10g}" for name, value in present.items() if value is not None)
@@ -91,7 +91,7 @@ class ModellingTool:
             ranking = await asyncio.to_thread(lambda: decide(model, trials=self.trials))
             best = ranking.options[0].name if ranking.options else ""
             tests = await asyncio.to_thread(lambda: rule_tests(model, best)) if best else ()
-        rows = [{"candidate": one.name, ranking.measure: one.outcome, "rank": at}
+        rows: list[dict[str, Value]] = [{"candidate": one.name, ranking.measure: one.outcome, "rank": at}
                 for at, one in enumerate(ranking.options[:MOST], 1)]  # fmt: skip
         rows += [{"rule": one.name, "for": best, "is": one.state, "because": one.why} for one in tests]
         records = tuple(Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(rows, 1))
@@ -155,7 +155,9 @@ def model_of_facts(text: str) -> Model:
         raise ToolError(f"The facts cannot be read: {error}.") from error
     if any(one["sql"] != zero for one in measures.values()):
         measures["looked_up"] = {"goal": "min", "unit": "", "sql": zero}
-    content = {key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts}
+    content: dict[str, Any] = {
+        key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts
+    }
     content["measure"] = measures
     if wrong := [f"{'.'.join(path)} {words}" for path, words in faults(content)]:
         raise ToolError("; ".join(wrong[:5]) + ".")

@@ -25,7 +25,7 @@ from decisor.techniques.exact import evidence, reasons
 from decisor.techniques.shared import model_first_checks as checks
 from decisor.techniques.shared import model_first_prompts as prompts
 from decisor.trace.events import Conclusion
-from decisor.types import LM, Action, Decision, Message, Observation, Question, Sampling
+from decisor.types import LM, Action, Decision, Message, Observation, Question, Sampling, Stopped
 
 TOOL, PERSON, SECOND = "decision_model", "person", "#### second"
 PLAIN = Sampling()
@@ -82,9 +82,9 @@ class ModelFirst:
                 model, other = await self.agree(draft, model, other, run)
             decision = await self.decide(draft, model, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
-            shown = [f"{name} model:\n{text}" for name, text in (("First", model), ("Second", other)) if text]
-            stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
-            decision = Decision("", reasons=(str(error), *shown), stopped=stopped)
+            models = [f"{name} model:\n{text}" for name, text in (("First", model), ("Second", other)) if text]
+            stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
+            decision = Decision("", reasons=(str(error), *models), stopped=stopped)
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 

@@ -15,6 +15,8 @@ from decisor.errors import ToolError
 SHAKE = 1.07
 FAR = (0.5, 2.0, 10.0)
 UNIT = 7.0
+CENTS = ("cent", "cents", "ct")
+"""Of any money."""
 SMALL = "cost price expense spend wait delay risk loss waste distance time wage rent fee penalty emission shortage"
 LARGE = "profit revenue value margin gain benefit income sales turnover utility reward served coverage satisfaction"
 
@@ -60,7 +62,8 @@ def inputs(subject: Subject) -> Iterator[Finding]:
         line = model.line("input", one.name)
         shaken = subject.again(changes=times([one], SHAKE))
         if same(shaken, subject.outcomes):
-            if not all(same(subject.again(changes=times([one], more)), subject.outcomes) for more in FAR):
+            further = [*(times([one], more) for more in FAR), unevenly(one)]
+            if not all(same(subject.again(changes=changes), subject.outcomes) for changes in further):
                 continue
             yield Finding(8, line, f'input "{one.name}" moves no outcome and no rule')
             continue
@@ -79,11 +82,11 @@ def inputs(subject: Subject) -> Iterator[Finding]:
 
 
 def units(subject: Subject) -> Iterator[Finding]:
-    """Check 10: all inputs in the unit of a measure, seven times."""
+    """Check 10: all inputs in the unit of a measure, seven times. A parameter may be a constant in that unit."""
     model = subject.model.model
     for at, measure in enumerate(model.measures):
         of_unit = [one for one in model.inputs if measure.name in (*one.raises, *one.lowers)
-                   and one.unit and base(one.unit) == base(measure.unit)]  # fmt: skip
+                   and one.unit and base(one.unit) in (base(measure.unit), *CENTS)]  # fmt: skip
         if not of_unit or not base(measure.unit):
             continue
         scaled = subject.again(changes=times(of_unit, UNIT))
@@ -94,7 +97,8 @@ def units(subject: Subject) -> Iterator[Finding]:
             words = (f"with every input in {base(measure.unit)} ({names}) {UNIT:g} times as large, {measure.name} of "
                      f"{subject.name(place)} is {scaled.values[place, at] / now[place]:.4g} times as large: a column "
                      "or a constant in that unit is missing in [input], or two units are mixed")  # fmt: skip
-            yield Finding(10, model.line("measure", measure.name, "unit"), words)
+            constants = any(isinstance(value, int | float) for value in model.parameters.values())
+            yield Finding(10, model.line("measure", measure.name, "unit"), words, "doubt" if constants else "error")
 
 
 def rules(subject: Subject) -> Iterator[Finding]:
@@ -146,6 +150,12 @@ def order(subject: Subject) -> Iterator[Finding]:
 def times(inputs: list[Input], factor: float) -> str:
     """UPDATE statements."""
     return "; ".join(f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}' for one in inputs)
+
+
+def unevenly(one: Input) -> str:
+    """Each row by another factor: weights that are all doubled weigh the same."""
+    factor = "(0.2 + 4 * ((rowid * 7919) % 101) / 100.0)"
+    return f'UPDATE "{one.table}" SET "{one.column}" = "{one.column}" * {factor}'
 
 
 def base(unit: str) -> str:

@@ -129,9 +129,17 @@ def complaints(observation: Observation) -> str:
     if observation.error:
         return observation.note
     return "\n".join(
-        f"line {one.fields['line']}: {one.fields['words']} (check {one.fields['check']})"
+        f"{place(one.fields['line'])}{one.fields['words']} (check {one.fields['check']})"
         for one in observation.records if one.fields.get("kind") == "error"
     )  # fmt: skip
+
+
+def place(line: object) -> str:
+    """
+    >>> place(3), place(0)
+    ('line 3: ', '')
+    """
+    return f"line {line}: " if line else ""
 
 
 def of_example(observation: Observation) -> bool:

@@ -151,7 +151,8 @@ def with_rows(prompt: Sequence[Message], seen: Sequence[str], last: bool) -> lis
 
 def model(data: str, question: str, known: str) -> list[Message]:
     task = ("Write the decision model: DuckDB's SQL for one candidate, on a copy of the tables; the machine computes "
-            "all candidates. Two files of other questions show the form.")  # fmt: skip
+            "all candidates. Dates are DATE or TIMESTAMP there, not texts. Numbers of the question are parameters. Two "
+            "files of other questions show the form.")  # fmt: skip
     form = f"{EXAMPLE_FILES}\n\n{MODEL_FORM}"
     return [head(data), Message("user", f"{about(question, known)}# Task\n{task}\n\n{form}")]
 

@@ -1,0 +1,45 @@
+"""decisor model draft over HTTP: the file that it writes ranks and verifies without an LM."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from decision_shops import SITES, database
+from decisor.cli import run
+from servers.openai_server import serve_threaded
+from techniques.test_model_first import FACTS, MODEL, QUESTION, SECOND, hand
+
+
+def draft(folder: Path, url: str, replies: list[str]) -> int:
+    left = iter(replies)
+    with serve_threaded(lambda body: next(left)) as lm:
+        return run(["model", "draft", QUESTION, "--db", url, "--out", str(folder / "close.toml"), "--lm", f"m@{lm}",
+                    "-o", "trials=0", "--trace", str(folder / "run.jsonl")])  # fmt: skip
+
+
+def test_the_file_ranks_again_and_the_decision_verifies_without_an_lm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, file = database(tmp_path, SITES), tmp_path / "close.toml"
+    assert draft(tmp_path, url, [FACTS, hand(tmp_path), MODEL, SECOND]) == 0
+    assert "Mainz + Linz" in capsys.readouterr().out
+    assert run(["model", "rank", str(file), "--db", url, "--trials", "0"]) == 0
+    assert "Mainz + Linz" in capsys.readouterr().out
+    assert run(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 0
+    assert "rule capacity: kept" in capsys.readouterr().out
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
+        db.execute("UPDATE site SET capacity = 10 WHERE name = 'Ulm'")
+    assert run(["verify", str(tmp_path / "run.jsonl"), "--db", url]) == 1
+    out = capsys.readouterr().out
+    assert "does not hold" in out and "rule capacity: broken" in out
+
+
+def test_two_models_that_differ_are_both_written_and_no_decision_is_given(tmp_path: Path) -> None:
+    url = database(tmp_path, SITES)
+    other = MODEL.replace("sum(units * cheapest)", "sum(units * cheapest * 1.5)")
+    still = 'wrong = "second"\n' + other.replace("1.5", "1.4")
+    assert draft(tmp_path, url, [FACTS, hand(tmp_path), MODEL, other, still]) == 4
+    assert not (tmp_path / "close.toml").exists()
+    assert "[[example]]" in (tmp_path / "close.first.toml").read_text()
+    assert "1.4" in (tmp_path / "close.second.toml").read_text()

@@ -1,0 +1,65 @@
+"""An old decision is computed again on changed data, without an LM."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import decisor
+from decision_shops import CLOSE, SITES, database
+from decisor.cli import run
+from decisor.lms.scripted import ScriptedLM
+
+QUERY = (
+    "Plan: [Step 1: read rents]\nThought: look\nAction: sql\nAction input: select name, rent from site order by name"
+)
+ANSWER = "Final answer: elm\nBecause: its rent is 400.5 [o1.r2]"
+
+
+def computed(folder: Path) -> tuple[str, Path]:
+    """The URL of the data, and the trace of a decision by a model."""
+    url, model, trace = database(folder, SITES), folder / "close.toml", folder / "run.jsonl"
+    model.write_text(CLOSE)
+    result = decisor.ask("Which two?", db=url, model=model, technique="exact", trace=trace,
+                         settings={"trials": 0})  # fmt: skip
+    assert result.answer
+    return url, trace
+
+
+def test_a_computed_decision_holds_until_its_rows_change_and_then_it_says_what_wins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, trace = computed(tmp_path)
+    words = ["verify", str(trace), "--db", url, "--model", str(tmp_path / "close.toml")]
+    assert run(words) == 0
+    assert "holds" in capsys.readouterr().out
+    with duckdb.connect(str(tmp_path / "shop.duckdb")) as db:
+        db.execute("UPDATE site SET rent = 90000, capacity = 9000 WHERE name IN ('Metz', 'Ulm')")
+        db.execute("UPDATE site SET capacity = 9000")
+    assert run(words) == 1
+    out = capsys.readouterr().out
+    assert "does not hold" in out and "wins with cost" in out and "->" in out
+
+
+def test_a_decision_that_only_cites_rows_cannot_be_said_once_they_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, trace = tmp_path / "sites.db", tmp_path / "run.jsonl"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE site (name TEXT, rent REAL)")
+        db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("elm", 400.5)])
+    decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", lm=ScriptedLM([QUERY, ANSWER]), trace=trace)
+    assert run(["verify", str(tmp_path), "--db", f"sqlite:///{path}"]) == 0
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE site SET rent = 950 WHERE name = 'elm'")
+    assert run(["verify", str(trace), "--db", f"sqlite:///{path}", "--json"]) == 4
+    assert '"before": "rent 400.5", "after": "rent 950.0"' in capsys.readouterr().out
+
+
+def test_without_the_data_it_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url, trace = computed(tmp_path)
+    assert run(["verify", str(trace), "--db", url]) == 2
+    assert "whatif" in capsys.readouterr().err
+    assert run(["verify", str(tmp_path / "nothing"), "--db", url]) == 2
