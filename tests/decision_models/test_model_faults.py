@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from decision_shops import SITES, database, opened
-from decisor.decision_models.as_whatif import AsWhatIf, rank_any
 from decisor.decision_models.model_file import load, parse_model
+from decisor.decision_models.model_tool import ModelTool
 from decisor.decision_models.ranking import rank
 from decisor.decision_models.scratch import Scratch, content
 from decisor.errors import SetupError, ToolError
@@ -18,7 +18,6 @@ from decisor.session.whatif import from_function
 from decisor.techniques.shared.departure import departure, fullest
 from decisor.tools.databases.sandbox.blocking import open_scratch
 from decisor.tools.databases.sql import SqlTool
-from decisor.tools.whatif import WhatIfTool
 from decisor.types import Observation, Option, Ranking, Record, Table
 
 
@@ -68,7 +67,7 @@ async def test_a_limit_ends_a_ranking_with_what_is_known() -> None:
 async def test_a_wrong_wish_is_an_error_for_the_model(wish: str, tmp_path: Path) -> None:
     async with opened(tmp_path) as model:
         with pytest.raises(ToolError):
-            await WhatIfTool(lambda semantics: AsWhatIf(model), rank_any).call(wish)
+            await ModelTool(model).call(wish)
 
 
 async def test_a_statement_that_fails_is_an_error_for_the_model(tmp_path: Path) -> None:
@@ -77,12 +76,12 @@ async def test_a_statement_that_fails_is_an_error_for_the_model(tmp_path: Path) 
     )
     async with opened(tmp_path, text) as model:
         with pytest.raises(ToolError, match="line 5"):
-            await WhatIfTool(lambda semantics: AsWhatIf(model), rank_any).call("rank")
+            await ModelTool(model).call("rank")
 
 
 async def test_some_names_are_compared_as_some_of_all(tmp_path: Path) -> None:
     async with opened(tmp_path) as model:
-        tool = WhatIfTool(lambda semantics: AsWhatIf(model), rank_any)
+        tool = ModelTool(model)
         observation = await tool.call('["Linz + Mainz", "Basel + Lyon"]')
     assert "Compared: 2 of 21 candidates; the other 19 were not computed" in observation.note
     assert "Basel + Lyon" in observation.note and "ruled out by capacity" in observation.note

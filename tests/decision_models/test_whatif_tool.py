@@ -148,8 +148,10 @@ async def test_some_candidates_stand_beside_the_best_of_all(tool: ModelTool) -> 
 
 @pytest.mark.parametrize(("text", "complaint"), [
     ("why nort", "close to it: north"), ("set terms.poeple = 3", "close to it: people"),
-    ("set team.people = 3", "no table of this model; close to it: terms"), ("set terms.people = 3 where people = 99", "changes nothing"),
-    ("set office.rent = 3 where name = 'nord'", "name is one of north, east"), ("scenario war", "there is hiring, hard_times"),
+    ("set team.people = 3", "no table of this model; close to it: terms"),
+    ("set terms.people = 3 where people = 99", "changes nothing"),
+    ("set office.rent = 3 where name = 'nord'", "name is one of north, east"),
+    ("scenario war", "there is hiring, hard_times"),
     ("rank scenario=war", "hiring"), ("set terms.people = 3, factor = 2", "Only terms.people may be changed"),
     ("set terms.people = 3; DROP TABLE terms", "no change that can be read"),
     ("set terms.people = 3 where people = 12; DELETE FROM terms", "no change that can be read"),

@@ -19,10 +19,10 @@ from decisor.errors import SetupError, ToolError
 if TYPE_CHECKING:
     from decisor.decision_models.checks.finding import Finding
     from decisor.decision_models.machine import OpenModel
-    from decisor.types import Ranking
+    from decisor.types import Observation, Ranking
 
 T = TypeVar("T")
-app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, upgrade.")
+app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, ask what if, upgrade.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="A decision model (TOML).")]
 DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database it is about: a URL or a file.")]
 GraphOf = Annotated[str, typer.Option("--graph", metavar="URL", help="Or a graph; then the file has [copy].")]
@@ -97,6 +97,32 @@ def rank_command(
     print(json_text(json_value(ranking)) if as_json else "\n".join(lines(ranking)))
     if not ranking.options:
         raise typer.Exit(Exit.FAILED)
+
+
+@app.command("whatif")
+def whatif_command(
+    file: FileOf,
+    wish: Annotated[str, typer.Argument(metavar="INPUT", help="Such as 'why NAME', 'turning points', 'T.C × 1.1'.")],
+    db: DbOf = "", graph: GraphOf = "", values: SetOf = None, as_json: JsonOf = False,
+) -> None:  # fmt: skip
+    """Ask a model what if, without an LM: docs/what-if.md has every input."""
+    from rich.console import Console
+
+    from decisor.decision_models.model_tool import ModelTool
+    from decisor.encoding import json_text, json_value
+    from decisor.story.decision import show_studies
+
+    async def run() -> Observation:
+        async with AsyncExitStack() as stack:
+            return await ModelTool(await opened(stack, file, db, graph, values)).call(wish)
+
+    observation = result_of(run)
+    if as_json:
+        print(json_text(json_value(observation)))
+        return
+    print(observation.note)
+    if observation.study and not observation.study.turns:  # these are in the note
+        show_studies([observation.study], Console(highlight=False))
 
 
 @app.command("schema")

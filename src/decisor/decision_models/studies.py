@@ -134,7 +134,7 @@ def turning(model: OpenModel, base: Base, target: int | None, seconds: float) ->
     whom = "another candidate" if target is None else names.name(target)
     rows: list[dict[str, Value]] = [
         {"input": one.input, "times": one.factor, "change": share(one), "wins": one.winner or "nothing is allowed",
-         "because": one.why or ("it is then the best" if one.winner else "")} for one in sorted_turns(hits)]  # fmt: skip
+         "because": one.why or ("it is then best" if one.winner else "")} for one in sorted_turns(hits)]  # fmt: skip
     lines = [f"{names.name(best)} is best now. Each input alone, from {LOW:g} to {HIGH:g} times its value, among "
              f"{len(numbers):,} of {len(names):,} candidates, until {whom} wins:"]  # fmt: skip
     lines += [turn_line(model, one, best) for one in sorted_turns(hits)]

@@ -36,8 +36,8 @@ class Change:
     where: str = ""
 
     def __str__(self) -> str:
-        value = self.value.removeprefix(f'"{self.column}" * ')
-        times = f"× {value}" if value != self.value else f"= {value}"
+        rest = self.value.removeprefix(f'"{self.column}" ')
+        times = rest.replace("*", "×", 1) if rest != self.value else f"= {rest}"
         return f"{self.table}.{self.column} {times}{f' where {self.where}' if self.where else ''}"
 
 

@@ -62,6 +62,8 @@ LABEL = re.compile(
 OBSERVATION = re.compile(r"^[ \t*_#>-]*observation[ \t]*\d*[ \t*_]*[:\uff1a]", re.M | re.I)
 ONE_VALUED = ("action", "input", "answer", "replan")
 
+NO_ARGUMENTS = re.compile(r"\{\s*\}")
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -182,7 +184,8 @@ def fields_of(text: str, tools: Sequence[str], repairs: list[str]) -> dict[str, 
 def is_answer(fields: dict[str, str], tools: Sequence[str]) -> bool:
     """Whether the action is to answer, where that is no tool."""
     name = re.sub(r"\W+", "_", fields.get("action", "")).strip("_").casefold()
-    return name in ("final_answer", "answer", "finish") and name not in {tool.casefold() for tool in tools} and bool(fields.get("input"))
+    is_tool = name in {tool.casefold() for tool in tools}
+    return name in ("final_answer", "answer", "finish") and not is_tool and bool(fields.get("input"))
 
 
 def refuse_answer_first(fields: dict[str, str]) -> None:
@@ -250,12 +253,14 @@ def read_input(text: str, repairs: list[str]) -> str:
 
     >>> read_input('{"sql": "SELECT 1"}', []), read_input('{"city": "Rome"}', []), read_input('"SELECT 1"', [])
     ('SELECT 1', '{"city": "Rome"}', 'SELECT 1')
+    >>> read_input("{}", [])
+    '{}'
 
     Raises:
         ParseError: it is blank, or a place to fill in.
     """
     bare = strip_fence(text)
-    if BLANK.fullmatch(bare):
+    if BLANK.fullmatch(bare) and not NO_ARGUMENTS.fullmatch(bare):
         raise ParseError("Action input is missing.", "missing_field")
     if START.match(inside := strip_quotes(bare)):
         return inside

@@ -135,9 +135,11 @@ class Result:
 
     def show(self, console: Console) -> None:
         """The end of what ``decisor ask`` prints: the decision, its evidence, and what it cost."""
-        from decisor.story.decision import show_decision, show_dim
+        from decisor.story.charts import studies_of
+        from decisor.story.decision import show_decision, show_dim, show_studies
 
         show_decision(self.decision, self.records, console)
+        show_studies(studies_of(self.trace), console)
         console.print()
         show_dim(self.summary(), console)
         if not self.lm:

@@ -12,7 +12,8 @@ from rich.text import Text
 from decisor.plurals import counted
 from decisor.rankings import compared, excluded, varied
 from decisor.render.text import clean, number, one_line
-from decisor.types import Decision, Ranking, Record, Usage
+from decisor.story.charts import study_lines
+from decisor.types import Decision, Ranking, Record, Study, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,11 +87,14 @@ def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) 
     grid.add_column(overflow="ellipsis", no_wrap=True, max_width=32)
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(no_wrap=True)
     for place, option in enumerate(options[:BARS], 1):
         share = 1.0 if best == worst else (option.outcome - worst) / (best - worst)
         tied = option.name in ranking.ties
         bar = Text(bar_of(share), style="green" if tied or place == 1 else "cyan")
-        grid.add_row(f"  {place}", Text(one_line(option.name, 40)), bar, number(option.outcome))
+        cells = (f"  {place}", Text(one_line(option.name, 40)), bar, number(option.outcome))
+        between = "" if option.low is None or option.high is None else f"{number(option.low)} to {number(option.high)}"
+        grid.add_row(*cells, Text(between, style="dim"))
     console.print(grid)
     if len(options) > BARS:
         console.print(Text(f"    … and {len(options) - BARS} more, the last with {number(worst)}", style="dim"))
@@ -98,6 +102,18 @@ def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) 
         if line and ranking.candidates is not None and not any(line in text for text in known):
             console.print(Text(f"    {clean(line)}", style="dim"))
     console.print(Text("    A bar's length: how far from the last candidate (none) to the first (full).", style="dim"))
+    if any(option.low is not None for option in options[:BARS]):
+        console.print(Text("    Beside it: what 90 % of its outcomes lie between while the inputs vary.", style="dim"))
+
+
+def show_studies(studies: Sequence[Study], console: Console) -> None:
+    """Each with a title; long lines are cut where the terminal ends."""
+    for study in studies:
+        head, *lines = study_lines(study)
+        console.print()
+        console.print(Text(head, style="bold"))
+        for line in lines:
+            console.print(Text(line), no_wrap=True, overflow="ellipsis")
 
 
 def bar_of(share: float) -> str:

@@ -10,16 +10,18 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from decisor.rankings import compared, excluded, varied
+from decisor.rankings import SHOWN_EXCLUDED, compared, excluded, varied
 from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.render.svg import box, strip
 from decisor.render.text import number, one_line
 from decisor.replies.figures import CITATION
+from decisor.story.chart_page import study_html
+from decisor.story.charts import studies_of
 from decisor.story.decision import beside, ended
 from decisor.story.html import story
 from decisor.story.run_steps import counts, steps_html
 from decisor.trace.events import Entry, RunStart, TechniqueChoice, events_of
-from decisor.types import Decision, Question, Ranking, Record, Usage
+from decisor.types import Decision, Goal, Option, Question, Ranking, Record, Usage
 
 MOST_BARS = 10
 MOST_CHARACTERS = 2_000_000
@@ -65,6 +67,7 @@ def run_html(
         *question_html(start.question),
         decision_html(decision),
         ranking_html(decision.ranking) if decision.ranking else None,
+        *(study_html(one) for one in studies_of(entries)),
         evidence_html(records) if records else None,
         tag("h2", "What happened") if is_page else None,
         tag("details", tag("summary", counts(items)), steps, open=is_page),
@@ -121,25 +124,57 @@ def ranking_html(ranking: Ranking) -> Html | None:
     rows = ranking_rows(ranking)
     more = len(rows) - MOST_BARS
     rest = tag("details", tag("summary", f"{more} more"), ranking_table(rows[MOST_BARS:])) if more > 0 else None
-    note = "A bar's length: how far from the last candidate (none) to the first (full)."
+    note = "A bar's length: how far from the worst (none) to the best (full)."
+    if any(option.low is not None for option in options):
+        note += " The line in it: between its ends lie 90 % of the outcomes while the inputs vary."
     title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {ranking.count:,} candidates")
     lines = (compared(ranking), *excluded(ranking), varied(ranking)) if ranking.candidates is not None else ()
     words = [tag("p", line, cls="soft") for line in lines if line]
-    return join(title, ranking_table(rows[:MOST_BARS]), rest, *words, tag("p", note, cls="soft"))
+    return join(
+        title, ranking_table([*rows[:MOST_BARS], *excluded_rows(ranking)]), rest, *words, tag("p", note, cls="soft")
+    )
 
 
 def ranking_rows(ranking: Ranking) -> list[Html]:
     options = [option for option in ranking.options if math.isfinite(option.outcome)]
-    best, worst = options[0].outcome, options[-1].outcome
+    worst, best = ends(options, ranking.goal)
     rows = []
     for place, option in enumerate(options, 1):
-        share = 1.0 if best == worst else (option.outcome - worst) / (best - worst)
-        bar = strip("bar", f"{share:.0%} of the way from the last to the first", box("", 0, 100 * share, 0, 10))
+        share = share_of(option.outcome, worst, best)
+        words = f"{share:.0%} of the way from the worst to the best"
+        bar = strip("bar", words, box("", 0, 100 * share, 0, 10), *span(option, worst, best))
         first = place == 1 or option.name in ranking.ties
         cells = (tag("td", place, cls="place"), tag("td", option.name), tag("td", bar, cls="track"),
                  tag("td", number(option.outcome), cls="n"))  # fmt: skip
         rows.append(tag("tr", *cells, cls="best" if first else None))
     return rows
+
+
+def ends(options: Sequence[Option], goal: Goal) -> tuple[float, float]:
+    """The worst and the best number that is drawn, ranges too."""
+    values = [value for one in options for value in (one.outcome, one.low, one.high) if value is not None]
+    return (max(values), min(values)) if goal == "min" else (min(values), max(values))
+
+
+def share_of(value: float, worst: float, best: float) -> float:
+    return 1.0 if best == worst else (value - worst) / (best - worst)
+
+
+def span(option: Option, worst: float, best: float) -> Iterator[Html]:
+    """A thin line over the bar: where the outcome lies while the inputs vary."""
+    if option.low is not None and option.high is not None:
+        start, end = sorted(100 * share_of(value, worst, best) for value in (option.low, option.high))
+        yield tag("g", box("", start, max(end - start, 0.5), 4, 2), cls="span")
+
+
+def excluded_rows(ranking: Ranking) -> list[Html]:
+    """The nearest of those ruled out, with the rules."""
+    return [
+        tag("tr", tag("td", "–", cls="place"), tag("td", one.name),
+            tag("td", f"{' and '.join(one.rules) or 'no outcome'}: {one_line(one.why, 90)}", cls="soft"),
+            tag("td", "" if one.outcome is None else number(one.outcome), cls="n soft"), cls="out")
+        for one in ranking.excluded[:SHOWN_EXCLUDED]
+    ]  # fmt: skip
 
 
 def ranking_table(rows: Sequence[Html]) -> Html:

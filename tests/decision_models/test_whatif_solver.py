@@ -1,0 +1,41 @@
+"""What if, on a decision that the solver makes: which crates go on the lorry."""
+
+from pathlib import Path
+
+import pytest
+
+from decision_shops import opened
+from decisor.decision_models.model_tool import ModelTool, described
+from decisor.errors import ToolError
+
+pytest.importorskip("highspy")
+
+LORRY = """
+decide = "which crates go on the lorry"
+[variable.load]
+each = "SELECT crate, value, weight FROM crate"
+kind = "yes or no"
+[require.weight]
+text    = "The lorry carries so much."
+sum     = "weight * load"
+at_most = "SELECT most FROM lorry"
+[measure.value]
+goal = "max"
+unit = "EUR"
+sum  = "value * load"
+sql  = "SELECT sum(value) FROM load WHERE chosen"
+"""
+CRATES = """CREATE TABLE crate AS SELECT * FROM (VALUES ('a', 60.0, 10.0), ('b', 100.0, 20.0), ('c', 120.0, 30.0))
+    t(crate, value, weight); CREATE TABLE lorry AS SELECT 50.0 AS most"""
+
+
+async def test_a_change_is_solved_anew_beside_the_data_as_they_are(tmp_path: Path) -> None:
+    async with opened(tmp_path, LORRY, CRATES) as model:
+        tool = ModelTool(model, described(model))
+        assert "required, weight: The lorry carries so much." in tool.describe()
+        assert (await tool.call("rank")).records[0].fields["candidate"] == "b + c"  # 220 of 50 kg
+        record = (await tool.call("set lorry.most = 30")).records[0].fields
+        assert (record["value now"], record["best then"], record["value then"]) == (220.0, "a + b", 160.0)
+        assert record["effect"] == -60.0
+        with pytest.raises(ToolError, match="for the solver"):
+            await tool.call("turning points")
