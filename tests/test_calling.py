@@ -199,7 +199,7 @@ def test_a_way_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize("calling", ["json", "tools"])
-@pytest.mark.parametrize("name", [name for name in TECHNIQUES if name not in NO_FORM])
+@pytest.mark.parametrize("name", [name for name in TECHNIQUES if name not in (*NO_FORM, "model_first")])
 async def test_no_prompt_tells_of_labels_where_an_object_or_a_call_is_asked_for(name: str, calling: Calling) -> None:
     lm = ScriptedLM(lambda messages: "{}")
     run = Run(lm, shelf() if name not in ON_TABLES else Toolbox([TableTool()]), Budget(Limits(calls=9)),
