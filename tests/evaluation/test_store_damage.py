@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import re
 import socket
 import sqlite3
 import stat
@@ -179,7 +180,7 @@ async def between() -> AsyncIterator[Proxy]:
 @pytest.mark.slow
 async def test_a_statement_to_a_server_that_gives_no_sign_ends_after_its_time(between: Proxy) -> None:
     with postgres_database([]) as url:
-        url = url.replace("127.0.0.1", f"127.0.0.1:{between.port}")
+        url = re.sub(r"127\.0\.0\.1(:\d+)?", f"127.0.0.1:{between.port}", url)
         store = await asyncio.to_thread(open_postgres, url, True, 1.0)
         between.mode = Mode("black_hole")
         for use in (store.outcomes, store.spent, store.left):
@@ -194,7 +195,7 @@ async def test_a_statement_to_a_server_that_gives_no_sign_ends_after_its_time(be
 @pytest.mark.slow
 async def test_a_run_whose_store_lies_behind_a_black_hole_can_be_stopped(between: Proxy) -> None:
     with postgres_database([]) as url:
-        store = await asyncio.to_thread(open_store, url.replace("127.0.0.1", f"127.0.0.1:{between.port}"))
+        store = await asyncio.to_thread(open_store, re.sub(r"127\.0\.0\.1(:\d+)?", f"127.0.0.1:{between.port}", url))
         stop = Stop(grace=1.0)
 
         def gone(outcome: Outcome, events: object) -> None:

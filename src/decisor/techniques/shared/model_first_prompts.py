@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from decisor.calls.prompt_parts import joined
 from decisor.techniques.shared.render import show_observation
 from decisor.types import Message, Observation
 
@@ -179,4 +180,4 @@ def about(question: str, known: str) -> str:
 
 def show_rows(query: str, observation: Observation) -> str:
     """The query and its rows, as every technique shows them."""
-    return f"{query}\n{show_observation(observation)}"
+    return joined("\n", [query, show_observation(observation)])
