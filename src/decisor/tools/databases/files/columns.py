@@ -17,11 +17,16 @@ TYPES = ("BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
 COMMA = r"^\s*-?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"
 
 
+def texts_of(db: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+    """The columns of a table that hold text."""
+    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = 'VARCHAR'"
+    return [str(column) for (column,) in db.execute(query, [table]).fetchall()]
+
+
 def decimal_commas(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
     """Columns in which each text is a number, one with a decimal comma, become numbers; a note for each."""
-    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = 'VARCHAR'"
-    for (column,) in db.execute(query, [table]).fetchall():
-        name = quoted(str(column))
+    for column in texts_of(db, table):
+        name = quoted(column)
         fits = f"regexp_full_match({name}, '{COMMA}')"
         row = db.execute(
             f"SELECT count(*) FILTER (NOT {fits}), count(*) FILTER (contains({name}, ',')) FROM {quoted(table)}"
@@ -35,8 +40,7 @@ def decimal_commas(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
 def with_missing_values(db: duckdb.DuckDBPyConnection, table: str, text: Mapping[str, str]) -> Iterator[str]:
     """Columns of texts that are of one type but for words for no value become that, with a note for each. ``text``:
     columns that are read as text, and why."""
-    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = 'VARCHAR'"
-    for (column,) in db.execute(query, [table]).fetchall():
+    for column in texts_of(db, table):
         if note := as_type(db, table, column, column in text):
             yield note
         elif column in text:

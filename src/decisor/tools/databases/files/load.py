@@ -18,7 +18,7 @@ from decisor.errors import SetupError
 from decisor.tools.databases.files.columns import decimal_commas
 from decisor.tools.databases.files.delimited import read_delimited
 from decisor.tools.databases.files.places import Part, kind_of
-from decisor.tools.databases.files.tables import Target
+from decisor.tools.databases.files.tables import Target, literal
 from decisor.tools.databases.files.typed import read_duckdb, read_json, read_parquet, read_sqlite
 from decisor.tools.databases.files.workbook import read_workbook
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MEMORY = "1GB"
 ADDRESS_SPACE = 16 * 2**30
+LARGE = 2**28
+"""Bytes from which on rows need not stay in their order, which takes memory."""
 READERS: dict[str, Callable[[Target, Part], Iterator[str]]] = {
     "csv": read_delimited, "json": read_json, "parquet": read_parquet, "excel": read_workbook, "sqlite": read_sqlite,
     "duckdb": read_duckdb,
@@ -59,10 +61,11 @@ def connect(target: Path, scratch: Path, paths: list[str]) -> duckdb.DuckDBPyCon
 
     db = duckdb.connect(str(target), config={"memory_limit": MEMORY, "temp_directory": str(scratch)})
     db.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
-    db.execute("SET preserve_insertion_order = false") if sum(map(size_of, paths)) > 2**28 else None
-    db.execute(f"SET allowed_directories = [{text(str(scratch))}]")
+    if sum(map(size_of, paths)) > LARGE:
+        db.execute("SET preserve_insertion_order = false")
+    db.execute(f"SET allowed_directories = [{literal(str(scratch))}]")
     logs = [f"{path}.wal" for path in paths if kind_of(path) == "duckdb"]
-    db.execute(f"SET allowed_paths = [{', '.join(map(text, [*paths, *logs]))}]")
+    db.execute(f"SET allowed_paths = [{', '.join(map(literal, [*paths, *logs]))}]")
     db.execute("SET enable_external_access = false; SET python_enable_replacements = false")
     db.execute("SET lock_configuration = true")
     return db
@@ -70,11 +73,6 @@ def connect(target: Path, scratch: Path, paths: list[str]) -> duckdb.DuckDBPyCon
 
 def size_of(path: str) -> int:
     return Path(path).stat().st_size
-
-
-def text(value: str) -> str:
-    """A literal of SQL."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def limit() -> None:

@@ -34,10 +34,6 @@ class Target:
         self.names.append(name)
         return name
 
-    def drop(self, name: str) -> None:
-        self.db.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
-        self.names.remove(name)
-
     def count(self, name: str) -> int:
         row = self.db.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()
         return int(row[0]) if row else 0
