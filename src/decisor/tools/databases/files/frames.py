@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from decisor.errors import SetupError
 from decisor.tools.databases.files.places import table_name
-from decisor.tools.databases.files.tables import quoted
+from decisor.tools.databases.sandbox.quoting import quoted
 
 MODULES = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from decisor.tools.databases.sandbox.quoting import quoted
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -57,14 +59,6 @@ class Target:
             "max_line_size=4000000)"
         )
         path.unlink()
-
-
-def quoted(name: str) -> str:
-    """
-    >>> quoted('two words')
-    '"two words"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: str) -> str:

@@ -11,7 +11,8 @@ from decisor.errors import SetupError
 from decisor.plurals import counted
 from decisor.tools.databases.files.delimited import names_of, opened
 from decisor.tools.databases.files.places import Part
-from decisor.tools.databases.files.tables import Target, literal, quoted, unique
+from decisor.tools.databases.files.tables import Target, literal, unique
+from decisor.tools.databases.sandbox.quoting import quoted
 
 
 def read_parquet(target: Target, part: Part) -> Iterator[str]:

@@ -24,6 +24,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.sqlite import FUNCTIONS, STEPS_BETWEEN_CHECKS, limits, message
 from decisor.tools.databases.sandbox.names import words
+from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
@@ -230,15 +231,6 @@ def connect(url: str, caps: Caps) -> ScratchCopy:
     db.authorizer = engine.authorize
     db.set_progress_handler(lambda: time.monotonic() > engine.deadline, STEPS_BETWEEN_CHECKS)
     return engine
-
-
-def quoted(name: str) -> str:
-    """A name of a table or column in SQL.
-
-    >>> quoted('od"d')
-    '"od""d"'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def cell(value: Any) -> int | float | str | None:

@@ -14,8 +14,8 @@ from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.results import Results
 from decisor.tools.databases.sandbox.models.spread import literals, varied
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.models.tables import quoted
 from decisor.tools.databases.sandbox.models.together import MAX_ROUNDS, beyond, settled
+from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.types import Value
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from decisor.tools.databases.sandbox.models.alone import changed, chosen, execut
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.models.tables import quoted
+from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 

@@ -18,8 +18,9 @@ from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
 from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes
-from decisor.tools.databases.sandbox.models.tables import load, quoted
+from decisor.tools.databases.sandbox.models.tables import load
 from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
+from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table

@@ -13,7 +13,7 @@ from decisor.tools.databases.sandbox.models.linear import Unknowns
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.models.tables import quoted
+from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 

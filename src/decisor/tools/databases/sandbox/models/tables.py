@@ -12,6 +12,7 @@ import numpy as np
 
 from decisor.errors import SetupError
 from decisor.tools.databases.sandbox.models.program import Column
+from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.types import Value
 
 if TYPE_CHECKING:
@@ -104,11 +105,3 @@ def number(value: Value) -> Value:
 
 def word(value: Value) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def quoted(name: str) -> str:
-    """
-    >>> quoted('od"d')
-    '"od""d"'
-    """
-    return '"' + name.replace('"', '""') + '"'

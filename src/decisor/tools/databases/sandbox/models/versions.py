@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.models.tables import quoted
+from decisor.tools.databases.sandbox.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb
