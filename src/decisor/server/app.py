@@ -19,7 +19,7 @@ from decisor.server.guard import Guard, Refusal
 from decisor.server.here import Here
 from decisor.server.hosts import hosts_of
 from decisor.server.responses import Fault
-from decisor.server.routes import asking, entering, reading
+from decisor.server.routes import asking, deciding, describing, entering, evaluations, reading
 from decisor.server.runs import Full, NotThere, Runs
 from decisor.server.serving import Serving
 from decisor.server.stream import Busy
@@ -53,13 +53,13 @@ def make_app(serving: Serving, here: Here) -> FastAPI:
         responses=FAULTS, generate_unique_id_function=lambda route: route.name,
     )  # fmt: skip
     app.state.here, app.state.page = here, pages.read_page()
-    for router in (asking.router, reading.router, entering.router, pages.router):
-        app.include_router(router)
+    for kind in (asking, reading, deciding, evaluations, entering, describing, pages):
+        app.include_router(kind.router)
     app.add_exception_handler(RequestValidationError, say_wrong)
     app.add_exception_handler(HTTPException, say_http)
     app.add_exception_handler(Refusal, say_refusal)
-    for kind, _ in STATUSES:
-        app.add_exception_handler(kind, say_error)
+    for error, _ in STATUSES:
+        app.add_exception_handler(error, say_error)
     return app
 
 
