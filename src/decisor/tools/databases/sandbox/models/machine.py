@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError, ToolError
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.duckdb import settings
 from decisor.tools.databases.sandbox.models import alone, looking, together
@@ -20,7 +21,6 @@ from decisor.tools.databases.sandbox.models.results import Results, joined
 from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes
 from decisor.tools.databases.sandbox.models.tables import load
 from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
-from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table

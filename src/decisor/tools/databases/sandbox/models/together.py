@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decisor.errors import ToolError
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
 from decisor.tools.databases.sandbox.models.results import Broken, Results
 from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
 from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
-from decisor.tools.databases.sandbox.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import sqlglot
 from sqlglot import exp
 
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb
