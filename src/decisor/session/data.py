@@ -108,7 +108,8 @@ class Data:
         with trace_to(Path(path) if path else None, listener) as trace:
             trace.writers = Writers(options["on_text"]) if "on_text" in options else None
             budget = Budget(options.get("limits", Limits()))
-            run = Run(lm or NoLM(), Toolbox(tools), budget, trace, calling=calling, asking=asking)
+            env = Toolbox(tools, approve=options.get("approve"))
+            run = Run(lm or NoLM(), env, budget, trace, calling=calling, asking=asking)
             try:
                 yield run
             except BaseException as error:

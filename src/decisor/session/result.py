@@ -89,7 +89,9 @@ class Result:
         if self.ask_anew is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
         before: Any = {
-            key: value for key, value in self.options.items() if key not in ("trace", "on_event", "on_text", "goal")
+            key: value
+            for key, value in self.options.items()
+            if key not in ("trace", "on_event", "on_text", "approve", "goal")
         }
         return await self.ask_anew(question, {**before, **options})
 
