@@ -236,7 +236,7 @@ class PictureReply(Reply):
 
 
 class CaseReply(Reply):
-    number: int
+    id: str
     benchmark: str
     case: str
     technique: str
