@@ -10,7 +10,7 @@ const FIRST = 10;
 export function decision(result, cells) {
   const best = ["budget", "steps"].includes(result.stopped) && result.answer ? " This is the best supported answer until then." : "";
   const links = new Links(result.evidence, cells);
-  return el("section.card.decision", { "aria-labelledby": "h-decision" },
+  return el(result.answer ? "section.card.decision" : "section.card.decision.open", { "aria-labelledby": "h-decision" },
     el("h2", { id: "h-decision" }, "Decision"),
     el(result.answer ? "p.answer" : "p.answer.none", {}, visible(result.answer) || "None"),
     ENDS[result.stopped] ? el("p.soft", {}, ENDS[result.stopped] + best) : null,
