@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
@@ -12,13 +12,16 @@ from decisor.asking import USUAL, Asking
 from decisor.budget import Budget, Limits
 from decisor.calling import Calling
 from decisor.errors import Error, SetupError
+from decisor.history.recording import recorded
 from decisor.log import logger
 from decisor.private_file import open_private
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, cost_line, decide
+from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
+from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
@@ -49,6 +52,7 @@ class Data:
     databases: Sequence[Tool]
     lms: LMs
     ask_anew: AskAnew
+    sources: Sources = field(default_factory=Sources)
 
     def __repr__(self) -> str:
         return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"
@@ -66,7 +70,13 @@ class Data:
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         tools = with_calculator(await self.tools_for(question, choice), choice.technique)
-        with self.run(tools, choice.lm, options, choice.calling, choice.asking) as run:
+        keeping = keeping_of(options, self.sources)
+        with (
+            recorded(keeping, question) as recording,
+            self.run(tools, choice.lm, options, choice.calling, choice.asking) as run,
+        ):
+            if recording is not None:
+                run.trace.listeners.append(recording.write)
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
@@ -77,7 +87,7 @@ class Data:
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
-            trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew,
+            trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:

@@ -130,4 +130,3 @@ def packed(wishes: Sequence[float], rooms: Sequence[float]) -> list[float]:
         groups.append((total, count))
     shifts = [total / count for total, count in groups for _ in range(count)]
     return [shift + start for shift, start in zip(shifts, starts, strict=True)]
-

@@ -73,7 +73,9 @@ def column_of(figure: Figure, record: Record) -> int | None:
     1
     """
     wanted = readings(figure.text)
-    terms = [float(term) for term in re.findall(rf"(-?[\d.]+(?:e[+-]?\d+)?) \[{re.escape(record.id)}\]", figure.support)]
+    terms = [
+        float(term) for term in re.findall(rf"(-?[\d.]+(?:e[+-]?\d+)?) \[{re.escape(record.id)}\]", figure.support)
+    ]
     percent = figure.text.endswith("%")
     for at, value in enumerate(record.fields.values()):
         for one in numbers_in(value):

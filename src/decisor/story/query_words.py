@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from decisor.render.markup import Html, join, tag
+from decisor.render.markup import Html, tag
 
 KEYWORDS = (
     "select from where group by order having limit offset join left right inner outer full cross on using as and or not "
