@@ -13,7 +13,7 @@ LAYERS = [
     {"run", "history"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another
-    {"render"},
+    {"render", "definitions"},
     {"story"},
     {"session"},
     {"demo"},
