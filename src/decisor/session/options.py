@@ -26,8 +26,8 @@ class Options(TypedDict, total=False):
     json, tools, auto), and the LMs of its parts (``{"critic_lm": ...}``).
     ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to. ``on_text``
     gets a ``Writing`` again and again while the LM writes a reply, which is streamed then. ``approve`` is awaited with
-    each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether the run
-    is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.
+    each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
+    the run is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.
     """
 
     rules: str
