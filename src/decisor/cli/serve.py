@@ -9,13 +9,13 @@ import typer
 
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.extras import needs
 from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
 
 if TYPE_CHECKING:
     from decisor.server.users import Users
 
 DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
-NEEDS = 'The server needs FastAPI and uvicorn: pip install "decisor[serve]"'
 
 
 def command(
@@ -54,11 +54,9 @@ def command(
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
 ) -> None:
     """Serve the page and its API, until Ctrl-C."""
-    try:
+    with needs("FastAPI and uvicorn", "serve"):
         from decisor.server.serve import bound, serve
         from decisor.server.serving import Serving, names_of_lms
-    except ImportError as error:
-        raise SetupError(NEEDS) from error
     from decisor.server.hosts import is_loopback
     from decisor.session.pool import members_of
     from decisor.session.sources import sources_of

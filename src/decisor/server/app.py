@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from decisor import __version__
 from decisor.errors import Error, LMError, OutageError, SetupError, ToolError
+from decisor.log import logger
 from decisor.secrets import redact
 from decisor.server import pages
 from decisor.server.guard import Guard, Refusal
 from decisor.server.here import Here
 from decisor.server.hosts import hosts_of
 from decisor.server.responses import Fault
-from decisor.server.routes import asking, entering, reading
+from decisor.server.routes import asking, deciding, describing, entering, evaluations, reading
 from decisor.server.runs import Full, NotThere, Runs
 from decisor.server.serving import Serving
 from decisor.server.stream import Busy
@@ -50,16 +52,17 @@ def make_app(serving: Serving, here: Here) -> FastAPI:
 
     app = FastAPI(
         title="Decisor", version=__version__, description=ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,
-        responses=FAULTS, generate_unique_id_function=lambda route: route.name,
+        responses=FAULTS, generate_unique_id_function=name_of,
     )  # fmt: skip
     app.state.here, app.state.page = here, pages.read_page()
-    for router in (asking.router, reading.router, entering.router, pages.router):
-        app.include_router(router)
+    for kind in (asking, reading, deciding, evaluations, entering, describing, pages):
+        app.include_router(kind.router)
     app.add_exception_handler(RequestValidationError, say_wrong)
     app.add_exception_handler(HTTPException, say_http)
     app.add_exception_handler(Refusal, say_refusal)
-    for kind, _ in STATUSES:
-        app.add_exception_handler(kind, say_error)
+    app.add_exception_handler(Exception, say_bug)
+    for error, _ in STATUSES:
+        app.add_exception_handler(error, say_error)
     return app
 
 
@@ -69,6 +72,11 @@ def guarded(serving: Serving) -> tuple[ASGIApp, Here]:
     app = make_app(serving, here)
     hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
     return Guard(app, hosts, serving.users, here.cookie), here
+
+
+def name_of(route: APIRoute) -> str:
+    """What a client that is generated calls it."""
+    return "_".join([*map(str, route.tags), route.name]).replace(" ", "_")
 
 
 def fault(status: int, text: str) -> JSONResponse:
@@ -90,6 +98,12 @@ async def say_http(request: Request, error: Exception) -> JSONResponse:
 async def say_refusal(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Refusal)
     return fault(error.status, str(error))
+
+
+async def say_bug(request: Request, error: Exception) -> JSONResponse:
+    """The log has where; the client has nothing of it."""
+    logger.error("%s %s crashed", request.method, request.url.path, exc_info=error)
+    return fault(500, f"It crashed: {type(error).__name__}. The log of the server has more.")
 
 
 async def say_error(request: Request, error: Exception) -> JSONResponse:

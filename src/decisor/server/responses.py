@@ -220,7 +220,7 @@ class WhatIfReply(Reply):
 
 
 class CaseReply(Reply):
-    number: int
+    id: str
     benchmark: str
     case: str
     technique: str
