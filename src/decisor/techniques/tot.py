@@ -33,7 +33,6 @@ from decisor.techniques.shared.tree import TRIES, Tree
 from decisor.types import LM, Action, Decision, Message, Question, Value
 
 
-
 @dataclass(frozen=True)
 class ToT:
     """``propose``: at most so many actions are asked for in one call."""
