@@ -8,6 +8,9 @@ from decisor.render.markup import Html, join, tag
 from decisor.story.drawing import LINE, PAD, WIDE, Box, Drawing, curve
 from decisor.story.links import Anchors
 
+CANVAS = '<div class="canvas"'
+"""What a page with a drawing holds, and no text from outside can, as it is escaped."""
+
 
 def drawing_html(drawing: Drawing, anchors: Anchors) -> Html:
     """Each box leads to what happened there, where the page tells it."""
@@ -16,8 +19,8 @@ def drawing_html(drawing: Drawing, anchors: Anchors) -> Html:
     )
     boxes = "".join(box_svg(box, anchors) for box in drawing.boxes)
     size = {"width": f"{drawing.width:g}", "height": f"{drawing.height:g}"}
-    svg = tag("svg", tag("title", drawing.title), Html(lines), Html(boxes), cls=drawing.form,
-              viewBox=f"0 0 {drawing.width:g} {drawing.height:g}", role="img", aria_label=drawing.title, **size)  # fmt: skip
+    around = {"viewBox": f"0 0 {drawing.width:g} {drawing.height:g}", "role": "img", "aria_label": drawing.title}
+    svg = tag("svg", tag("title", drawing.title), Html(lines), Html(boxes), cls=drawing.form, **around, **size)
     return join(
         tag("p", drawing.title, cls="soft"),
         tag("div", svg, cls="canvas", tabindex=0, role="region", aria_label=drawing.title),
@@ -26,7 +29,7 @@ def drawing_html(drawing: Drawing, anchors: Anchors) -> Html:
 
 def box_svg(box: Box, anchors: Anchors) -> str:
     texts = "".join(
-        f'<text class="{"head" if at == 0 else "text"}" x="{PAD + 2:g}" y="{PAD + 12.5 + at * LINE:g}">{escape(line)}</text>'
+        f'<text class="{"text" if at else "head"}" x="{PAD + 2:g}" y="{PAD + 12.5 + at * LINE:g}">{escape(line)}</text>'
         for at, line in enumerate(box.lines)
     )
     rect = f'<rect width="{WIDE:g}" height="{box.height:g}" rx="8"/>'

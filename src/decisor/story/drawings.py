@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 
 from decisor.plurals import counted
@@ -10,7 +11,7 @@ from decisor.story.drawing import Box, Drawing, label, words
 from decisor.story.layered import layered
 from decisor.story.tidy import tidy
 from decisor.story.tree import ENDED, way_to
-from decisor.trace.events import Entry, events_of
+from decisor.trace.events import ActionResult, Entry, events_of
 from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeResult, NodeSpan
 from decisor.trace.search_events import NodeRating, SearchNode, SearchTree
 
@@ -48,9 +49,12 @@ def tree_drawing(tree: SearchTree, entries: Sequence[Entry]) -> Drawing:
     """``entries``: those of the tree's span."""
     grown = {entry.event.node: entry for entry in entries if isinstance(entry.event, SearchNode)}
     way = way_to(tree.chosen, {node.node: node.parent for node in tree.nodes})
+    steps = [entry.event.action for entry in entries if isinstance(entry.event, ActionResult)]
     boxes, parents = [], {}
     for node in tree.nodes:
-        boxes.append(tree_box(node, grown.get(node.node), node.node in way))
+        entry = grown.get(node.node)
+        at = bisect(steps, entry.id) if entry else 0
+        boxes.append(tree_box(node, entry, node.node in way, steps[at - 1] if at else 0))
         if node.parent is not None:
             parents[str(node.node)] = str(node.parent)
     ends = sum(bool(node.ended) for node in tree.nodes)
@@ -58,7 +62,8 @@ def tree_drawing(tree: SearchTree, entries: Sequence[Entry]) -> Drawing:
     return tidy(boxes, parents, title)
 
 
-def tree_box(node: NodeRating, entry: Entry | None, chosen: bool) -> Box:
+def tree_box(node: NodeRating, entry: Entry | None, chosen: bool, step: int) -> Box:
+    """``step``: the entry that its action began with."""
     kind = " ".join(part for part in ("way" if chosen else "", node.ended) if part)
     rate = f"Elo {node.elo:+.0f}" if node.matches else f"value {node.value:.3g}" if node.value else ""
     if entry is None or not isinstance(entry.event, SearchNode):
@@ -68,4 +73,4 @@ def tree_box(node: NodeRating, entry: Entry | None, chosen: bool) -> Box:
     lines = label("  ".join(part for part in (grown.action.tool, rate) if part), grown.action.input, most=1)
     result = one_line(grown.text, 200)
     title = words(grown.action.tool, rate, grown.thought, grown.action.input, result and f"→ {result}", node.answer)
-    return Box(str(node.node), lines, f"{kind} error".strip() if grown.error else kind, title, entry.id)
+    return Box(str(node.node), lines, f"{kind} error".strip() if grown.error else kind, title, step)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import fmean
 
 from decisor.story.drawing import WIDE, Box, Drawing, Line
@@ -56,7 +57,7 @@ class Layers:
             self.above[point], self.below[point] = [], []
             way.append(point)
         way.append(end)
-        for one, next_one in zip(way, way[1:], strict=False):
+        for one, next_one in pairwise(way):
             self.below[one].append(next_one)
             self.above[next_one].append(one)
         return way
@@ -82,7 +83,7 @@ class Layers:
     def rooms(self, layer: Sequence[str]) -> list[float]:
         """The least distance of each node's middle from the one before it."""
         wide = [WIDE if name in self.boxes else POINT for name in layer]
-        return [0.0, *((one + other) / 2 + ACROSS for one, other in zip(wide, wide[1:], strict=False))]
+        return [0.0, *((one + other) / 2 + ACROSS for one, other in pairwise(wide))]
 
     def drawing(self, title: str) -> Drawing:
         left = min((self.x[name] for name in self.boxes), default=0.0) - WIDE / 2 - MARGIN
@@ -130,4 +131,3 @@ def packed(wishes: Sequence[float], rooms: Sequence[float]) -> list[float]:
         groups.append((total, count))
     shifts = [total / count for total, count in groups for _ in range(count)]
     return [shift + start for shift, start in zip(shifts, starts, strict=True)]
-

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
 from decisor.render.markup import Html, join, tag
-from decisor.replies.figures import CITATION, COMPUTED, fits
-from decisor.replies.numbers import numbers_in, readings
+from decisor.replies.figures import CITATION, COMPUTED
+from decisor.story.figure_cells import RECORD, Cell, cells_of
 from decisor.types import Decision, Figure, Record
-
-RECORD = re.compile(r"\bo\d+\.\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A place in the evidence: a record and the number of its column, -1 for its text."""
-
-    record: str
-    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,32 +45,6 @@ def anchors_of(decision: Decision, records: Sequence[Record], entries: frozenset
     cells = {one.text: tuple(cells_of(one, by_id)) for one in decision.evidence.figures}
     prefix = f"d{crc32(seed.encode()):08x}"
     return Anchors(prefix, entries, frozenset(by_id), cells, decision.evidence.figures)
-
-
-def cells_of(figure: Figure, records: Mapping[str, Record]) -> Iterator[Cell]:
-    """The cells that hold a figure; of a calculation those that it starts from."""
-    for name in dict.fromkeys(RECORD.findall(figure.support)):
-        if name in records:
-            column = column_of(figure, records[name])
-            if column is not None:
-                yield Cell(name, column)
-
-
-def column_of(figure: Figure, record: Record) -> int | None:
-    """Which column of the record supports the figure.
-
-    >>> column_of(Figure("12.3", "o1.r1"), Record("o1.r1", {"name": "elm", "rent": 12.34}))
-    1
-    """
-    wanted = readings(figure.text)
-    terms = [float(term) for term in re.findall(rf"(-?[\d.]+(?:e[+-]?\d+)?) \[{re.escape(record.id)}\]", figure.support)]
-    percent = figure.text.endswith("%")
-    for at, value in enumerate(record.fields.values()):
-        for one in numbers_in(value):
-            near = any(abs(one - term) <= 1e-6 * max(1.0, abs(term)) for term in terms)
-            if near or any(fits(one, each) or (percent and fits(100 * one, each)) for each in wanted):
-                return at
-    return -1 if record.text else None
 
 
 def linked(text: str, anchors: Anchors) -> Html:

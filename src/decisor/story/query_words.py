@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from decisor.render.markup import Html, join, tag
+from decisor.render.markup import Html, tag
 
 KEYWORDS = (
-    "select from where group by order having limit offset join left right inner outer full cross on using as and or not "
-    "in is null like between exists case when then else end with recursive union all distinct asc desc over partition "
-    "match optional return unwind call yield skip create filter within interval cast true false"
+    "select from where group by order having limit offset join left right inner outer full cross on using as and or "
+    "not in is null like between exists case when then else end with recursive union all distinct asc desc over "
+    "partition match optional return unwind call yield skip create filter within interval cast true false"
 )
 PIECES = re.compile(
     r"(?P<comment>--[^\n]*|/\*.*?\*/|//[^\n]*)|(?P<string>'(?:[^'\\]|''|\\.)*')|(?P<number>\b\d+(?:\.\d+)?\b)"

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from decisor.render.markup import Html, join, tag
 from decisor.render.text import number
 from decisor.replies.figures import COMPUTED
-from decisor.story.links import RECORD, Anchors, Cell
+from decisor.story.figure_cells import RECORD, Cell
+from decisor.story.links import Anchors
 from decisor.types import Record, Value
 
 
@@ -26,7 +27,7 @@ def table_html(names: Sequence[str], records: Sequence[Record], marked: set[Cell
     ids = {record.id for record in records}
     deciding = {cell.column for cell in marked if cell.record in ids}
     texts = {at for at, name in enumerate(names) if not any(is_number(one.fields.get(name)) for one in records)}
-    order = sorted(range(len(names)), key=lambda at: (at not in texts or at > 0, at not in deciding, at))
+    order = sorted(range(len(names)), key=lambda at: (at > 0, at not in deciding, at))
     head = (tag("th", names[at], cls=None if at in texts else "n", scope="col") for at in order)
     body = (tag("tr", *row_html(one, names, order, texts, marked, anchors), id=anchors.row(one.id)) for one in records)
     inner = tag("table", tag("thead", tag("tr", tag("th", "record", scope="col"), *head)), tag("tbody", *body))

@@ -14,14 +14,15 @@ from decisor.render.text import one_line
 from decisor.story.chart_page import study_html
 from decisor.story.charts import studies_of
 from decisor.story.decision import beside, ended
-from decisor.story.drawing_html import drawing_html
+from decisor.story.drawing_html import CANVAS, drawing_html
 from decisor.story.drawings import drawings
 from decisor.story.html import story
 from decisor.story.links import Anchors, anchors_of, linked
 from decisor.story.run_evidence import evidence_html
 from decisor.story.run_ranking import ranking_html
 from decisor.story.run_steps import counts, steps_html
-from decisor.trace.events import Entry, RunStart, TechniqueChoice, events_of
+from decisor.trace.events import ActionResult, Conclusion, Entry, RunStart, RunUsage, TechniqueChoice, events_of
+from decisor.trace.graph_events import NodeResult
 from decisor.types import Decision, Question, Record, Usage
 
 MOST_CHARACTERS = 2_000_000
@@ -44,18 +45,20 @@ def part(name: str) -> str:
 
 
 def document(title: str, body: Html) -> str:
-    """A whole page around what ``run_html`` gives. Its script moves and zooms the drawings and does nothing else."""
-    script = part("run_page.js")
+    """A whole page around what ``run_html`` gives. It has a script only where it has drawings, which it moves and
+    zooms."""
+    script = part("run_page.js") if CANVAS in body else ""
     policy = (
-        f"default-src 'none'; style-src '{hashed(AROUND)}' '{hashed(style())}'; script-src '{hashed(script)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{hashed(AROUND)}' '{hashed(style())}'; base-uri 'none'; form-action 'none'"
     )
+    policy += f"; script-src '{hashed(script)}'" if script else ""
     head = join(
         tag("meta", charset="utf-8"), tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", one_line(title, 100)), tag("style", Html(AROUND)),
     )  # fmt: skip
-    whole = tag("html", tag("head", head), tag("body", body, tag("script", Html(script))), lang="en")
+    last = tag("script", Html(script)) if script else None
+    whole = tag("html", tag("head", head), tag("body", body, last), lang="en")
     return f"<!doctype html>\n{whole}\n"
 
 
@@ -86,6 +89,17 @@ def run_html(
         cost_html(usage, start),
         cls="decisor",
     )
+
+
+def recorded_html(entries: Sequence[Entry], is_page: bool = False) -> Html:
+    """Of a run that is read back from its trace, as far as it came."""
+    own = [entry.event.decision for entry in entries if isinstance(entry.event, Conclusion) and entry.span == 0]
+    decision = own[-1] if own else Decision("", stopped="failed")
+    records = {one.id: one for result in events_of(entries, ActionResult) for one in result.observation.records}
+    records |= {one.id: one for node in events_of(entries, NodeResult) for one in node.answer.documents}
+    cited = [records[name] for name in decision.evidence.ids if name in records]
+    usage = next((one.usage for one in events_of(entries, RunUsage)), Usage())
+    return run_html(entries, decision, cited, usage, is_page)
 
 
 def names(start: RunStart, entries: Sequence[Entry]) -> Iterator[str]:

@@ -131,7 +131,9 @@ def rows_html(rows: Mapping[str, Any], tool: str, anchors: Anchors) -> Html:
         rows = {**rows, "columns": rows["columns"][:-1], "rows": [row[:-1] for row in rows["rows"]]}
     kinds = ["n" if one else None for one in rows["numeric"]]
     cells = zip(rows["columns"], kinds, strict=False)
-    head = tag("tr", tag("th", "record", scope="col"), *(tag("th", name, cls=kind, scope="col") for name, kind in cells))
+    head = tag(
+        "tr", tag("th", "record", scope="col"), *(tag("th", name, cls=kind, scope="col") for name, kind in cells)
+    )
     body = [row_html(row, kinds, anchors) for row in rows["rows"]]
     inner = tag("table", tag("thead", head), tag("tbody", *body))
     return tag("div", inner, cls="scroll", tabindex=0, role="region", aria_label=f"Rows of {tool}")

@@ -77,4 +77,6 @@ def spread(
 
 def line_of(start: Box, end: Box) -> Line:
     corners = ((start.x + WIDE, start.y + start.height / 2), (end.x, end.y + end.height / 2))
-    return Line(start.name, end.name, corners, "way" if start.kind.startswith("way") and end.kind.startswith("way") else "")
+    return Line(
+        start.name, end.name, corners, "way" if start.kind.startswith("way") and end.kind.startswith("way") else ""
+    )
