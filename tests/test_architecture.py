@@ -9,11 +9,11 @@ SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "errors", "ranking", "calling", "asking"},
     {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
-    | {"log", "cache", "private_file", "calls", "rankings", "quoting"},
-    {"run"},
+    | {"log", "cache", "private_file", "calls", "rankings", "quoting", "extras"},
+    {"run", "history"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another
-    {"render"},
+    {"render", "definitions"},
     {"story"},
     {"session"},
     {"demo"},

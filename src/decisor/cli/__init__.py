@@ -23,6 +23,8 @@ COMMANDS = {
     "demo": ("decisor.cli.demo", "See what it does, on a made-up shop, without a model."),
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
     "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
+    "history": ("decisor.cli.history", "Runs that were kept: list them, search them, mark them, delete them."),
+    "show": ("decisor.cli.show", "Show a run that was kept again."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them and run it in other words."),

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.history.recording import Keeping
 from decisor.lms.spec import LMSpec
 from decisor.trace.events import Entry
 from decisor.trace.writing import Writing
@@ -25,7 +26,8 @@ class Options(TypedDict, total=False):
     json, tools, auto), and the LMs of its parts (``{"critic_lm": ...}``).
     ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to. ``on_text``
     gets a ``Writing`` again and again while the LM writes a reply, which is streamed then. ``approve`` is awaited with
-    each ``Action`` on the data before it is done: '' lets it be done, any other text is why not.
+    each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
+    the run is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.
     """
 
     rules: str
@@ -38,6 +40,7 @@ class Options(TypedDict, total=False):
     on_text: Callable[[Writing], None]
     trace: str | PathLike[str] | None
     approve: Callable[[Action], Awaitable[str]]
+    history: bool | Keeping
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -75,4 +78,5 @@ FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "on_text": (callable, "a function"),
     "trace": (is_place, "a path"),
     "approve": (callable, "an async function"),
+    "history": (lambda value: isinstance(value, bool | Keeping), "True or False"),
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from decisor.encoding import finite
 from decisor.errors import SetupError
+from decisor.history.recording import Keeping
 from decisor.plurals import counted
 from decisor.private_file import open_private
 from decisor.session.decide import NAME_ONE
@@ -50,12 +51,18 @@ class Result:
     trace_fault: str = ""
     options: Options = field(default_factory=Options)
     ask_anew: AskAnew | None = None
+    keeping: Keeping | None = None
 
     def __repr__(self) -> str:
         rows, calls = len(self.records), self.usage.calls
         what = f"{self.answer!r}" if self.answer else f"'', stopped={self.decision.stopped!r}"
         return (f"Result(answer={what}, technique={self.technique!r}, evidence {counted(rows, 'record')}, "
                 f"{counted(calls, 'LM call')})")  # fmt: skip
+
+    @property
+    def number(self) -> int:
+        """Of the run in the history, 0 where it is not kept."""
+        return self.keeping.number if self.keeping else 0
 
     @property
     def answer(self) -> str:
@@ -151,6 +158,8 @@ class Result:
             show_dim(f"Trace: {path} is not whole: {self.trace_fault}.", console)
         elif path:
             show_dim(f"Trace: {path} (read it with: decisor trace FILE)", console)
+        if self.number:
+            show_dim(f"Run {self.number} (see it again with: decisor show {self.number})", console)
 
     def summary(self) -> str:
         """Technique, LM and cost in a line."""
@@ -186,6 +195,7 @@ class Result:
                 },
                 "usage": self.usage,
                 "trace": str(path) if path else None,
+                "number": self.number or None,
             }
         )
         return values
