@@ -1,6 +1,6 @@
 // A decision model: what is best as things are, and what is best when an input is another.
 import { ask } from "./api.js";
-import { button, el, fault, fold, say, visible } from "./dom.js";
+import { button, cell, el, fault, fold, say, visible } from "./dom.js";
 import { ranking } from "./decision.js";
 import { studyNodes } from "./study.js";
 
@@ -20,7 +20,7 @@ export async function modelView(name) {
     try {
       const reply = await asked("rank trials=100");
       usual = reply.ranking;
-      now.replaceChildren(usual ? ranking(usual) : el("p", {}, visible(reply.note)));
+      now.replaceChildren(el("h2", {}, "As it is"), usual ? ranking(usual) : el("p", {}, visible(reply.note)));
       robust.begin();
     } catch (error) { now.replaceChildren(fault(error.message)); }
   }
@@ -33,8 +33,8 @@ export async function modelView(name) {
       const reply = await asked(moves.join("; "));
       if (own !== turn) return;
       line.textContent = "";
-      const other = reply.changed;
-      then.replaceChildren(...[told(reply), other ? ranking(other, usual) : null].filter(Boolean));
+      const [head, ...rest] = reply.note.split("\n");
+      then.replaceChildren(...(reply.changed ? [el("h2", {}, "With these inputs"), el("p.note", {}, visible(head)), ranking(reply.changed, usual), fold("In words", el("p", {}, visible(rest.join("\n"))))] : [told(reply)]));
       say(reply.note.slice(0, 200));
     } catch (error) { if (own === turn) line.replaceChildren(fault(error.message)); }
     then.classList.remove("waits");
@@ -85,7 +85,7 @@ function told(reply) {
   const names = [...new Set(reply.records.flatMap((one) => Object.keys(one.fields)))];
   return el("div", {}, reply.note ? el("p.note", {}, visible(reply.note)) : null, reply.records.length ? el("div.scroll", { tabindex: 0, role: "region", "aria-label": "What follows" }, el("table", {},
     el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, visible(name))))),
-    el("tbody", {}, reply.records.map((one) => el("tr", {}, names.map((name) => el("td", {}, visible(String(one.fields[name] ?? "")))))))) ) : null);
+    el("tbody", {}, reply.records.map((one) => el("tr", {}, names.map((name) => el("td", {}, cell(one.fields[name]))))))) ) : null);
 }
 
 /** From half to twice, in steps of a hundredth; in the middle it is as it is. */
