@@ -18,7 +18,7 @@ from decisor.tools.databases.sandbox.models import alone, looking, together
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
-from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes
+from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes, with_factor
 from decisor.tools.databases.sandbox.models.tables import load
 from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
 from decisor.tools.databases.sandbox.statement_size import refuse
@@ -105,17 +105,18 @@ class Machine:
     def outcomes(
         self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "",
         seeds: Sequence[int] = (), most: int = 3, single: bool = False,
-        skip: int | None = None, varies: Sequence[str] | None = None,
+        skip: int | None = None, varies: Sequence[str] | None = None, factors: Sequence[float] = (),
     ) -> Results:  # fmt: skip
         """Of candidates, by the rows they consist of; in each of the trials that ``seeds`` names, first those of the
         first. ``single``: one by one. ``skip``: without this statement of change and recompute, from 0. ``varies``:
-        only these inputs vary (table.column), as their spreads say; None: all."""
+        only these inputs vary (table.column), as their spreads say; None: all. ``factors``: each is a trial, without
+        seeds, in which ``$__factor`` of the changes is it."""
         import duckdb
 
         if varies is not None:
             some = tuple(one for one in self.program.spreads if f"{one.table}.{one.column}" in varies)
             narrowed = replace(self, program=replace(self.program, spreads=some))
-            results = narrowed.outcomes(candidates, scenario, changes, seeds, most, single, skip)
+            results = narrowed.outcomes(candidates, scenario, changes, seeds, most, single, skip, None, factors)
             self.columns, self.unfit = narrowed.columns, narrowed.unfit
             return results
 
@@ -125,13 +126,13 @@ class Machine:
         parts = self.parts.without(skip)
         if not single and not self.unfit:
             try:
-                return self._together(parts, before, seeds, candidates, most)
+                return self._together(parts, before, seeds, factors, candidates, most)
             except (Unfit, duckdb.Error) as error:
                 why = alone.complaint(error)
-            results = self._alone(parts, before, seeds, candidates, most)
+            results = self._alone(parts, before, seeds, factors, candidates, most)
             self.unfit = why
         else:
-            results = self._alone(parts, before, seeds, candidates, most)
+            results = self._alone(parts, before, seeds, factors, candidates, most)
         results.how = f"one by one: {self.unfit}" if self.unfit else "one by one"
         return results
 
@@ -174,32 +175,27 @@ class Machine:
                 self.db.execute(f"ALTER TABLE {quoted(statement.target)} ALTER {quoted(column)} TYPE DOUBLE")
 
     def _together(
-        self,
-        parts: Parts,
-        before: Sequence[Statement],
-        seeds: Sequence[int],
-        places: Sequence[Sequence[int]],
-        most: int,
-    ) -> Results:
+        self, parts: Parts, before: Sequence[Statement], seeds: Sequence[int], factors: Sequence[float],
+        places: Sequence[Sequence[int]], most: int,
+    ) -> Results:  # fmt: skip
         db, program = self.db, self.program
-        versions = Versions(db, dict(self.tables), self.columns if program.single else (), dense=self.dense)
+        names = self.columns if program.single else ()
+        versions = Versions(db, dict(self.tables), names, dense=self.dense)
         try:
-            together.prepare(db, program, versions, before, seeds)
-            trials = max(1, len(seeds))
+            together.prepare(db, program, versions, before, seeds, factors)
+            trials = max(1, len(seeds), len(factors))
             return together.evaluate(db, program, parts, versions, places, self.columns, most, trials)
         finally:
             versions.drop()
 
     def _alone(
-        self,
-        parts: Parts,
-        before: Sequence[Statement],
-        seeds: Sequence[int],
-        places: Sequence[Sequence[int]],
-        most: int,
-    ) -> Results:
+        self, parts: Parts, before: Sequence[Statement], seeds: Sequence[int], factors: Sequence[float],
+        places: Sequence[Sequence[int]], most: int,
+    ) -> Results:  # fmt: skip
+        befores = [[with_factor(one, factor) for one in before] for factor in factors] or [list(before)]
         every = [
-            alone.evaluate(self.db, self.program, parts, before, seed, places, self.columns, most)
+            alone.evaluate(self.db, self.program, parts, here, seed, places, self.columns, most)
+            for here in befores
             for seed in (list[int | None](seeds) or [None])
         ]
         return joined(every, len(places))

@@ -16,7 +16,7 @@ from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
 from decisor.tools.databases.sandbox.models.results import Broken, Results
 from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
-from decisor.tools.databases.sandbox.models.statements import Statement
+from decisor.tools.databases.sandbox.models.statements import FACTOR, Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
 
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ MOST_CELLS = 5_000_000
 
 def prepare(
     db: duckdb.DuckDBPyConnection, program: Program, versions: Versions, before: Sequence[Statement],
-    seeds: Sequence[int],
+    seeds: Sequence[int], factors: Sequence[float] = (),
 ) -> None:  # fmt: skip
-    """The inputs varied, in one trial or several, and the changes that hold for all candidates. Raises Unfit."""
+    """The inputs varied, in one trial or several, and the changes that hold for all candidates, in each trial with its
+    factor. Raises Unfit."""
     spreads = program.spreads if seeds else ()
     words = literals(spreads, seeds[0]) if len(seeds) == 1 else [f"{K}.f{at}" for at in range(len(spreads))]
     if len(seeds) > 1:
@@ -45,19 +46,28 @@ def prepare(
         source = f"{quoted(name)} CROSS JOIN {TRIALS} AS {K}" if len(seeds) > 1 else quoted(name)
         more = f", {K}.__t" if len(seeds) > 1 else ""
         versions.put(name, f"SELECT {star}{more} FROM {source}", "__t" if more else "", keep=True)
+    names = versions.names
+    if factors:
+        versions.key, versions.names = "__t", (FACTOR,)
+        kept(db, versions, TRIALS, {"__t": np.arange(len(factors)), f"__p_{FACTOR}": np.array(factors)})
     for statement in before:
         versions.run(statement, keep=True)
-    versions.key = "__c"
+    versions.key, versions.names = "__c", names
 
 
 def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, seeds: Sequence[int]) -> None:
     """The table of trials, with a column for each draw."""
     each = list(zip(*(draws(program.spreads, seed) for seed in seeds), strict=True))
     cells = {f"f{at}": np.array(column) for at, column in enumerate(each)}
-    db.register("__draws", {"__t": np.arange(len(seeds)), **cells})
-    db.execute(f"CREATE TEMP TABLE {TRIALS} AS SELECT * FROM __draws")
-    db.unregister("__draws")
-    versions.relations.append(("TABLE", TRIALS))
+    kept(db, versions, TRIALS, {"__t": np.arange(len(seeds)), **cells})
+
+
+def kept(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, Any]) -> None:
+    """A table of these columns, for as long as the versions are."""
+    db.register("__cells", cells)
+    db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM __cells")
+    db.unregister("__cells")
+    versions.relations.append(("TABLE", name))
 
 
 def evaluate(
