@@ -15,6 +15,7 @@ from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.duckdb import settings
 from decisor.tools.databases.sandbox.models import alone, looking, together
+from decisor.tools.databases.sandbox.models.choosing import moved
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
@@ -145,13 +146,13 @@ class Machine:
 
     def solve(
         self, seconds: float, scenario: str = "", changes: str = "", forced: Sequence[tuple[str, int, float]] = (),
-        excluded: Sequence[Sequence[int]] = (),
+        excluded: Sequence[Sequence[int]] = (), seed: int | None = None,
     ) -> Table:  # fmt: skip
         """What the solver proposes, measured by the model's SQL."""
         from decisor.tools.databases.sandbox.models.solving import propose
 
         before = self.before(scenario, changes)
-        return propose(self.db, self.program, self.parts, before, seconds, forced, excluded)
+        return propose(self.db, self.program, self.parts, before, seconds, forced, excluded, seed)
 
     def before(self, scenario: str, text: str) -> list[Statement]:
         """What holds for all candidates: a scenario, and more changes."""
@@ -184,7 +185,8 @@ class Machine:
         try:
             together.prepare(db, program, versions, before, seeds, factors)
             trials = max(1, len(seeds), len(factors))
-            return together.evaluate(db, program, parts, versions, places, self.columns, most, trials)
+            anew = moved(parts.choice, self.columns, before, program.spreads if seeds else ())
+            return together.evaluate(db, program, parts, versions, places, self.columns, most, trials, anew)
         finally:
             versions.drop()
 
@@ -193,8 +195,9 @@ class Machine:
         places: Sequence[Sequence[int]], most: int,
     ) -> Results:  # fmt: skip
         befores = [[with_factor(one, factor) for one in before] for factor in factors] or [list(before)]
+        anew = moved(parts.choice, self.columns, before, self.program.spreads if seeds else ())
         every = [
-            alone.evaluate(self.db, self.program, parts, here, seed, places, self.columns, most)
+            alone.evaluate(self.db, self.program, parts, here, seed, places, self.columns, most, anew)
             for here in befores
             for seed in (list[int | None](seeds) or [None])
         ]
