@@ -17,7 +17,7 @@ from decisor.render.text import number, one_line
 from decisor.replies.figures import CITATION
 from decisor.story.chart_page import study_html
 from decisor.story.charts import studies_of
-from decisor.story.decision import beside, ended
+from decisor.story.decision import beside, doubts, ended
 from decisor.story.html import story
 from decisor.story.run_steps import counts, steps_html
 from decisor.trace.events import Entry, RunStart, TechniqueChoice, events_of
@@ -102,6 +102,7 @@ def decision_html(decision: Decision) -> Html:
         tag("p", why, cls="cut") if why else None,
         *(tag("p", with_citations(text)) for text in (*decision.reasons, *beside(decision))),
         tag("p", f"Figures that no record supports: {unsupported}", cls="failed") if unsupported else None,
+        *(tag("p", with_citations(text), cls="failed") for text in doubts(decision)),
         cls="box",
     )
 
