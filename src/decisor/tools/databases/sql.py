@@ -11,6 +11,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
+from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
@@ -18,7 +19,7 @@ from decisor.tools.databases.sql_literals import literals
 from decisor.tools.databases.sql_render import render
 from decisor.tools.databases.sql_schema import close_names, read_schema
 from decisor.tools.databases.sql_tables import TableInfo
-from decisor.types import Observation, Record, Table
+from decisor.types import Observation, Pitfall, Record, Table
 
 BULK_SECONDS = 300.0
 COUNT_SECONDS = 2.0
@@ -96,13 +97,19 @@ class SqlTool:
         )
         total = await self._total(statement) if table.truncated else len(records)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        note = f"{nothing} {table.note}".strip()
-        return Observation(records, note, truncated=table.truncated, total=total)
+        pitfalls = tuple(await self.pitfalls.look(statement, table)) if self.pitfalls else ()
+        note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *unsaid(pitfalls, nothing)))))
+        return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
     async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
         wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
         return await self.worker.run(query, caps=wide, trusted=trusted)
+
+    @cached_property
+    def pitfalls(self) -> Pitfalls | None:
+        dialect = self.worker.description.dialect
+        return Pitfalls.of(self.worker, dialect, self.tables) if dialect else None
 
     async def close(self) -> None:
         await self.worker.close()
@@ -126,6 +133,11 @@ class SqlTool:
             return None
         value = table.rows[0][0]
         return value if isinstance(value, int) else None
+
+
+def unsaid(pitfalls: Sequence[Pitfall], text: str) -> list[str]:
+    """What of the pitfalls the text does not say already."""
+    return [one.text for one in pitfalls if one.text not in text]
 
 
 def lower(names: Sequence[str]) -> tuple[str, ...]:
