@@ -30,6 +30,7 @@ COMMANDS = {
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
     "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them and run it in other words."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
+    "serve": ("decisor.cli.serve", "Serve a page to ask from, and an API; --host and tokens for several people."),
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),

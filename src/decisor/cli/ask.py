@@ -38,6 +38,7 @@ LM = (
     'The LM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 '
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
+DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -50,6 +51,9 @@ def command(
     goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
     model: Annotated[
         Path | None, typer.Option("--model", help="A decision model: a TOML file, or module:function.")
+    ] = None,
+    definitions: Annotated[
+        list[str] | None, typer.Option("--definitions", metavar="[NAME=]FILE", help=DEFINITIONS)
     ] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
@@ -87,7 +91,7 @@ def command(
     decide = partial(
         ask, whole, db=places, graph=config.places(graph or ()), docs=config.places(docs or ()), model=model,
         lm=config.lm(lm), trace=trace,
-        tables=split_all(tables), deny_tables=split_all(deny_tables),
+        tables=split_all(tables), deny_tables=split_all(deny_tables), definitions=definitions or (),
         tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         technique=technique or config.text("technique"), settings=read_settings(settings or []),
         limits=config.limits(Limits(calls, tokens, dollars, seconds, actions)), history=keeping or False,

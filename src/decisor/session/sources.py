@@ -24,7 +24,7 @@ Place: TypeAlias = "str | os.PathLike[str] | Connection"
 Places: TypeAlias = "Place | Sequence[Place] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
-RESERVED = ("whatif", "think", "decision_model", "person")
+RESERVED = ("whatif", "think", "decision_model", "person", "definitions")
 """Names of tools that are not a person's to give."""
 
 
@@ -48,7 +48,8 @@ class Source:
 class Sources:
     """Everything that a question is asked of. ``model``: a file with a decision model. Where ``tables`` (labels,
     relationship types) names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``frames``:
-    tables that a program handed over, gone with these sources."""
+    tables that a program handed over, gone with these sources. ``definitions``: the name of a database ('' for the
+    only one) and a file of what words mean in it."""
 
     places: tuple[Source, ...] = ()
     tools: ToolSpecs = NO_TOOLS
@@ -56,6 +57,7 @@ class Sources:
     tables: tuple[str, ...] = ()
     deny_tables: tuple[str, ...] = ()
     frames: FrameStore | None = None
+    definitions: tuple[tuple[str, Path], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.places or self.tools.specs)
@@ -71,7 +73,7 @@ class Sources:
 
 def sources_of(
     db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
-    model: str | os.PathLike[str] | None = None, tables: Names = (), deny_tables: Names = (),
+    model: str | os.PathLike[str] | None = None, tables: Names = (), deny_tables: Names = (), definitions: Places = (),
 ) -> Sources:  # fmt: skip
     """From what a person named. Each may be one or several; ``NAME=PLACE`` gives one a name. ``db`` may be a DataFrame
     (pandas, polars, Arrow), or a mapping from names to such tables and to places.
@@ -94,8 +96,10 @@ def sources_of(
     if reserved := [source.name for source in sources if source.name in RESERVED]:
         raise SetupError(f"{reserved[0]} is a name of decisor's own: give the data another, as NAME=URL.")
     model_file = Path(model) if model else None
-    named = Sources(sources, tool_specs(tools), model_file, names_in(tables), names_in(deny_tables), frames)
-    return with_connections(named)
+    files = tuple((name, Path(place)) for name, place in map(place_of, names_in(definitions)))
+    return with_connections(
+        Sources(sources, tool_specs(tools), model_file, names_in(tables), names_in(deny_tables), frames, files)
+    )
 
 
 def with_connections(sources: Sources) -> Sources:
@@ -104,10 +108,13 @@ def with_connections(sources: Sources) -> Sources:
     Raises:
         SetupError: none of those that are named may be read.
     """
-    tables, denied = list(sources.tables), list(sources.deny_tables)
+    tables, denied, files = list(sources.tables), list(sources.deny_tables), list(sources.definitions)
     for source in sources.databases:
         if source.connection is None:
             continue
+        file = source.connection.definitions
+        if file and not any(name in ("", source.name) for name, _ in sources.definitions):
+            files.append((source.name, Path(source.connection.folder, file)))
         denied += [f"{source.name}.{name}" for name in source.connection.deny_tables]
         allowed, own = source.connection.tables, tables_of(sources.tables, source, sources)
         if allowed and own and (beyond := [name for name in own if name.lower() not in map(str.lower, allowed)]):
@@ -115,7 +122,7 @@ def with_connections(sources: Sources) -> Sources:
                              f"{source.name}.")  # fmt: skip
         if allowed and not own:
             tables += [f"{source.name}.{name}" for name in allowed]
-    return replace(sources, tables=tuple(tables), deny_tables=tuple(denied))
+    return replace(sources, tables=tuple(tables), deny_tables=tuple(denied), definitions=tuple(files))
 
 
 def names_in(names: Names) -> tuple[str, ...]:
