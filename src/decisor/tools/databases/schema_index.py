@@ -49,7 +49,7 @@ class Fit:
 class SchemaIndex:
     """Built once for a schema, asked for each question."""
 
-    tables: Sequence[TableInfo]
+    tables: list[TableInfo]
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -68,14 +68,18 @@ class SchemaIndex:
                 near.append((columns, order[-1]))
         return tuple(Family(tuple(members)) for members in order)
 
-    def rank(self, question: str) -> tuple[Fit, ...]:
-        """All families, the best fit first; those that fit equally stay in order."""
+    def rank(self, question: str, tied: bool = True) -> tuple[Fit, ...]:
+        """All families, the best fit first; those that fit equally stay in order. ``tied``: tables gain by the tables
+        that they are tied to."""
         scores = [0.0] * len(self.families)
         for word in question_words(question):
             posting = self.postings.get(word, {})
             rarity = math.log(1 + (len(scores) - len(posting) + 0.5) / (len(posting) + 0.5))
             for number, weight in posting.items():
                 scores[number] += rarity * weight * (K1 + 1) / (weight + K1 * self.lengths[number])
+        if not tied:
+            fits = [Fit(family, score) for family, score in zip(self.families, scores, strict=True)]
+            return tuple(sorted(fits, key=lambda fit: -fit.score))
         lent = [max((scores[other] for other in self.neighbours.get(number, ())), default=0.0)
                 for number in range(len(scores))]  # fmt: skip
         ties = [math.log2(1 + len(self.neighbours.get(number, ()))) for number in range(len(scores))]
