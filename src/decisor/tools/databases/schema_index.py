@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,7 +88,7 @@ class SchemaIndex:
         return tuple(sorted(fits, key=lambda fit: -fit.score))
 
     @cached_property
-    def words(self) -> tuple[Counter[str], ...]:
+    def words(self) -> tuple[Mapping[str, float], ...]:
         """Of each family, with what their mentions are worth."""
         return tuple(self._words(self.tables[family.tables[-1]]) for family in self.families)
 
@@ -127,8 +127,8 @@ class SchemaIndex:
                     pairs.setdefault(there, set()).add(number)
         return pairs
 
-    def _words(self, table: TableInfo) -> Counter[str]:
-        worth: Counter[str] = Counter()
+    def _words(self, table: TableInfo) -> Mapping[str, float]:
+        worth: defaultdict[str, float] = defaultdict(float)
         place, _, name = table.name.rpartition(".")
         for word in words_of(place):
             worth[word] += PLACE

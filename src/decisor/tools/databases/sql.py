@@ -14,6 +14,7 @@ from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.sql_brief import Brief
 from decisor.tools.databases.sql_literals import literals
 from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
@@ -88,13 +89,18 @@ class SqlTool:
             self.view = SchemaView(self.worker, self.tables)
         return self.view
 
+    @property
+    def brief(self) -> Brief:
+        """What is shown of the schema."""
+        return self.schema_view.text(self.question)
+
     def describe(self) -> str:
         return self.described
 
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return "\n".join([self.schema_view.text(self.question).text, *self.notes])
+        return "\n".join([self.brief.text, *self.notes])
 
     async def call(self, text: str) -> Observation:
         """One reading statement, or ``describe TABLE``, ``find WORDS``. Raises ToolError, with close names where a

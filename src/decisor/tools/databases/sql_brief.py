@@ -13,7 +13,16 @@ from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engine import Engine
 from decisor.tools.databases.schema_index import SchemaIndex, column_fits, masked
 from decisor.tools.databases.schema_words import question_words
-from decisor.tools.databases.sql_render import column_line, dotted, head, identifier, path, render, table_head
+from decisor.tools.databases.sql_render import (
+    column_line,
+    dotted,
+    head,
+    identifier,
+    path,
+    render,
+    table_head,
+    table_texts,
+)
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
 
 BUDGET = 2_000
@@ -33,7 +42,7 @@ HOW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TableView:
     """One table of a brief schema. ``columns``: how many of them; ``whole``: with types and examples. ``alike``: tables
     that are named with it, since their names differ in digits only."""
 
@@ -46,12 +55,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """``text`` is what a model reads. ``names``: how many families of tables are there by name alone, if at
-    all. ``complete``: it is all of the schema."""
+    """``text`` is what a model reads. ``others``: how many tables are there by name or number alone. ``complete``:
+    it is all of the schema."""
 
     text: str
-    tables: tuple[Shown, ...]
-    names: int
+    tables: tuple[TableView, ...]
+    others: int
     complete: bool = False
 
     @property
@@ -79,7 +88,9 @@ def schema_text(engine: Engine, index: SchemaIndex, question: str, budget: int =
     if LEAST * columns <= budget:
         text = render(engine, index.tables)
         if tokens_in(text) <= budget:
-            tables = (Shown(one.name, tuple(column.name for column in one.columns), True, 0) for one in index.tables)
+            parts = table_texts(engine, index.tables)
+            tables = (TableView(one.name, tuple(column.name for column in one.columns), True, tokens_in(part))
+                      for one, part in zip(index.tables, parts, strict=True))  # fmt: skip
             return Brief(text, tuple(tables), 0, complete=True)
     return brief(engine, index, question, budget)
 
@@ -105,14 +116,15 @@ def brief(engine: Engine, index: SchemaIndex, question: str, budget: int = BUDGE
             break
     texts = page.texts
     left += int(names_left) - sum(page.costs)
-    rest = names_of([index.tables[fit.family.tables[-1]].name for fit in fits[len(texts) :]],
-                    len(index.tables) - sum(len(fit.family.tables) for fit in fits[: len(texts)]), left)  # fmt: skip
+    others = len(index.tables) - sum(len(fit.family.tables) for fit in fits[: len(texts)])
+    last = [index.tables[fit.family.tables[-1]].name for fit in fits[len(texts) :]]
+    rest = names_of(last, others, left)
     tables = tuple(
-        Shown(one.table.name, tuple(one.table.columns[number].name for number in columns_of(one, at < page.wholes)),
+        TableView(one.table.name, tuple(one.table.columns[number].name for number in columns_of(one, at < page.wholes)),
               at < page.wholes, page.costs[at], one.alike)
         for at, one in enumerate(page.entries)
     )  # fmt: skip
-    return Brief("\n".join([*begin, *texts, *rest]), tables, len(fits) - len(texts))
+    return Brief("\n".join([*begin, *texts, *rest]), tables, others)
 
 
 @dataclass(eq=False)
@@ -187,7 +199,7 @@ def entry_of(index: SchemaIndex, members: Sequence[int], words: frozenset[str], 
         repeats.append(seen.get(mask := masked(column.name), 0) > 1)
         seen[mask] = seen.get(mask, 0) + 1
 
-    def worth(number: int) -> tuple[bool, float, bool, int]:
+    def worth(number: int) -> tuple[bool, bool, float, int]:
         column = table.columns[number]
         linked = column.key or bool(column.references or column.joins)
         return (fits[number] < NAMED, repeats[number] and fits[number] < NAMED, -fits[number] - 0.5 * linked, number)

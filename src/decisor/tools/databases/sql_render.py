@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from decisor.outside import one_line, printable
@@ -23,25 +23,31 @@ RESERVED = words(
 def render(engine: Engine, tables: Sequence[TableInfo]) -> str:
     """All of it: what a small schema is shown as."""
     lines = head(engine)
-    dialect = engine.dialect
-    by_name = {table.name: table for table in tables}
     if any(column.joins for table in tables for column in table.columns):
         lines.append('"joins" is a guess: the values of the column that were looked at are keys of that table.')
-    for table in tables:
-        lines.append(table_head(table, dialect))
-        several = len(key_of(table)) > 1
-        whole = composite(table, by_name)
-        for column in table.columns:
-            one = replace(column, key=column.key and not several, nullable=column.nullable or (several and column.key))
-            lines.append(column_line(replace(one, references="") if column in whole else one, dialect))
-        if several:
-            lines.append(f"  primary key ({', '.join(identifier(one.name, dialect) for one in key_of(table))})")
-        if whole:
-            own = ", ".join(identifier(one.name, dialect) for one in whole)
-            there = ", ".join(identifier(one.references.rpartition(".")[2], dialect) for one in whole)
-            other = dotted(whole[0].references.rpartition(".")[0], dialect)
-            lines.append(f"  ({own}) references {other}({there})")
-    return "\n".join(lines)
+    return "\n".join([*lines, *table_texts(engine, tables)])
+
+
+def table_texts(engine: Engine, tables: Sequence[TableInfo]) -> list[str]:
+    """Each table with all of its columns."""
+    by_name = {table.name: table for table in tables}
+    return ["\n".join(table_lines(table, by_name, engine.dialect)) for table in tables]
+
+
+def table_lines(table: TableInfo, tables: Mapping[str, TableInfo], dialect: Dialect | None) -> Iterator[str]:
+    yield table_head(table, dialect)
+    several = len(key_of(table)) > 1
+    whole = composite(table, tables)
+    for column in table.columns:
+        one = replace(column, key=column.key and not several, nullable=column.nullable or (several and column.key))
+        yield column_line(replace(one, references="") if column in whole else one, dialect)
+    if several:
+        yield f"  primary key ({', '.join(identifier(one.name, dialect) for one in key_of(table))})"
+    if whole:
+        own = ", ".join(identifier(one.name, dialect) for one in whole)
+        there = ", ".join(identifier(one.references.rpartition(".")[2], dialect) for one in whole)
+        other = dotted(whole[0].references.rpartition(".")[0], dialect)
+        yield f"  ({own}) references {other}({there})"
 
 
 def head(engine: Engine) -> list[str]:
