@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decisor.decision_models.changing import quoted
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.outcomes import Outcomes
+from decisor.quoting import quoted
 from decisor.types import Turn, Value
 
 LOW, HIGH = 0.5, 2.0

@@ -58,7 +58,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        yield Data(tools, databases, lms, partial(ask_once, sources), definitions)
+        yield Data(tools, databases, lms, partial(ask_once, sources), sources, definitions)
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decisor.errors import ToolError
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.results import Results
 from decisor.tools.databases.sandbox.models.spread import literals, varied
 from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.together import MAX_ROUNDS, beyond, settled
-from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.types import Value
 
 if TYPE_CHECKING:

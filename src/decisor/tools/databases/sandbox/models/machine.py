@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError, ToolError
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.duckdb import settings
 from decisor.tools.databases.sandbox.models import alone, looking, together
@@ -20,7 +21,6 @@ from decisor.tools.databases.sandbox.models.results import Results, joined
 from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes
 from decisor.tools.databases.sandbox.models.tables import load
 from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
-from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table
@@ -35,7 +35,8 @@ WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USM
 
 @dataclass(eq=False)
 class Machine:
-    """``tables``: lower case -> columns, of the copied tables. ``columns``: of the query of choice."""
+    """``tables``: lower case -> columns, of the copied tables. ``columns``: of the query of choice.
+    ``dense``: tables of which a candidate changes many rows."""
 
     db: duckdb.DuckDBPyConnection
     program: Program
@@ -43,7 +44,7 @@ class Machine:
     tables: dict[str, tuple[str, ...]]
     columns: tuple[str, ...] = ()
     unfit: str = ""
-    wide: set[tuple[str, str]] = field(default_factory=set)
+    dense: set[str] = field(default_factory=set)
 
     def check(self, statement: str) -> str:
         raise refuse("a decision model takes only the jobs of its parent.")
@@ -181,7 +182,7 @@ class Machine:
         most: int,
     ) -> Results:
         db, program = self.db, self.program
-        versions = Versions(db, dict(self.tables), self.columns if program.single else ())
+        versions = Versions(db, dict(self.tables), self.columns if program.single else (), dense=self.dense)
         try:
             together.prepare(db, program, versions, before, seeds)
             trials = max(1, len(seeds))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.alone import cells, changed, number
 from decisor.tools.databases.sandbox.models.highs import Solution, solve
 from decisor.tools.databases.sandbox.models.linear import Unknowns
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decisor.errors import ToolError
+from decisor.quoting import quoted
+from decisor.tools.databases.sandbox.models.few_rows import few_rows
+from decisor.tools.databases.sandbox.models.few_rows import numbers as sums
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
 from decisor.tools.databases.sandbox.models.results import Broken, Results
 from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
 from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
-from decisor.tools.databases.sandbox.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -69,14 +71,18 @@ def evaluate(
         Unfit: a statement cannot be rewritten.
     """
     candidates(db, versions, [*places] * trials, columns, program.single, len(places))
+    few = None
+    if trials == 1 and len(parts.change) == 1 and not parts.recompute:
+        few = few_rows(db, versions, parts.change[0], len(places))
     for at, statement in enumerate(parts.change):
         cells = versions.rows(statement.target) * len(places) * trials
-        versions.run(statement, keep=bool(parts.recompute) or (cells <= MOST_CELLS and parts.keeps(at)))
+        versions.run(statement, keep=bool(parts.recompute) or (not few and cells <= MOST_CELLS and parts.keeps(at)))
     if parts.recompute:
         settle(db, program, parts, versions)
     results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places) * trials)
     for name, statement in parts.measures.items():
-        results.values[name] = numbers(db, versions, statement)
+        quick = sums(db, versions, statement, few) if few else None
+        results.values[name] = numbers(db, versions, statement) if quick is None else quick
     for name, statement in parts.rules.items():
         breaking(db, versions, statement, results.broken[name], most)
     for name, statement in parts.bounds.items():
