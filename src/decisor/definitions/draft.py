@@ -150,7 +150,7 @@ async def dimensions(table: Relation, rows: Rows) -> AsyncIterator[Dimension]:
 
 def spelt(rows: Rows, name: str) -> str:
     """In quotes only where they are needed."""
-    from decisor.tools.databases.sql_schema import identifier
+    from decisor.tools.databases.sql_render import identifier
 
     worker = getattr(rows, "worker", None)
     return identifier(name, worker.description.dialect) if worker else rows.quoted(name)
