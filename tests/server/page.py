@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,7 +111,7 @@ class Page:
 
 
 @contextmanager
-def window(serving: Serving, runs: dict[str, Entries] | None = None) -> Iterator[Page]:
+def window(serving: Serving, runs: Mapping[str, Entries] | None = None) -> Iterator[Page]:
     """On a server with these runs, over already. Both end with the block."""
     with ExitStack() as stack:
         url = stack.enter_context(running(serving, runs or {}))
@@ -121,7 +121,7 @@ def window(serving: Serving, runs: dict[str, Entries] | None = None) -> Iterator
 
 
 @contextmanager
-def running(serving: Serving, runs: dict[str, Entries]) -> Iterator[str]:
+def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
     listening = bound(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
@@ -157,8 +157,8 @@ def writing_lm(reply: Reply, gate: threading.Event | None = None) -> Iterator[st
         for part in (text[:half], text[half:]):
             for at in range(0, len(part), 40):
                 await send(response, {"choices": [choice({"content": part[at : at + 40]})]})
-            while gate is not None and part and not gate.is_set():
-                await asyncio.sleep(0.02)
+            if gate is not None:
+                await asyncio.to_thread(gate.wait, SOON)
         usage = {"prompt_tokens": 900, "completion_tokens": len(text) // 4}
         await send(response, {"choices": [choice({}, "stop")]}, {"choices": [], "usage": usage}, "[DONE]")
         return response

@@ -84,7 +84,8 @@ def quiet(page: Page) -> None:
     """No dialog, no element from a text, no other address."""
     assert page.browser.dialog() is None
     strange = """return [...document.querySelectorAll(`main :is(script, iframe, img, object, embed, base, meta, link,
-        style, form[action], [onerror], [onload], [onclick], [ontoggle], [style], [srcdoc])`)].map((one) => one.outerHTML)"""
+        style, form[action], [onerror], [onload], [onclick], [ontoggle], [style], [srcdoc])`)].map((one) =>
+        one.outerHTML)"""
     assert page.run(strange) == []
     links = page.run("return [...document.querySelectorAll('main a')].map((one) => one.getAttribute('href'))")
     assert [one for one in links if not one.startswith(("/", "#"))] == []

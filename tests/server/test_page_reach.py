@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -174,4 +173,4 @@ def axe(page: Page) -> list[dict[str, Any]]:
             + (node.failureSummary ?? "").slice(0, 300)) }))), (error) => done(String(error)))"""
     findings = page.browser.call("POST", "/execute/async", {"script": script, "args": []})
     assert isinstance(findings, list), findings
-    return json.loads(json.dumps(findings))
+    return findings
