@@ -35,6 +35,7 @@ COMMANDS = {
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
     "model": ("decisor.cli.model", "Decision models: check a file on real rows, show it, rank, upgrade it."),
+    "definitions": ("decisor.cli.definitions", "What words mean in your data: check, draft, import, propose, approve."),
     "verify": ("decisor.cli.verify", "Compute old decisions again without an LM: do they still hold?"),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }

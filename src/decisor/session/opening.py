@@ -48,17 +48,17 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         places = await each(tool_of, sources.places)
         databases = places[: len(sources.databases)]
         tools = [*places]
+        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         if sources.model is not None:
             from decisor.session.whatif import from_file
 
-            model = await from_file(sources.model, databases, stack)
+            model = await from_file(sources.model, databases, stack, definitions)
             tools[len(databases) : len(databases)] = [model] if model else []
         for tool in open_tools(sources.tools):
             if not any(tool is spec for spec in sources.tools.specs):  # what a person opened, they close
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         yield Data(tools, databases, lms, partial(ask_once, sources), sources, definitions)
 
 

@@ -125,7 +125,7 @@ def with_connections(sources: Sources) -> Sources:
     return replace(sources, tables=tuple(tables), deny_tables=tuple(denied), definitions=tuple(files))
 
 
-def names_in(names: Names) -> tuple[str, ...]:
+def names_in(names: Places) -> tuple[str, ...]:
     return tuple(text for text in each_of(names) if isinstance(text, str))
 
 

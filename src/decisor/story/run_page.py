@@ -128,7 +128,7 @@ def decision_html(decision: Decision, anchors: Anchors) -> Html:
         *(tag("p", linked(text, anchors)) for text in decision.reasons),
         *(tag("p", linked(text, anchors), cls="beside") for text in beside(decision)),
         tag("p", f"Figures that no record supports: {unsupported}", cls="failed") if unsupported else None,
-        *(tag("p", with_citations(text), cls="failed") for text in doubts(decision)),
+        *(tag("p", linked(text, anchors), cls="failed") for text in doubts(decision)),
         cls="box decision",
     )
 
