@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from decisor.ranking import Excluded as Excluded
 from decisor.ranking import Goal as Goal
@@ -153,11 +153,22 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Pitfall:
+    """A query that runs and may not mean what it seems to. ``kind``: the rule that noticed it; ``text``: what is wrong
+    and what to do; ``records``: those of its rows that a decision cites."""
+
+    kind: str
+    text: str
+    records: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What an action returned. ``note`` is for the model to read; a failed query is an observation with ``error``.
 
     ``answer`` is not None where the action ended the environment: what it handed in ('' where it gave up). It says
     nothing of whether that is right. ``ranking``: of the data as they are; ``study``: of a question what if.
+    ``pitfalls``: of the query, which the note tells too.
     """
 
     records: tuple[Record, ...] = ()
@@ -168,6 +179,7 @@ class Observation:
     ranking: Ranking | None = None
     answer: str | None = None
     study: Study | None = None
+    pitfalls: tuple[Pitfall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +211,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The ids of the records that a decision rests on, and the figures quoted from them."""
+    """The ids of the records that a decision rests on, the figures quoted from them, and the pitfalls of the queries
+    that brought them."""
 
     ids: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
+    pitfalls: tuple[Pitfall, ...] = ()
 
     @property
     def unsupported(self) -> tuple[str, ...]:
@@ -265,6 +279,15 @@ class Tool(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A tool that has more to say of its data than a prompt takes."""
+
+    async def about(self, question: str) -> Tool:
+        """The same tool, with a description of what the question is likely to need."""
+        ...
 
 
 class Environment(Protocol):

@@ -219,6 +219,22 @@ class WhatIfReply(Reply):
     study: Json | None = None
 
 
+class CellReply(Reply):
+    """A cell of the evidence: a record, and the number of its column; -1 is its text."""
+
+    record: str
+    column: int
+
+
+class PictureReply(Reply):
+    """``drawings``: ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels.
+    ``cells``: of each figure of the answer. ``studies``: what-ifs, as in a result."""
+
+    drawings: tuple[Json, ...]
+    cells: dict[str, tuple[CellReply, ...]]
+    studies: tuple[Json, ...] = ()
+
+
 class CaseReply(Reply):
     id: str
     benchmark: str

@@ -29,7 +29,7 @@ from decisor.session.tools import with_calculator
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
-from decisor.types import LM, Decision, Question, Record, Tool
+from decisor.types import LM, Decision, Describing, Question, Record, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -72,8 +72,10 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        meaning = meaning_of(question, self.databases, self.definitions)
-        tools = with_calculator(meaning.around(await self.tools_for(question, choice)), choice.technique)
+        databases = {tool.name: tool for tool in await about(question, self.databases)}
+        meaning = meaning_of(question, list(databases.values()), self.definitions)
+        views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
+        tools = with_calculator(meaning.around(views), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,
@@ -129,6 +131,12 @@ class Data:
             except BaseException as error:
                 tell_cost(error, run)
                 raise
+
+
+async def about(question: Question, tools: Sequence[Tool]) -> list[Tool]:
+    """Each with a description for the question, where it has more to say than a prompt takes."""
+    text = "\n".join(filter(None, (question.text, question.goal, question.rules)))
+    return [await tool.about(text) if isinstance(tool, Describing) else tool for tool in tools]
 
 
 def notes_of(tools: Sequence[Tool]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from decisor.aio import each
+from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
@@ -47,22 +48,23 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         places = await each(tool_of, sources.places)
         databases = places[: len(sources.databases)]
         tools = [*places]
+        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         if sources.model is not None:
             from decisor.session.whatif import from_file
 
-            model = await from_file(sources.model, databases, stack)
+            model = await from_file(sources.model, databases, stack, definitions)
             tools[len(databases) : len(databases)] = [model] if model else []
         for tool in open_tools(sources.tools):
             if not any(tool is spec for spec in sources.tools.specs):  # what a person opened, they close
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         yield Data(tools, databases, lms, partial(ask_once, sources), sources, definitions)
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
     """Raises SetupError where it cannot be opened, or has not what ``tables`` names."""
+    refuse_what_is_not_kept(source)
     if source.form == "passages":
         from decisor.session.documents import open_documents
 
@@ -82,6 +84,12 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
     tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables)
     tool.notes = store.notes
     return tool
+
+
+def refuse_what_is_not_kept(source: Source) -> None:
+    """Raises SetupError where a config file asks for what nothing would hold to: it is never left out in silence."""
+    if source.connection is not None and (source.connection.mask or source.connection.rows):
+        raise SetupError(f"connections.{source.name}: mask and rows are not kept to here, so it is not opened.")
 
 
 async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:

@@ -191,6 +191,7 @@ class Result:
                     "ids": decision.evidence.ids,
                     "figures": decision.evidence.figures,
                     "unsupported": decision.evidence.unsupported,
+                    "pitfalls": decision.evidence.pitfalls,
                     "records": self.records,
                 },
                 "usage": self.usage,
