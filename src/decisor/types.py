@@ -120,14 +120,22 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be decided: the question, the rules it is decided by, and the goal in words."""
+    """What is to be decided: the question, the rules it is decided by, and the goal in words. ``earlier``: what was
+    decided before it, where it goes on from that."""
 
     text: str
     rules: str = ""
     goal: str = ""
+    earlier: Earlier | None = None
 
     def __str__(self) -> str:
         return "\n\n".join(part.strip() for part in (self.rules, self.text, self.goal) if part.strip())
+
+    @property
+    def topic(self) -> str:
+        """What it is about: with the questions that it goes on from."""
+        earlier = (*self.earlier.before, self.earlier.question) if self.earlier else ()
+        return "\n".join([self.text, self.goal, self.rules, *earlier])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,25 @@ class Step:
     observation: Observation
     thought: str = ""
     plan_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The decision that a question goes on from. ``before``: questions before that one, each with its answer.
+    ``steps``: those that it rests on, with records that may be cited. ``last``: the highest number of an observation so
+    far."""
+
+    question: str
+    answer: str
+    reasons: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    last: int = 0
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(record for step in self.steps for record in step.observation.records)
 
 
 @dataclass(frozen=True, slots=True)

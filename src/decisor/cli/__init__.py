@@ -24,6 +24,7 @@ COMMANDS = {
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
     "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "history": ("decisor.cli.history", "Runs that were kept: list them, search them, mark them, delete them."),
+    "resume": ("decisor.cli.resume", "Go on from a run that was interrupted, failed or reached a limit."),
     "config": ("decisor.cli.config", "Say which settings and connections hold here, and from where."),
     "show": ("decisor.cli.show", "Show a run that was kept again."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
+from decisor.cli.again import asked_of, each, inputs_again, past_named, with_defaults
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.settings import tell_folder_file
-from decisor.config.current import current, default_places
+from decisor.config.current import current
 from decisor.errors import SetupError
+from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
-from decisor.session.front import ask
+from decisor.session.following import following
 from decisor.session.result import Result
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -73,6 +75,12 @@ def command(
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Go on from the last run: its data, LM and decision.")
+    ] = False,
+    go_on_from: Annotated[
+        int | None, typer.Option("--continue-from", metavar="N", min=1, help="Or from run N.")
+    ] = None,
     no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
@@ -84,18 +92,18 @@ def command(
     world = example_of(example, question)
     if world is not None:
         db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
-    config = current()
-    keeping = None if no_history or world or not config.keeps_history else Keeping()
-    places = config.places(db or (() if graph or docs or tools or example else default_places(config)))
-    whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
-    decide = partial(
-        ask, whole, db=places, graph=config.places(graph or ()), docs=config.places(docs or ()), model=model,
-        lm=config.lm(lm), trace=trace,
-        tables=split_all(tables), deny_tables=split_all(deny_tables), definitions=definitions or (),
-        tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
-        technique=technique or config.text("technique"), settings=read_settings(settings or []),
-        limits=config.limits(Limits(calls, tokens, dollars, seconds, actions)), history=keeping or False,
+    config, past = current(), past_named(go_on, go_on_from)
+    keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
+    own = Inputs(
+        each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
+        str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), technique,
+        read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
+    inputs = with_defaults(inputs_again(past, own), config)
+    whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
+    if past.run:
+        whole = following(past.result(), whole)
+    decide = partial(asked_of, inputs, config, whole, trace=trace, history=keeping or False)
     tell_folder_file(config)
     with noted(keeping):
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)

@@ -12,7 +12,7 @@ from decisor.types import Question, Usage
 Verdict = Literal["right", "wrong"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 State = Literal["running", "interrupted", "answered", "budget", "steps", "no_answer", "failed"]
-UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget", "steps")
+UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget")
 """States that a run may be gone on from."""
 
 
@@ -31,6 +31,7 @@ class Inputs:
     model: str = ""
     tables: tuple[str, ...] = ()
     deny_tables: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     lm: str = ""
