@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from local_lm import decisor, local_lm, sites  # noqa: F401
+
 KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS")
 KEYS = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "OLLAMA_", "DECISOR_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")

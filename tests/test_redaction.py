@@ -7,9 +7,12 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import decisor
 from data import DATA
@@ -18,9 +21,15 @@ from decisor.errors import LMError, SetupError, ToolError
 from decisor.log import logger
 from decisor.run import Run
 from decisor.secrets import Secret, redact, redact_known, secrets_in, without_password
+from decisor.story.html import story
+from decisor.story.telling import tell_story
+from decisor.techniques.iter_rag import IterRAG
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import ActionResult, FailedCall
-from decisor.types import Action, Completion, Message, Observation, Sampling
+from decisor.trace.events import ActionResult, Event, FailedCall, Note, Plan, PlanChange, Trace
+from decisor.trace.file import array_text, file_text, read_trace
+from decisor.trace.search_events import QueryScores, SearchNode
+from decisor.trace.writing import Writers, Writing
+from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling
 
 CORPUS = DATA / "security" / "secrets_redaction.jsonl"
 PASSWORD = "Tr0ub4dor"
@@ -185,3 +194,77 @@ def test_a_bug_is_printed_without_passwords(tmp_path: Path) -> None:
     assert ended.returncode == 1 and "RuntimeError" in ended.stderr and "Traceback" in ended.stderr
     shown = [line for line in ended.stderr.splitlines() if not line.lstrip().startswith("def ")]
     assert PASSWORD not in "\n".join(shown)
+
+
+async def test_a_secret_in_a_query_that_a_model_wrote_is_in_no_sink(tmp_path: Path) -> None:
+    place, key = f"postgresql://me:{PASSWORD}@host/shop", "sk-proj-abcdefghijklmnopqrstuv"
+    text = f"Thought: I connect as before.\nAction: sql\nAction input: ATTACH '{place}' -- {key}"
+    prompts: list[str] = []
+
+    class Writes:
+        name = "m"
+
+        async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
+            prompts.append(messages[-1].content)
+            return Completion((text if len(prompts) < 3 else "Final answer: none",))
+
+    queries: list[str] = []
+
+    class Takes:
+        name = "sql"
+
+        def describe(self) -> str:
+            return "A database."
+
+        async def call(self, text: str) -> Observation:
+            queries.append(text)
+            return Observation(note=f"{len(queries)} rows")
+
+        async def close(self) -> None: ...
+
+    run = Run(Writes(), Toolbox([Takes()]))
+    await IterRAG()(Question("Which?"), run)
+    assert place in queries[0] and place in prompts[-1], "what runs and what the model reads is as it wrote it"
+    entries = run.trace.entries
+    screen = StringIO()
+    terminal = Console(file=screen, width=200)
+    tell_story(entries, terminal, full=True)
+    (tmp_path / "run.jsonl").write_text(file_text(entries))
+    again = read_trace(tmp_path / "run.jsonl")
+    sinks = (
+        file_text(entries),
+        array_text(entries),
+        story(entries),
+        screen.getvalue(),
+        array_text(again),
+        str(again),
+    )
+    for sink in sinks:
+        assert PASSWORD not in sink and key not in sink and "[hidden]" in sink
+
+
+@pytest.mark.parametrize("event", [
+    Plan((f"Connect with password={PASSWORD}", "Compare")),
+    PlanChange(1, f"mysql://me:{PASSWORD}@host was refused", ("Compare",)),
+    SearchNode(1, 0, Action("sql", f"ATTACH 'mysql://me:{PASSWORD}@host'"), f"password={PASSWORD}"),
+    QueryScores((f"token={PASSWORD}",), (0.5,)),
+    Note(f"Authorization: Bearer {PASSWORD}"),
+])  # fmt: skip
+def test_no_event_of_a_model_s_words_holds_a_password(event: Event) -> None:
+    run = Trace()
+    run.add(event)
+    assert PASSWORD not in file_text(run.entries) and "[hidden]" in file_text(run.entries)
+
+
+def test_what_a_tool_brought_stays_in_the_trace_as_it_is() -> None:
+    record = Record("o1.r1", {"note": "password=spoken"}, source="sql")
+    run = Trace()
+    run.add(ActionResult(1, Observation((record,))))
+    assert run.of(ActionResult)[0].observation.records == (record,)
+
+
+def test_what_is_written_just_now_is_heard_without_passwords() -> None:
+    pieces: list[Writing] = []
+    with Writers(pieces.append).call(0) as on_text:
+        on_text(f"ATTACH 'mysql://me:{PASSWORD}@host'")
+    assert [piece.text for piece in pieces] == ["ATTACH 'mysql://me:[hidden]@host'"] * 2

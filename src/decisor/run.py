@@ -16,6 +16,7 @@ from decisor.asking import USUAL, Asking
 from decisor.budget import Budget
 from decisor.calling import Calling, Way, ways_of
 from decisor.calls.charge import Call
+from decisor.calls.clock import CallUnderWay, under_way
 from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, ToolError
 from decisor.outside import framed, framed_observation
 from decisor.replies.again import ask_again, drawn_anew
@@ -175,10 +176,13 @@ class Run:
         outage = False
         self.budget.reserve(ACTION)
         start = self.trace.add(ActionStart(action.tool, action.input), self.span_id)
+        clocks = tuple(budget.clock for budget in self.budget.chain())
+        call = CallUnderWay(clocks, self.budget.seconds_left, asyncio.timeout(self.budget.seconds_left()))
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self.budget.seconds_left()):
-                observation = framed_observation(await self.env.step(action))
+            async with call.deadline:
+                with under_way(call):
+                    observation = framed_observation(await self.env.step(action))
         except ToolError as error:
             observation, outage = Observation(note=framed(redact(str(error)), first=False), error=True), error.outage
         except TimeoutError as error:

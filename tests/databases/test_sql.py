@@ -14,7 +14,8 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines import NAMES, engine
 from decisor.tools.databases.sandbox.report import check_statements
 from decisor.tools.databases.sql import SqlTool
-from decisor.tools.databases.sql_schema import ColumnInfo, TableInfo, close_names
+from decisor.tools.databases.sql_schema import close_names
+from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
 from servers.sql_databases import MYSQLS, lacking, mysql_database
 
 DATABASE = f"decisor_sql_{os.getpid()}"

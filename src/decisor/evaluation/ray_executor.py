@@ -21,6 +21,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.runner import Stop, Tally
 from decisor.evaluation.store.sql import SqlStore
 from decisor.evaluation.suite import SuiteRequest
+from decisor.extras import lacks
 
 ENVIRONMENT = ("DECISOR_", "OPENAI_", "ANTHROPIC_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 LOOK_SECONDS = 1.0
@@ -62,7 +63,7 @@ def evaluate_on_ray(
     try:
         import ray
     except ImportError as error:
-        raise SetupError('--executor ray needs Ray: pip install "decisor[ray]"') from error
+        raise lacks("--executor ray needs Ray", "ray") from error
     ours = not ray.is_initialized()
     if ours:
         reach(os.environ.get("RAY_ADDRESS") or latest_cluster())

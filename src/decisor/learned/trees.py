@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from decisor.child_process import run
 from decisor.errors import SetupError
+from decisor.extras import lacks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +99,7 @@ def grow(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int = 30
     try:
         return fit_trees(rows, labels, trees, seed)
     except ModuleNotFoundError as error:
-        raise SetupError("Training needs scikit-learn: pip install 'decisor[learned]'.") from error
+        raise lacks("Training needs scikit-learn", "learned") from error
     except ImportError:
         return grow_apart(rows, labels, trees, seed)
 

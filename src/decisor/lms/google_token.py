@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from decisor.errors import LMError, SetupError
+from decisor.extras import lacks
 from decisor.lms.endpoint import parse_address
 from decisor.lms.retry import Again
 from decisor.secrets import Secret
@@ -99,8 +100,8 @@ def service_account(path: Path) -> ServiceAccount:
     try:
         import cryptography  # noqa: F401
     except ImportError as error:
-        what = "Service accounts of Google need decisor[vertex]; or set VERTEX_API_KEY to an access token."
-        raise SetupError(what) from error
+        what = "Without VERTEX_API_KEY (an access token), Google's service accounts need cryptography"
+        raise lacks(what, "vertex") from error
     try:
         row = json.loads(path.read_text("utf-8"))
         url = parse_address(str(row.get("token_uri") or "https://oauth2.googleapis.com/token")).geturl()

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
 from decisor.asking import USUAL, Asking
 from decisor.budget import Budget, Limits
 from decisor.calling import Calling
+from decisor.definitions.format import Definitions
 from decisor.errors import Error, SetupError
+from decisor.history.recording import recorded
 from decisor.log import logger
 from decisor.private_file import open_private
 from decisor.run import Run
-from decisor.session.decide import NAME_ONE, NoLM, cost_line, decide
+from decisor.session.decide import NAME_ONE, NoLM, cost_line
+from decisor.session.definitions import meaning_of
+from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
+from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
@@ -49,6 +54,8 @@ class Data:
     databases: Sequence[Tool]
     lms: LMs
     ask_anew: AskAnew
+    sources: Sources = field(default_factory=Sources)
+    definitions: Mapping[str, Definitions] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"
@@ -65,19 +72,26 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        tools = with_calculator(await self.tools_for(question, choice), choice.technique)
-        with self.run(tools, choice.lm, options, choice.calling, choice.asking) as run:
+        meaning = meaning_of(question, self.databases, self.definitions)
+        tools = with_calculator(meaning.around(await self.tools_for(question, choice)), choice.technique)
+        keeping = keeping_of(options, self.sources)
+        with (
+            recorded(keeping, question) as recording,
+            self.run(tools, choice.lm, options, choice.calling, choice.asking) as run,
+        ):
+            if recording is not None:
+                run.trace.listeners.append(recording.write)
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
-            decision = await decide(choice.technique, question, run)
+            decision = await meaning.decide(choice.technique, question, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
         return Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
-            trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew,
+            trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
@@ -108,7 +122,8 @@ class Data:
         with trace_to(Path(path) if path else None, listener) as trace:
             trace.writers = Writers(options["on_text"]) if "on_text" in options else None
             budget = Budget(options.get("limits", Limits()))
-            run = Run(lm or NoLM(), Toolbox(tools), budget, trace, calling=calling, asking=asking)
+            env = Toolbox(tools, approve=options.get("approve"))
+            run = Run(lm or NoLM(), env, budget, trace, calling=calling, asking=asking)
             try:
                 yield run
             except BaseException as error:

@@ -21,7 +21,8 @@ Model = str | PathLike[str] | None
 
 def ask(
     question: str | Question, *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
-    model: Model = None, tables: Names = (), deny_tables: Names = (), **options: Unpack[Options],
+    model: Model = None, tables: Names = (), deny_tables: Names = (), definitions: Places = (),
+    **options: Unpack[Options],
 ) -> Result:  # fmt: skip
     """Decide a question from data, and say what the answer rests on. Also in a notebook.
 
@@ -33,20 +34,21 @@ def ask(
     ``{"name": table}``; ``docs``: folders, files, or indexes of documents; ``tools``: functions, ``"module:function"``,
     or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a file with a decision
     model. ``tables``: of databases and graphs, only these may be read; ``deny_tables``: these may be neither read nor
-    seen; ``"name.table"`` is of one source alone. Other options: rules, goal, lm, technique, settings, limits,
-    on_event, on_text, calling, trace.
+    seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data. Other
+    options: rules, goal, lm, technique, settings, limits, on_event, on_text, calling, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
         LMError: the endpoint failed for good.
     """
-    return in_thread(ask_once(sources_of(db, graph, docs, tools, model, tables, deny_tables), question, options))
+    sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
+    return in_thread(ask_once(sources, question, options))
 
 
 @asynccontextmanager
 async def open(
     *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (), model: Model = None,
-    tables: Names = (), deny_tables: Names = (),
+    tables: Names = (), deny_tables: Names = (), definitions: Places = (),
 ) -> AsyncIterator[Data]:  # fmt: skip
     """Open data once and ask many times, many at once.
 
@@ -56,5 +58,5 @@ async def open(
     Raises:
         SetupError: something named cannot be opened.
     """
-    async with opened(sources_of(db, graph, docs, tools, model, tables, deny_tables)) as data:
+    async with opened(sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)) as data:
         yield data

@@ -12,6 +12,7 @@ from decisor.aio import each
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
+from decisor.session.definitions import read_definitions
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
@@ -56,7 +57,8 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        yield Data(tools, databases, lms, ask_anew=partial(ask_once, sources))
+        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
+        yield Data(tools, databases, lms, partial(ask_once, sources), sources, definitions)
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:

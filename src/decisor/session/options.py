@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from os import PathLike
 from typing import Any, TypedDict
 
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.history.recording import Keeping
 from decisor.lms.spec import LMSpec
 from decisor.trace.events import Entry
 from decisor.trace.writing import Writing
-from decisor.types import LM, Technique
+from decisor.types import LM, Action, Technique
 
 
 class Options(TypedDict, total=False):
@@ -24,7 +25,9 @@ class Options(TypedDict, total=False):
     (``"module:Class"``), or the object; ``settings``: its fields, ``calling`` (text,
     json, tools, auto), and the LMs of its parts (``{"critic_lm": ...}``).
     ``on_event`` gets each ``Entry`` of the trace as it happens; ``trace``: a file that it is written to. ``on_text``
-    gets a ``Writing`` again and again while the LM writes a reply, which is streamed then.
+    gets a ``Writing`` again and again while the LM writes a reply, which is streamed then. ``approve`` is awaited with
+    each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
+    the run is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.
     """
 
     rules: str
@@ -36,6 +39,8 @@ class Options(TypedDict, total=False):
     on_event: Callable[[Entry], None]
     on_text: Callable[[Writing], None]
     trace: str | PathLike[str] | None
+    approve: Callable[[Action], Awaitable[str]]
+    history: bool | Keeping
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -72,4 +77,6 @@ FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "on_event": (callable, "a function"),
     "on_text": (callable, "a function"),
     "trace": (is_place, "a path"),
+    "approve": (callable, "an async function"),
+    "history": (lambda value: isinstance(value, bool | Keeping), "True or False"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from decisor.encoding import finite
 from decisor.errors import SetupError
+from decisor.history.recording import Keeping
 from decisor.plurals import counted
 from decisor.private_file import open_private
 from decisor.session.decide import NAME_ONE
 from decisor.session.options import Options
 from decisor.session.sync import in_thread
-from decisor.trace.events import Entry, TechniqueChoice, events_of
+from decisor.trace.events import ActionResult, ActionStart, Entry, TechniqueChoice, events_of
 from decisor.trace.file import file_text
 from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
 
@@ -50,12 +51,18 @@ class Result:
     trace_fault: str = ""
     options: Options = field(default_factory=Options)
     ask_anew: AskAnew | None = None
+    keeping: Keeping | None = None
 
     def __repr__(self) -> str:
         rows, calls = len(self.records), self.usage.calls
         what = f"{self.answer!r}" if self.answer else f"'', stopped={self.decision.stopped!r}"
         return (f"Result(answer={what}, technique={self.technique!r}, evidence {counted(rows, 'record')}, "
                 f"{counted(calls, 'LM call')})")  # fmt: skip
+
+    @property
+    def number(self) -> int:
+        """Of the run in the history, 0 where it is not kept."""
+        return self.keeping.number if self.keeping else 0
 
     @property
     def answer(self) -> str:
@@ -89,7 +96,9 @@ class Result:
         if self.ask_anew is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
         before: Any = {
-            key: value for key, value in self.options.items() if key not in ("trace", "on_event", "on_text", "goal")
+            key: value
+            for key, value in self.options.items()
+            if key not in ("trace", "on_event", "on_text", "approve", "goal")
         }
         return await self.ask_anew(question, {**before, **options})
 
@@ -149,6 +158,8 @@ class Result:
             show_dim(f"Trace: {path} is not whole: {self.trace_fault}.", console)
         elif path:
             show_dim(f"Trace: {path} (read it with: decisor trace FILE)", console)
+        if self.number:
+            show_dim(f"Run {self.number} (see it again with: decisor show {self.number})", console)
 
     def summary(self) -> str:
         """Technique, LM and cost in a line."""
@@ -174,6 +185,7 @@ class Result:
                 "assumptions": decision.assumptions,
                 "plan": decision.plan,
                 "replans": decision.replans,
+                "queries": queries_of(self.trace),
                 "ranking": decision.ranking,
                 "evidence": {
                     "ids": decision.evidence.ids,
@@ -184,9 +196,23 @@ class Result:
                 },
                 "usage": self.usage,
                 "trace": str(path) if path else None,
+                "number": self.number or None,
             }
         )
         return values
+
+
+def queries_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Every action in order: its tool and input whole, how many records it brought, and what went wrong."""
+    results = {result.action: result for result in events_of(entries, ActionResult)}
+    queries = []
+    for entry in entries:
+        if isinstance(entry.event, ActionStart):
+            start, result = entry.event, results.get(entry.id)
+            note = result.observation.note if result and result.observation.error else ""
+            size = {"records": len(result.observation.records), "seconds": result.seconds} if result else {}
+            queries.append({"tool": start.tool, "input": start.input, **size, "error": note or None})
+    return queries
 
 
 def write(path: str | PathLike[str], text: str) -> None:

@@ -22,7 +22,7 @@ Form = Literal["sql", "cypher", "passages"]
 Places: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
-RESERVED = ("whatif", "think", "decision_model", "person")
+RESERVED = ("whatif", "think", "decision_model", "person", "definitions")
 """Names of tools that are not a person's to give."""
 
 
@@ -44,7 +44,8 @@ class Source:
 class Sources:
     """Everything that a question is asked of. ``model``: a file with a decision model. Where ``tables`` (labels,
     relationship types) names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``frames``:
-    tables that a program handed over, gone with these sources."""
+    tables that a program handed over, gone with these sources. ``definitions``: the name of a database ('' for the
+    only one) and a file of what words mean in it."""
 
     places: tuple[Source, ...] = ()
     tools: ToolSpecs = NO_TOOLS
@@ -52,6 +53,7 @@ class Sources:
     tables: tuple[str, ...] = ()
     deny_tables: tuple[str, ...] = ()
     frames: FrameStore | None = None
+    definitions: tuple[tuple[str, Path], ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.places or self.tools.specs)
@@ -67,7 +69,7 @@ class Sources:
 
 def sources_of(
     db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
-    model: str | os.PathLike[str] | None = None, tables: Names = (), deny_tables: Names = (),
+    model: str | os.PathLike[str] | None = None, tables: Names = (), deny_tables: Names = (), definitions: Places = (),
 ) -> Sources:  # fmt: skip
     """From what a person named. Each may be one or several; ``NAME=PLACE`` gives one a name. ``db`` may be a DataFrame
     (pandas, polars, Arrow), or a mapping from names to such tables and to places.
@@ -89,7 +91,9 @@ def sources_of(
     if reserved := [source.name for source in sources if source.name in RESERVED]:
         raise SetupError(f"{reserved[0]} is a name of decisor's own: give the data another, as NAME=URL.")
     model_file = Path(model) if model else None
-    return Sources(sources, tool_specs(tools), model_file, tuple(each_of(tables)), tuple(each_of(deny_tables)), frames)
+    files = tuple((name, Path(place)) for name, place in map(place_of, each_of(definitions)))
+    return Sources(sources, tool_specs(tools), model_file, tuple(each_of(tables)), tuple(each_of(deny_tables)), frames,
+                   files)  # fmt: skip
 
 
 def with_frames(db: Places) -> tuple[Places, FrameStore | None]:

@@ -13,6 +13,7 @@ from decisor.plurals import counted
 from decisor.rankings import compared, excluded, varied
 from decisor.render.text import clean, number, one_line
 from decisor.story.charts import study_lines
+from decisor.story.figure_cells import cells_of
 from decisor.types import Decision, Ranking, Record, Study, Usage
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
     console.print(Text("Evidence", style="bold"))
     width = min(console.width - 16, MOST_CHARACTERS)
     for record in records:
-        console.print(Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, width)))
+        console.print(
+            Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, width, decision))
+        )
     if unsupported := decision.evidence.unsupported:
         names = ", ".join(one_line(text, 40) for text in unsupported)
         console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))
@@ -154,9 +157,12 @@ def doubts(decision: Decision) -> tuple[str, ...]:
     )
 
 
-def record_line(record: Record, width: int) -> str:
+def record_line(record: Record, width: int, decision: Decision) -> str:
+    """The name of a row, then the columns that hold a figure of the decision, then the others."""
     cells = [f"{name} {number(v) if isinstance(v, float) else v}" for name, v in record.fields.items()]
-    return one_line(record.text or ", ".join(cells), max(width, 40))
+    deciding = {cell.column for one in decision.evidence.figures for cell in cells_of(one, {record.id: record})}
+    order = sorted(range(len(cells)), key=lambda at: (at > 0, at not in deciding, at))
+    return one_line(record.text or ", ".join(cells[at] for at in order), max(width, 40))
 
 
 def show_dim(text: str, console: Console) -> None:

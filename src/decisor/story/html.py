@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from decisor.render.text import number
 from decisor.replies.reasons import in_words
 from decisor.story.decision import beside, doubts
 from decisor.trace.events import (
@@ -105,7 +106,7 @@ class Teller:
                 return self.span(name, {}, entry)
             case NodeSpan(node=node, question=question, source=source):
                 item = self.span("node", {"node": node, "ask": question, "source": source}, entry)
-                return {**item, "node": node, "ask": self.cut(question), "source": source}
+                return {**item, "entry": entry.id, "node": node, "ask": self.cut(question), "source": source}
             case Plan(steps=steps) | GraphPlan(steps=steps):
                 return {"kind": "plan", "plan": self.lines(steps)}
             case PlanChange(after_step=after, why=why, steps=steps):
@@ -114,7 +115,7 @@ class Teller:
                 return {"kind": "says", "texts": self.lines(texts), "model": model, "tokens": usage.tokens,
                         "seconds": usage.seconds}  # fmt: skip
             case ActionStart():
-                return self.action(event, self.results.get(entry.id))
+                return {**self.action(event, self.results.get(entry.id)), "entry": entry.id}
             case Conclusion(decision=decision):
                 return self.decision(decision)
             case UnreadableReply(reason=reason):
@@ -177,7 +178,8 @@ class Teller:
                 fields.setdefault("source", record.source)
             columns = [self.cell(name) for name in fields]
             if not tables or tables[-1]["columns"] != columns:
-                tables.append({"columns": columns, "rows": []})
+                numeric = [isinstance(value, int | float) for value in fields.values()]
+                tables.append({"columns": columns, "numeric": numeric, "rows": []})
             limits = [self.caps.text if name == "text" else self.caps.cell for name in fields]
             cells = [self.cell(value, most) for value, most in zip(fields.values(), limits, strict=True)]
             tables[-1]["rows"].append([record.id, *cells])
@@ -214,6 +216,8 @@ class Teller:
     def cell(self, value: Any, most: int = 0) -> str:
         if isinstance(value, str):
             return cut(value, most or self.caps.cell)
+        if isinstance(value, float):
+            return number(value)
         return cut(json.dumps(value, ensure_ascii=False, default=str), most or self.caps.cell)
 
 

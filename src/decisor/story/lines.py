@@ -34,7 +34,7 @@ from decisor.trace.events import (
 )
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
-from decisor.types import Observation, Value
+from decisor.types import Observation, Question, Value
 
 ROWS, CELL = 3, 40
 """How many rows of a result are shown, and how many characters of a cell."""
@@ -80,6 +80,16 @@ def event_lines(event: Event) -> Sequence[Text]:
             return []
         case _:
             assert_never(event)
+
+
+def question_lines(question: Question) -> list[Text]:
+    """The question, its goal where it says more, and its rules."""
+    lines = [Text.assemble(("Question: ", "bold"), clean(question.text))]
+    if question.goal and question.goal not in question.text:
+        lines.append(Text(clean(question.goal)))
+    if question.rules:
+        lines.append(Text.assemble(("Rules: ", "bold"), clean(question.rules.strip())))
+    return lines
 
 
 def plan_lines(steps: Sequence[str]) -> list[Text]:

@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from decisor.render.text import clean, one_line
-from decisor.story.lines import event_lines
+from decisor.story.lines import event_lines, question_lines
 from decisor.story.nodes import Nodes
 from decisor.trace.events import ActionStart, Entry, Event, FailedCall, LMCall, Plan, PlanChange, RunUsage
 from decisor.trace.graph_events import GraphPlan, NodeResult
@@ -43,9 +43,8 @@ class LiveView:
         self.live = Live(console=console, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> LiveView:
-        self.console.print(Text.assemble(("Question: ", "bold"), clean(self.question.text)))
-        if self.question.goal and self.question.goal not in self.question.text:
-            self.console.print(Text(clean(self.question.goal)))
+        for line in question_lines(self.question):
+            self.console.print(line)
         if self.console.is_terminal:
             self.live.update(self.below())
             self.live.start()

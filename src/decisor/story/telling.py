@@ -10,7 +10,7 @@ from rich.text import Text
 
 from decisor.render.text import clean, one_line
 from decisor.story.decision import show_decision, usage_line
-from decisor.story.lines import event_lines
+from decisor.story.lines import event_lines, question_lines
 from decisor.story.nodes import Nodes
 from decisor.story.tree import draw
 from decisor.trace.events import ActionResult, Conclusion, Entry, LMCall, RunStart, RunUsage, Span
@@ -45,7 +45,8 @@ class Story:
         match entry.event:
             case RunStart() as start:
                 self.start = start
-                self.console.print(Text.assemble(("Question: ", "bold"), clean(start.question.text)))
+                for line in question_lines(start.question):
+                    self.console.print(line)
                 names = f"{one_line(start.technique)}, LM: {one_line(start.lm) or 'none'}"
                 self.console.print(Text(names, style="dim"))
             case LMCall() as call:

@@ -69,7 +69,7 @@ class IRCoT:
             assert isinstance(step, Step)
             new = [record for record in step.observation.records if record.id in ids]
             parts += ["Passages:", show_passages(new) if new else "(no other ones)"]
-            parts += [f"Sentence: {sentence}"] if sentence else []
+            parts.append(f"Next sentence: {sentence}\n" if sentence else "Next sentence:")
         return joined("\n", parts)
 
 
@@ -117,10 +117,7 @@ $form
 $question
 
 # Reasoning so far, with the passages that each sentence brought
-$so_far
-
-Write the next sentence.
-""")
+$so_far""")
 
 READ = Template("""\
 Answer the question from the passages below. Several of them may have to be put together. Where they do not tell, answer

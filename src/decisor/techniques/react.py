@@ -86,14 +86,16 @@ class ReAct:
         first = first_ids(trajectory)
         steps = joined("\n", [
             f"Thought: {step.thought}\nAction: {SEARCH}\nAction input: {step.action.input}\n"
-            "Observation:\n" + show_passages(step.observation.records, first) + "\n"
-            for step in trajectory.steps
+            "Observation:\n" + show_passages(step.observation.records, first)
+            + LEFT.substitute(left=self.max_steps - number)
+            for number, step in enumerate(trajectory.steps, 1)
         ])  # fmt: skip
         return PROMPT.substitute(
             question=show_question(trajectory.question),
             form=run.wording(self.form(trajectory)),
-            steps=steps or "(no steps yet)\n",
-            next=next_ or NEXT.substitute(left=self.max_steps - len(trajectory.steps)),
+            most=self.max_steps,
+            steps=steps,
+            next=next_,
         )
 
 
@@ -110,10 +112,11 @@ $form
 $question
 
 # So far
-$steps
-$next""")
+You have $most searches.
 
-NEXT = Template("You have $left searches left.\n")
+$steps$next""")
+
+LEFT = Template("\n(You have $left searches left.)\n")
 
 FORM = (
     """\
@@ -127,4 +130,4 @@ Thought: what decides
     + CITED
 )
 
-LAST = Template("No more searches can be made. Write what is best supported:\n$form")
+LAST = Template("\nNo more searches can be made. Write what is best supported:\n$form")

@@ -29,10 +29,8 @@ from decisor.run import Run
 from decisor.techniques.shared.judge import chance
 from decisor.techniques.shared.node import Node
 from decisor.techniques.shared.render import show_observation
-from decisor.techniques.shared.tree import Tree
+from decisor.techniques.shared.tree import TRIES, Tree
 from decisor.types import LM, Action, Decision, Message, Question, Value
-
-TRIES = 3
 
 
 @dataclass(frozen=True)

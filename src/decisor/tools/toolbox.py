@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import TypeAlias
 
+from decisor.calls.clock import in_line
 from decisor.errors import ToolError
 from decisor.types import Action, Observation, Record, Tool
+
+Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
+"""Waits until a person has read an action: '' where it may be done, else why not."""
+UNWATCHED = ("calculator",)
 
 
 @dataclass
 class Toolbox:
-    """Tools by name. Forks share the connections and the counter, so an id is given once in a run."""
+    """Tools by name. Forks share the connections and the counter, so an id is given once in a run. ``approve``: what a
+    person says of each action before it is done; what only calculates is not put to them."""
 
     members: Sequence[Tool]
     counter: Iterator[int] = field(default_factory=lambda: count(1))
+    approve: Approve | None = None
 
     def tools(self) -> tuple[str, ...]:
         return tuple(tool.name for tool in self.members)
@@ -32,6 +40,7 @@ class Toolbox:
         """Raises ToolError where there is no such tool, or the tool refuses or fails."""
         for tool in self.members:
             if tool.name == action.tool:
+                await self.check(action)
                 number = next(self.counter)
                 observation = await tool.call(action.input)
                 records = tuple(
@@ -43,8 +52,17 @@ class Toolbox:
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ToolError(f"There is no tool {action.tool!r}; there is {', '.join(self.tools())}.{hint}")
 
+    async def check(self, action: Action) -> None:
+        """Raises ToolError where a person refuses the action. The time that they take is not the run's."""
+        if self.approve is None or action.tool in UNWATCHED:
+            return
+        with in_line():
+            refusal = await self.approve(action)
+        if refusal:
+            raise ToolError(refusal, refused=True)
+
     def fork(self) -> Toolbox:
-        return Toolbox(self.members, self.counter)
+        return Toolbox(self.members, self.counter, self.approve)
 
     async def close(self) -> None:
         for tool in self.members:

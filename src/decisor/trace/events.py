@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.prompts import PromptHistory
+from decisor.trace.redaction import redacted, redacted_messages
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
 from decisor.trace.writing import Writers
 from decisor.types import Decision, Message, Observation, Question, Usage
@@ -180,8 +181,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Trace:
-    """The entries of one run. ``listeners`` are called with each new one, such as the ``write`` of a trace file.
-    ``fault``: why that file is not whole. ``writers``: where somebody wants to see replies while they are written."""
+    """The entries of one run, without keys and passwords that a model wrote.
+
+    ``listeners`` are called with each new one, such as the ``write`` of a trace file. ``fault``: why that file is not
+    whole. ``writers``: where somebody wants to see replies while they are written."""
 
     entries: list[Entry] = field(default_factory=list)
     listeners: list[Callable[[Entry], None]] = field(default_factory=list)
@@ -196,7 +199,10 @@ class Trace:
         if isinstance(event, Conclusion):
             event = replace(event, decision=with_pitfalls(event.decision, self.entries))
         if type(event) is LMCall:
-            event = replace(event, messages=self.prompts.add(event.messages, span, number))
+            prompt = self.prompts.add(redacted_messages(event.messages, self.prompts.latest(span)), span, number)
+            event = replace(event, messages=prompt, texts=redacted(event.texts))
+        elif type(event) is not ActionResult:
+            event = redacted(event)
         entry = Entry(number, span, round(time.monotonic() - self.began, 6), event)
         self.entries.append(entry)
         for listener in self.listeners:

@@ -73,6 +73,10 @@ class PromptHistory:
 
     last: OrderedDict[int, tuple[Prompt, tuple[Message, ...], int]] = field(default_factory=OrderedDict)
 
+    def latest(self, span: int) -> tuple[Message, ...]:
+        """The last prompt of a span; nothing where it has none."""
+        return self.last[span][1] if span in self.last else ()
+
     def add(self, messages: Sequence[Message], span: int, entry: int) -> Prompt:
         """``messages`` as what they add to the last prompt of their span."""
         whole = tuple(messages)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol, TypeAlias
 
+from decisor.trace.redaction import redacted_text
 from decisor.types import LM, Completion, Message, Sampling
 
 OnText: TypeAlias = "Callable[[str], None]"
@@ -48,9 +49,9 @@ class Writers:
         def on_text(text: str) -> None:
             nonlocal last
             last = text
-            self.hear(Writing(number, span, text))
+            self.hear(Writing(number, span, redacted_text(text)))
 
         try:
             yield on_text
         finally:
-            self.hear(Writing(number, span, last, is_over=True))
+            self.hear(Writing(number, span, redacted_text(last), is_over=True))

@@ -17,7 +17,7 @@ from typing import Any
 from decisor.benchmarks.webshop.goals import Goal
 from decisor.benchmarks.webshop.nouns import Nouns
 from decisor.benchmarks.webshop.products import Product
-from decisor.errors import SetupError
+from decisor.extras import lacks
 
 ALIKE = 85
 COLOUR_WORDS = (
@@ -116,5 +116,5 @@ def _fuzzy() -> tuple[Any, Any]:
     try:
         from rapidfuzz import fuzz, utils
     except ImportError as error:
-        raise SetupError("WebShop's reward compares names: pip install 'decisor[benchmarks]'.") from error
+        raise lacks("WebShop's reward, which compares names, needs rapidfuzz", "benchmarks") from error
     return fuzz, utils.default_process

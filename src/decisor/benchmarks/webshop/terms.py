@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from decisor.errors import SetupError
+from decisor.extras import lacks
 
 HAN = "\u3040-\u309f\u2e80-\u2fdf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 PICTOGRAPH = (
@@ -81,5 +81,5 @@ def _stemmer() -> Any:
     try:
         import Stemmer
     except ImportError as error:
-        raise SetupError("WebShop's search needs a stemmer: pip install 'decisor[benchmarks]'.") from error
+        raise lacks("WebShop's search needs a stemmer", "benchmarks") from error
     return Stemmer.Stemmer("porter")

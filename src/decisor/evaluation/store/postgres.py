@@ -16,6 +16,7 @@ from decisor.errors import SetupError
 from decisor.evaluation.store.protocol import StoreError
 from decisor.evaluation.store.sql import KEY, TABLES, Cell, SqlStore, StoredRow
 from decisor.evaluation.store.watchdog import Watchdog
+from decisor.extras import needs
 from decisor.secrets import Secret, redact, secrets_in
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def open_postgres(url: str, create: bool = True, seconds: float = ANSWER_SECONDS
     Raises:
         SetupError: it cannot be opened, or there is no store.
     """
-    import psycopg
+    with needs("psycopg", "postgres"):
+        import psycopg
 
     scheme, place, path, query, _ = urlsplit(url)
     options = dict(parse_qsl(query))

@@ -2,7 +2,8 @@
 
 A node is one reply of the LM: a step (an action in a fork of its parent's environment, and its observation), or the
 end of a sequence. A sequence runs from the root to a node that ended: it answered, gave up, or had no steps left. Every
-reply costs one call, also one that cannot be read, which becomes a step whose observation is the complaint.
+reply costs one call. One that cannot be read is asked for again and is no node; only where ``TRIES`` of them cannot be
+read does the sequence go on with a step whose observation is the complaint, so that it ends.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ from decisor.types import Action, Decision, Environment, Message, Observation, Q
 
 T = TypeVar("T")
 STOP = ("\nObservation:",)
+TRIES = 3
+"""Replies that are asked for at one place, where they cannot be read."""
 
 
 @dataclass
@@ -113,6 +116,12 @@ class Tree:
             self.halt = error
             raise
 
+    def spare(self) -> int:
+        """Calls that are left beside those promised to comparisons."""
+        limits = [(budget, budget.limits.calls) for budget in self.run.budget.chain()]
+        left = [most - budget.spent.calls - budget.pending_calls for budget, most in limits if most is not None]
+        return min(left, default=TRIES + self.promised) - self.promised
+
     def answers(self) -> list[Node]:
         return [node for node in self.sequences if node.ended == "answered"]
 
@@ -120,7 +129,7 @@ class Tree:
         self, prompt: Sequence[Message], form: Form[T], run: Run | None = None, promised: bool = False, tries: int = 1
     ) -> T:
         """One call with a seed of its own, so that a prompt that comes again is a new sample; up to ``tries`` calls
-        where replies cannot be read.
+        where replies cannot be read, and as far as they are not promised.
 
         Raises:
             ParseError: the reply cannot be read; it was paid for.
@@ -132,13 +141,13 @@ class Tree:
         self.sampled += 1
         sampling = Sampling(STOP, self.temperature, seed=self.seed * 100_003 + self.sampled)
         with self.limits():
-            return await (run or self.run).ask(prompt, form, sampling, final=True, tries=tries)
+            return await (run or self.run).ask(prompt, form, sampling, final=True, tries=min(tries, self.spare()))
 
     async def grow(self, node: Node, differ: bool = True) -> Node:
         """One reply from here. ``differ``: the model is shown what was tried from here, to do something else."""
         assert not node.ended
         try:
-            move = await self.ask(self.prompt(node, differ), self.form())
+            move = await self.ask(self.prompt(node, differ), self.form(), tries=TRIES)
         except ParseError as error:
             note = f"The reply could not be used: {in_words(error.reason)}."
             step = Step(Action(UNREADABLE, ""), Observation(note=note, error=True))

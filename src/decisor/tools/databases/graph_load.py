@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from decisor.errors import SetupError
+from decisor.extras import needs
 from decisor.secrets import without_password
 from decisor.tools.databases.graph_write import Edge, Node, labels_of, quoted, write
 
@@ -55,7 +56,8 @@ def path_of(url: str) -> Path:
 
 def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
     """Numbers keep their types; an ``id`` of the data must be unique within its label."""
-    import kglite
+    with needs("kglite", "graph"):
+        import kglite
 
     graph = kglite.KnowledgeGraph()
 
@@ -79,7 +81,8 @@ def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
     from decisor.tools.databases.sandbox.urls import options
 
     label = options(url, OPTIONS).get("label", "")
-    driver, database = driver_of(url)
+    with needs("neo4j", "neo4j"):
+        driver, database = driver_of(url)
     with driver, driver.session(database=database) as session:
         if label:
             load_labelled(session, label, nodes, edges)
@@ -116,7 +119,8 @@ def write_bolt(session: Any, nodes: Sequence[Node], edges: Sequence[Edge]) -> No
 
 def drop_labelled(url: str) -> None:
     """Removes the graph of the URL's ``label``. Raises SetupError where the server does not do it."""
-    from neo4j.exceptions import DriverError, Neo4jError
+    with needs("neo4j", "neo4j"):
+        from neo4j.exceptions import DriverError, Neo4jError
 
     from decisor.tools.databases.sandbox.engines.bolt import OPTIONS, driver_of
     from decisor.tools.databases.sandbox.urls import options

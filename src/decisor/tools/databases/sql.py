@@ -16,7 +16,9 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.sql_literals import literals
-from decisor.tools.databases.sql_schema import TableInfo, close_names, read_schema, render
+from decisor.tools.databases.sql_render import render
+from decisor.tools.databases.sql_schema import close_names, read_schema
+from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Observation, Pitfall, Record, Table
 
 BULK_SECONDS = 300.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from decisor.tools.databases.hints import MOST_VALUES, Literal
 from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sql_schema import TableInfo
+from decisor.tools.databases.sql_tables import TableInfo
 
 if TYPE_CHECKING:
     from sqlglot import Expr, exp

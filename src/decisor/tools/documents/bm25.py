@@ -14,12 +14,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
+from decisor.extras import lacks
 from decisor.tools.documents.passage import Passage
 
 if TYPE_CHECKING:
     import tantivy
 
-INSTALL = "pip install 'decisor[documents]'"
 TITLE_TIMES = 3
 LONGEST_TERM, MOST_TERMS = 40, 200
 MORE = 6
@@ -42,7 +42,7 @@ def engine() -> ModuleType:
     try:
         import tantivy
     except ImportError as error:
-        raise SetupError(f"Documents need tantivy: {INSTALL}.") from error
+        raise lacks("Documents need tantivy", "documents") from error
     return tantivy
 
 

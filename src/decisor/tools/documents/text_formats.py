@@ -6,9 +6,9 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
-from decisor.errors import Error, SetupError
+from decisor.errors import Error
+from decisor.extras import lacks
 from decisor.outside import text_codec
-from decisor.tools.documents.bm25 import INSTALL
 from decisor.tools.documents.cutting import Block, Content, tidy
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def read_html(data: bytes) -> Content:
     try:
         from selectolax.lexbor import LexborHTMLParser
     except ImportError as error:
-        raise SetupError(f"HTML needs selectolax: {INSTALL}.") from error
+        raise lacks("HTML needs selectolax", "documents") from error
     charset = match[1].decode() if (match := CHARSET.search(data[:4096])) else ""
     tree = LexborHTMLParser(decode(data, charset))
     heading = tree.css_first("title")

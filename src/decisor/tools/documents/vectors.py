@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.tools.documents.bm25 import INSTALL
+from decisor.extras import lacks
 from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.passage import Passage, stamp_of
 
@@ -32,8 +32,9 @@ def engine() -> ModuleType:
             import onnxruntime  # noqa: F401 (importing it after usearch 2.26 ends the process)
         import usearch.index
     except ImportError as error:
-        why = INSTALL if isinstance(error, ModuleNotFoundError) else f"it cannot be loaded beside what is ({error})"
-        raise SetupError(f"Dense retrieval needs usearch: {why}.") from error
+        if isinstance(error, ModuleNotFoundError):
+            raise lacks("Dense retrieval needs usearch", "documents") from error
+        raise SetupError(f"Dense retrieval needs usearch: it cannot be loaded beside what is ({error}).") from error
     return usearch.index
 
 

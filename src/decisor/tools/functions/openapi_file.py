@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
+from decisor.extras import lacks
 from decisor.outside import clean_text, one_line
 from decisor.types import Value
 
@@ -80,7 +81,7 @@ def parse(text: str, path: Path) -> Value:
     try:
         import yaml
     except ImportError as error:
-        raise SetupError(f"{path} is YAML: pip install 'decisor[openapi]', or convert it to JSON.") from error
+        raise lacks(f"{path} is YAML, and reading it needs pyyaml (or make it JSON)", "openapi") from error
     try:
         return YamlReader(yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))).read()
     except yaml.YAMLError as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 from decisor.benchmarks.dqa.generator.supply import Supply
 from decisor.benchmarks.dqa.generator.tables import Cell, Sheet, sheets
 from decisor.benchmarks.dqa.generator.trade import Trade
+from decisor.extras import needs
 
 AT_ONCE = 5000  # rows in one graph statement
 
@@ -45,7 +46,8 @@ def write_sqlite(world: Trade | Supply, path: Path) -> None:
 
 def write_graph(world: Trade | Supply, path: Path) -> None:
     """A file of the embedded graph engine (kglite)."""
-    import kglite
+    with needs("kglite", "graph"):
+        import kglite
 
     graph = kglite.KnowledgeGraph()
     for sheet in sheets(world):

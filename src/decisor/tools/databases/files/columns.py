@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from decisor.plurals import counted
-from decisor.tools.databases.sandbox.quoting import quoted
+from decisor.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb

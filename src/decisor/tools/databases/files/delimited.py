@@ -16,10 +16,10 @@ from typing import IO
 
 from decisor.errors import SetupError
 from decisor.plurals import counted
+from decisor.quoting import quoted
 from decisor.tools.databases.files.columns import with_missing_values
 from decisor.tools.databases.files.places import Part, table_name, without_digits
 from decisor.tools.databases.files.tables import Target, literal
-from decisor.tools.databases.sandbox.quoting import quoted
 
 CHUNK = 2**22
 EXAMPLES = 3

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from decisor.errors import SetupError
+from decisor.quoting import quoted
 from decisor.tools.databases.files.places import table_name
-from decisor.tools.databases.sandbox.quoting import quoted
 
 MODULES = ("pandas", "polars", "pyarrow", "duckdb", "_duckdb")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decisor.tools.databases.sandbox.quoting import quoted
+from decisor.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb

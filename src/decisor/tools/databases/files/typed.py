@@ -9,10 +9,10 @@ from pathlib import Path
 
 from decisor.errors import SetupError
 from decisor.plurals import counted
+from decisor.quoting import quoted
 from decisor.tools.databases.files.delimited import names_of, opened
 from decisor.tools.databases.files.places import Part
 from decisor.tools.databases.files.tables import Target, literal, unique
-from decisor.tools.databases.sandbox.quoting import quoted
 
 
 def read_parquet(target: Target, part: Part) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from decisor.errors import SetupError
+from decisor.extras import lacks
 from decisor.tools.databases.files.places import Part, table_name
 from decisor.tools.databases.files.tables import Target, unique
 
@@ -18,7 +19,7 @@ def read_workbook(target: Target, part: Part) -> Iterator[str]:
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError as error:
-        raise SetupError("Reading Excel files needs python-calamine: pip install 'decisor[excel]'") from error
+        raise lacks("Excel files need python-calamine", "excel") from error
     for path in part.paths:
         try:
             book = CalamineWorkbook.from_path(path)

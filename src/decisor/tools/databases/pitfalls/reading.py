@@ -10,7 +10,7 @@ from decisor.tools.databases.pitfalls.block import Block, columns_of, conjuncts
 from decisor.tools.databases.pitfalls.part import is_plain, part
 from decisor.tools.databases.pitfalls.source import Origin, Source, table_source
 from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sql_schema import TableInfo
+from decisor.tools.databases.sql_tables import TableInfo
 
 if TYPE_CHECKING:
     from sqlglot import Expr, exp

@@ -24,7 +24,7 @@ from decisor.tools.databases.sandbox.access import query_of
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql_catalog import WIDE
-from decisor.tools.databases.sql_schema import TableInfo
+from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from decisor.tools.databases.sql_schema import TableInfo, key_of
+from decisor.tools.databases.sql_tables import TableInfo, key_of
 
 if TYPE_CHECKING:
     from decisor.tools.databases.pitfalls.block import Block

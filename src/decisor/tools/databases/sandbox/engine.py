@@ -71,7 +71,7 @@ class Engine:
     URL names a file or folder. ``server``: it answers over a network, and may go away and come back. ``connect`` raises
     SetupError, and imports the driver: the description itself is read without it. ``heap``: its memory is reserved
     ahead, and so can only be watched. ``probe``: a statement that runs wherever the server is there.
-    ``dialect``: of SQL.
+    ``dialect``: of SQL. ``extra``: the part of the package that holds its driver, where that is installed by choice.
     """
 
     name: str
@@ -85,3 +85,4 @@ class Engine:
     heap: bool = False
     probe: str = ""
     dialect: Dialect | None = None
+    extra: str = ""

@@ -21,10 +21,10 @@ from typing import Any
 import apsw
 
 from decisor.errors import SetupError, ToolError
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.sqlite import FUNCTIONS, STEPS_BETWEEN_CHECKS, limits, message
 from decisor.tools.databases.sandbox.names import words
-from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value

@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 
 from decisor.errors import SetupError
+from decisor.extras import lacks
 from decisor.tools.databases.sandbox.engine import Caps, Database, Engine
 
 NAMES = (
@@ -39,4 +40,5 @@ def connect(name: str, url: str, caps: Caps) -> Database:
     try:
         return engine(name).connect(url, caps)
     except ModuleNotFoundError as error:
-        raise SetupError(f"The engine {name} needs the package {error.name}: install it.") from error
+        what = f"{engine(name).title} needs {error.name}"
+        raise lacks(what, engine(name).extra) if engine(name).extra else SetupError(f"{what}: install it.") from error

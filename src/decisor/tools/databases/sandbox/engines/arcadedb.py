@@ -124,4 +124,5 @@ ENGINE = Engine(
     connect=connect,
     file=True,
     heap=True,
+    extra="arcadedb",
 )

@@ -150,4 +150,5 @@ ENGINE = Engine(
     connect=connect,
     server=True,
     probe="RETURN 1",
+    extra="neo4j",
 )

@@ -147,4 +147,5 @@ ENGINE = Engine(
     connect=connect,
     file=True,
     endings=(".kgl",),
+    extra="graph",
 )

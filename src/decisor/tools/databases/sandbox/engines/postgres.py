@@ -263,4 +263,5 @@ ENGINE = Engine(
     server=True,
     probe="SELECT 1",
     dialect=DIALECT,
+    extra="postgres",
 )

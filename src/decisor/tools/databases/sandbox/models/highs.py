@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decisor.errors import SetupError
+from decisor.extras import lacks
 
-INSTALL = "The solver is an extra: pip install 'decisor[solver]' (highspy)."
 NOT_WITHIN = "time limit"
 
 
@@ -65,7 +64,7 @@ def once(matrix: Matrix, seconds: float, presolve: bool) -> Solution:
     try:
         import highspy
     except ModuleNotFoundError as error:
-        raise SetupError(INSTALL) from error
+        raise lacks("The solver needs highspy", "solver") from error
     began = time.monotonic()
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in {"output_flag": False, "time_limit": float(seconds), "threads": 2, "mip_rel_gap": 0.0,

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decisor.errors import ToolError
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.alone import execute
 from decisor.tools.databases.sandbox.models.highs import Matrix
 from decisor.tools.databases.sandbox.models.program import Linear, Program
 from decisor.tools.databases.sandbox.models.statements import queries
-from decisor.tools.databases.sandbox.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.alone import changed, chosen, execute, row_of
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 

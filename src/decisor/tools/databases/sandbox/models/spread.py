@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.program import Spread
-from decisor.tools.databases.sandbox.quoting import quoted
 
 BITS = 2**53
 TOGETHER = "together"

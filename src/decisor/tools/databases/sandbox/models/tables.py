@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from decisor.errors import SetupError
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.program import Column
-from decisor.tools.databases.sandbox.quoting import quoted
 from decisor.types import Value
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import sqlglot
 from sqlglot import exp
 
+from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.statements import Statement
-from decisor.tools.databases.sandbox.quoting import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -45,7 +45,8 @@ class Version:
 @dataclass
 class Versions:
     """``tables``: lower case -> columns. ``names``: parameters of a candidate. ``now``: the versions of changed tables,
-    by lower-case name. ``key``: what statements are run for at present. ``relations``: to be dropped in the end."""
+    by lower-case name. ``key``: what statements are run for at present. ``relations``: to be dropped in the end.
+    ``dense``: tables of which candidates change many rows."""
 
     db: duckdb.DuckDBPyConnection
     tables: dict[str, tuple[str, ...]]
@@ -53,6 +54,7 @@ class Versions:
     now: dict[str, Version] = field(default_factory=dict)
     key: str = "__c"
     relations: list[tuple[str, str]] = field(default_factory=list)
+    dense: set[str] = field(default_factory=set)
 
     def depends(self, statement: Statement) -> bool:
         """Whether its result may differ between candidates."""
@@ -95,6 +97,21 @@ class Versions:
         self.relations.append((kind, relation))
         self.now[name] = Version(relation, key)
 
+    def keep(self, name: str, sql: str, key: str) -> Version:
+        """A relation that is no version yet."""
+        last = self.now.get(name)
+        self.put(name, sql, key, keep=True)
+        version = self.now[name]
+        self.restore(name, last)
+        return version
+
+    def restore(self, name: str, version: Version | None) -> None:
+        """The table is this version; None: as it was loaded."""
+        if version is None:
+            self.now.pop(name, None)
+        else:
+            self.now[name] = version
+
     def run(self, statement: Statement, keep: bool) -> None:
         """An UPDATE, DELETE or INSERT makes a next version of its table."""
         name = statement.target
@@ -104,14 +121,14 @@ class Versions:
         tree = statement.tree
         match tree:
             case exp.Update():
-                sql = self._updated(tree, name, from_clause, columns)
+                sql = self.updated(tree, name, from_clause, columns)
             case exp.Delete():
                 sql = self._deleted(tree, from_clause, columns)
             case _:
                 sql = self._inserted(tree, name, from_clause, columns, depends)
         self.put(name, sql, self.key if depends else "", keep or not depends)
 
-    def _updated(self, tree: exp.Expr, name: str, from_clause: str, columns: str) -> str:
+    def updated(self, tree: exp.Expr, name: str, from_clause: str, columns: str) -> str:
         refuse_more(tree, {"this", "expressions", "where"})
         where, parts = tree.args.get("where"), []
         alias_as(tree.this, name)

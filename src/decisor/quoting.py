@@ -1,4 +1,4 @@
-"""Names in the SQL of SQLite and DuckDB."""
+"""Names of tables and columns in the SQL of SQLite and DuckDB."""
 
 from __future__ import annotations
 

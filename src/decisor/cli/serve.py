@@ -1,0 +1,135 @@
+"""``decisor serve``: the page and its API, until Ctrl-C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from decisor.budget import Limits
+from decisor.errors import SetupError
+from decisor.extras import needs
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+
+if TYPE_CHECKING:
+    from decisor.server.users import Users
+
+DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
+
+
+def command(
+    db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=DB)] = None,
+    graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help="A graph.")] = None,
+    docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help="Documents.")] = None,
+    model: Annotated[Path | None, typer.Option("--model", help="A decision model of the first database.")] = None,
+    tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
+    deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Functions and web APIs.")] = None,
+    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
+    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
+    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
+    lm: Annotated[list[str] | None, typer.Option("--lm", metavar="MODEL[@URL]", help="Several times.")] = None,
+    evaluation: Annotated[
+        list[str] | None, typer.Option("--evaluation", metavar="RUN", help="The store of an evaluation to show.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")] = 8765,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
+    ] = None,
+    new_user: Annotated[
+        str, typer.Option("--new-user", metavar="NAME", help="Print a token, and the lines for it.")
+    ] = "",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help="Runs at a time.")] = 256,
+    calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money a run.")] = None,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
+) -> None:
+    """Serve the page and its API, until Ctrl-C."""
+    with needs("FastAPI and uvicorn", "serve"):
+        from decisor.server.serve import bound, serve
+        from decisor.server.serving import Serving, names_of_lms
+    from decisor.server.hosts import is_loopback
+    from decisor.session.pool import members_of
+    from decisor.session.sources import sources_of
+
+    if new_user:
+        print_user(new_user)
+        return
+    specs = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ())
+    sources = sources_of(db or (), graph or (), docs or (), specs, model, split_all(tables), split_all(deny_tables))
+    who, token = users_of(users, list(members_of(sources)), is_loopback(host))
+    listening = bound(host, port)
+    serving = Serving(
+        sources, names_of_lms(lm or []), Limits(calls, tokens, dollars, seconds), who, evaluations_of(evaluation or []),
+        host, listening.getsockname()[1], tuple(allow_host or ()), at_once,
+    )  # fmt: skip
+    address = f"http://{in_address(host)}:{serving.port}/"
+
+    def ready() -> None:
+        print(f"Decisor is at {address}{f'#{token}' if token else ''} (Ctrl-C ends it)", flush=True)
+        if browser:
+            open_page(address + (f"#{token}" if token else ""))
+
+    serve(serving, listening, ready)
+
+
+def users_of(file: Path | None, connections: list[str], is_local: bool) -> tuple[Users, str]:
+    """Who may use it, and the token that is to be printed, '' for none."""
+    from decisor.server.users import Users, new_token, one_user, read_users
+
+    if file is not None:
+        return read_users(file, connections), ""
+    if is_local:
+        return Users(), ""
+    token = new_token()
+    return one_user(token), token
+
+
+def evaluations_of(places: list[str]) -> dict[str, str]:
+    """Each by the name of its file. Raises SetupError where two have one name, or a file is not there."""
+    from decisor.session.sources import name_from
+
+    names: dict[str, str] = {}
+    for place in places:
+        name = name_from(place)
+        if name in names:
+            raise SetupError(f"Two evaluations are called {name}: rename one of the files.")
+        if "://" not in place and not Path(place).is_file():
+            raise SetupError(f"There is no run store {place}. Make one with: decisor eval ... --out {place}")
+        names[name] = place
+    return names
+
+
+def print_user(name: str) -> None:
+    from decisor.server.users import NAME, digest_of, new_token
+
+    if not NAME.fullmatch(name):
+        raise SetupError(f"{name!r:.80} is no name of a user: take letters, digits, and . _ @ -")
+    token = new_token()
+    key = name if name.replace("-", "_").isidentifier() else f'"{name}"'
+    print(f'The token of {name}, which is nowhere else: {token}\n\n[{key}]\ntoken = "{digest_of(token)}"\n'
+          '# connections = ["sales"]  # all without this line')  # fmt: skip
+
+
+def in_address(host: str) -> str:
+    """As it stands in an address."""
+    import socket
+
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def open_page(address: str) -> None:
+    import webbrowser
+
+    webbrowser.open(address)

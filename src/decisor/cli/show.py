@@ -1,0 +1,53 @@
+"""``decisor show``: a run of the history again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from decisor.cli.console import console
+from decisor.history.past_run import PastRun
+
+
+def command(
+    which: Annotated[str, typer.Argument(metavar="[N|last]", help="The number of a run, or last.")] = "last",
+    html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    trace: Annotated[Path | None, typer.Option("--trace", help="Write its trace to this file.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, as of decisor ask --json.")] = False,
+) -> None:
+    """Show a run that was kept: what happened, the decision, its evidence, and what it cost."""
+    from decisor.cli.history import run_named
+    from decisor.history.store import History
+    from decisor.session.past import past_result
+    from decisor.story.decision import show_dim
+    from decisor.story.telling import tell_story
+
+    history = History()
+    run = run_named(history, which)
+    result = past_result(history, run)
+    for path, write in ((html, result.html), (trace, result.save)):
+        if path is not None:
+            write(path)
+    if as_json:
+        print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
+    elif html is None and trace is None:
+        out = console()
+        tell_story(result.trace, out, full)
+        for line in lines_of(run):
+            show_dim(line, out)
+
+
+def lines_of(run: PastRun) -> Iterator[str]:
+    """Where it stands, and what is said of it."""
+    if run.state in ("interrupted", "failed"):
+        why = run.why or "It was interrupted."
+        yield f"{why} What it had is above; decisor resume {run.number} goes on from there."
+    if run.mark:
+        right = f"; right would be {run.mark.answer}" if run.mark.answer else ""
+        yield f"Marked {run.mark.verdict}{right}{': ' if run.mark.came_of else ''}{run.mark.came_of}"
+    yield f"Run {run.number}{f', after run {run.before}' if run.before else ''}"

@@ -1,0 +1,155 @@
+"""The text of a definitions file as Definitions. Every fault is named with its line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from decisor.decision_models.lines import line_of, lines_of
+from decisor.decision_models.schema import faults
+from decisor.definitions.format import (
+    Calendar,
+    Definitions,
+    Dimension,
+    Entity,
+    Example,
+    Join,
+    Metric,
+    Origin,
+    Reading,
+    ValueWords,
+)
+from decisor.definitions.schema import DEFINITIONS
+from decisor.errors import ModelMistake, SetupError
+from decisor.outside import one_line
+
+MAX_CHARS = 1_000_000
+SHOWN_FAULTS = 8
+ORIGIN = ("by", "on", "why")
+LISTS = ("synonyms", "where", "grain", "key", "left", "right", "words")
+
+
+class DefinitionsFault(ModelMistake):
+    """A text is no definitions file. ``faults``: line (0 where it has none) and complaint."""
+
+    def __init__(self, faults: list[tuple[int, str]]) -> None:
+        shown_faults = [f"line {line}: {words}" if line else words for line, words in faults[:SHOWN_FAULTS]]
+        more = [f"and {len(faults) - SHOWN_FAULTS} more"] if len(faults) > SHOWN_FAULTS else []
+        super().__init__(f"{one_line('; '.join([*shown_faults, *more]), 2_000)}.")
+        self.faults = tuple(faults)
+
+
+def read(path: Path) -> Definitions:
+    """Raises SetupError, with lines, where the file is missing or holds no definitions."""
+    try:
+        return replace(parse(text_of(path)), path=str(path))
+    except DefinitionsFault as error:
+        raise SetupError(f"{path}: {error}") from error
+
+
+def text_of(path: Path) -> str:
+    """Raises SetupError where it cannot be read."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MAX_CHARS + 1)
+    except OSError as error:
+        raise SetupError(f"The definitions in {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path} is not UTF-8: {error.reason}.") from error
+    if len(text) > MAX_CHARS:
+        raise SetupError(f"{path}: a definitions file has at most {MAX_CHARS:,} characters.")
+    return text
+
+
+def parse(text: str) -> Definitions:
+    """
+    >>> parse('[metric.revenue]\\nsql = "SUM(total)"\\nfrom = "invoice"').metrics[0].whole()
+    'SELECT SUM(total) AS revenue FROM invoice'
+    >>> parse('[calendar.fiscal]\\nstarts = "July"')
+    Traceback (most recent call last):
+    decisor.definitions.parse.DefinitionsFault: line 2: calendar.fiscal.starts "July" is not in the form MM-DD.
+
+    Raises:
+        DefinitionsFault: all faults, with their lines.
+    """
+    content = toml(text)
+    lines = lines_of(text)
+    if wrong := [(line_of(lines, path), f"{'.'.join(path)} {words}") for path, words in faults(content, DEFINITIONS)]:
+        raise DefinitionsFault(wrong)
+    definitions = replace(definitions_of(content), lines=lines)
+    if wrong := [(line_of(lines, path), words) for path, words in contradictions(definitions)]:
+        raise DefinitionsFault(wrong)
+    return definitions
+
+
+def toml(text: str) -> dict[str, Any]:
+    """Raises DefinitionsFault where it is no TOML. A date without quotes is the text that it is written as."""
+    try:
+        content = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        words = re.sub(r" \(at (line \d+.*|end of document)\)$", "", str(error))
+        raise DefinitionsFault([(int(place[1]) if place else 0, f"this is not TOML: {words}")]) from error
+    for group in content.values():
+        for section in group.values() if isinstance(group, dict) else ():
+            if isinstance(section, dict) and isinstance(section.get("on"), date):
+                section["on"] = section["on"].isoformat()[:10]
+    return content
+
+
+def definitions_of(content: Mapping[str, Any]) -> Definitions:
+    """Of what fits the schema."""
+    return Definitions(
+        metrics=[Metric(name, **plain(one)) for name, one in content.get("metric", {}).items()],
+        dimensions=[Dimension(name, **plain(one)) for name, one in content.get("dimension", {}).items()],
+        calendars=[Calendar(name, **plain(one)) for name, one in content.get("calendar", {}).items()],
+        entities=[Entity(name, **plain(one)) for name, one in content.get("entity", {}).items()],
+        joins=[Join(name, **plain(one)) for name, one in content.get("join", {}).items()],
+        values=[value_of(name, one) for name, one in content.get("value", {}).items()],
+        readings=[Reading(name, **plain(one)) for name, one in content.get("reading", {}).items()],
+        examples=[Example(name, **plain(one)) for name, one in content.get("example", {}).items()],
+    )
+
+
+def plain(one: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a section: its origin as one, a text where several may stand as one of them."""
+    values = {("source" if key == "from" else key): texts(value) if key in LISTS else value
+              for key, value in one.items() if key not in ORIGIN}  # fmt: skip
+    return {**values, "origin": Origin(**{key: one[key] for key in ORIGIN if key in one})}
+
+
+def value_of(name: str, one: Mapping[str, Any]) -> ValueWords:
+    words = {key: texts(value) for key, value in one.items() if key not in ORIGIN}
+    return ValueWords(name, words, Origin(**{key: str(one[key]) for key in ORIGIN if key in one}))
+
+
+def texts(words: str | list[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
+
+
+def contradictions(definitions: Definitions) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What no schema says: parts that need each other, and names that are nowhere."""
+    names = [one.name for one in definitions.metrics]
+    for metric in definitions.metrics:
+        if bool(metric.query) == bool(metric.sql):
+            yield ("metric", metric.name), f"metric.{metric.name} needs either sql with from, or query"
+        elif metric.sql and not metric.source:
+            yield ("metric", metric.name), f"metric.{metric.name} needs from: the rows that sql is computed over"
+    for join in definitions.joins:
+        if len(join.left) != len(join.right):
+            yield ("join", join.name), f"join.{join.name} needs as many columns in left as in right"
+    for reading in definitions.readings:
+        if reading.metric and reading.metric not in names:
+            there = f"there is {', '.join(names)}" if names else "there is none"
+            yield (("reading", reading.name, "metric"),
+                   f"reading.{reading.name} names the metric {reading.metric}; {there}")  # fmt: skip
+    for example in definitions.examples:
+        if not (example.sql or example.answer):
+            yield ("example", example.name), f"example.{example.name} needs sql or answer"
+    if len(ours := [one.name for one in definitions.calendars if one.default]) > 1:
+        yield ("calendar", ours[1], "default"), f"calendar.{ours[1]} is the second default; one calendar is"

@@ -1,0 +1,57 @@
+"""Definitions as the text of a file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from decisor.definitions.format import KIND, Definition, Origin, ValueWords
+
+KEYS = {"source": "from"}
+
+
+def written(definitions: Iterable[Definition]) -> str:
+    """A section each, an empty line between two."""
+    return "\n".join(section(one) for one in definitions)
+
+
+def section(one: Definition) -> str:
+    """
+    >>> from decisor.definitions.format import Reading
+    >>> print(section(Reading("best", ["best customer"], "by revenue", origin=Origin(by="ann"))), end="")
+    [reading.best]
+    words = ["best customer"]
+    means = "by revenue"
+    by = "ann"
+    """
+    head = f"[{KIND[type(one)]}.{key_text(one.name)}]"
+    if isinstance(one, ValueWords):
+        lines = [f"{key_text(value)} = {text_of(list(words))}" for value, words in one.words.items()]
+    else:
+        lines = [f"{KEYS.get(field.name, field.name)} = {text_of(value)}" for field in fields(one)
+                 if field.name not in ("name", "origin") and (value := getattr(one, field.name)) not in ("", (), [])
+                 and value != field.default]  # fmt: skip
+    origin = [f"{field.name} = {text_of(value)}" for field in fields(Origin)
+              if (value := getattr(one.origin, field.name))]  # fmt: skip
+    return "\n".join([head, *lines, *origin, ""])
+
+
+def key_text(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else text_of(name)
+
+
+def text_of(value: object) -> str:
+    """A text, a list of texts, true or false, as TOML.
+
+    >>> print(text_of(["a", 'b"c']), text_of(True), text_of("x\\x7f"))
+    ["a", "b\\"c"] true "x\\u007f"
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(text_of(one) for one in value)}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key_text(key)} = {text_of(one)}' for key, one in value.items())} }}"
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,83 @@
+"""What is known of a run that was kept, beside its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from decisor.budget import Limits
+from decisor.types import Question, Usage
+
+Verdict = Literal["right", "wrong"]
+VERDICTS: tuple[str, ...] = get_args(Verdict)
+State = Literal["running", "interrupted", "answered", "budget", "steps", "no_answer", "failed"]
+UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget", "steps")
+"""States that a run may be gone on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a person named for a run: its data, tools, technique, LM and limits, so that they need not be named again.
+    Places are without passwords; ``left_out``: those that cannot be named from here again (a password, an object)."""
+
+    db: tuple[str, ...] = ()
+    graph: tuple[str, ...] = ()
+    docs: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    base_url: str = ""
+    auth: tuple[str, ...] = ()
+    model: str = ""
+    tables: tuple[str, ...] = ()
+    deny_tables: tuple[str, ...] = ()
+    technique: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    lm: str = ""
+    limits: Limits = field(default_factory=Limits)
+    folder: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a person says of a decision afterwards. ``came_of``: what came of it, in words. ``answer``: the right one,
+    where they know it and it is another."""
+
+    verdict: Verdict
+    came_of: str = ""
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """``number`` is never given twice. ``owner``: whose it is, '' for the person at the command. ``began``: seconds
+    since 1970. ``why``: why it ended, where that is no decision. ``before``: the number of the run that it follows, or
+    0. ``bytes``: of its trace."""
+
+    question: Question
+    inputs: Inputs = Inputs()
+    number: int = 0
+    owner: str = ""
+    began: float = 0.0
+    technique: str = ""
+    lm: str = ""
+    state: State = "running"
+    answer: str = ""
+    why: str = ""
+    usage: Usage = field(default_factory=Usage)
+    before: int = 0
+    mark: Mark | None = None
+    bytes: int = 0
+
+    @property
+    def words(self) -> str:
+        """What a search looks at, in lower case."""
+        mark = (self.mark.came_of, self.mark.answer, self.mark.verdict) if self.mark else ()
+        parts = (self.question.text, self.question.rules, self.question.goal, self.answer, self.why, self.technique,
+                 *self.inputs.db, *self.inputs.graph, *self.inputs.docs, *mark)  # fmt: skip
+        return "\n".join(parts).casefold()
+
+    def with_words(self) -> PastRun:
+        """Without what its trace holds anyway, for a list: the records of a run that it follows."""
+        return replace(self, question=Question(self.question.text, self.question.rules, self.question.goal))

@@ -1,0 +1,173 @@
+"""The history: runs that were kept, a line of a database each, with its trace in a file of its own beside it.
+
+    FOLDER/history.db       what a list and a search need
+    FOLDER/runs/12.jsonl    the trace of run 12, as ``decisor ask --trace`` writes it, from the moment that it begins
+
+Several processes may write and read at once: a change is one short transaction, and whoever keeps a run holds a lock on
+its trace, so that a run whose process died is told from one that runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from decisor.encoding import json_text
+from decisor.errors import SetupError
+from decisor.history.folder import data_folder, make_folder
+from decisor.history.lock import is_locked
+from decisor.history.past_run import Mark, PastRun
+from decisor.private_file import create_private
+from decisor.trace.decoding import decoder
+from decisor.trace.events import Entry
+from decisor.trace.file import read_trace
+
+CAP = 512 * 2**20
+"""Bytes of traces; beyond it the oldest are dropped, marked ones last."""
+BUSY_SECONDS = 30.0
+VERSION = 1
+TABLE = """CREATE TABLE IF NOT EXISTS run (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL, marked INTEGER NOT NULL,
+    run TEXT NOT NULL)"""
+INDEX = "CREATE INDEX IF NOT EXISTS run_of_owner ON run (owner, number)"
+ALL = 10**9
+Values: TypeAlias = "list[str]"
+
+
+class History:
+    """Runs of all owners in one folder. Every method takes the ``owner`` whose runs it is about: nobody sees another's.
+
+    Raises (every method): SetupError where the folder cannot be used, or there is no such run.
+    """
+
+    def __init__(self, folder: Path | None = None, cap: int = CAP) -> None:
+        """``cap``: bytes that all traces may have together."""
+        self.folder, self.cap = folder or data_folder(), cap
+
+    def begin(self, run: PastRun) -> int:
+        """A new run; its number. Its trace is then written to ``trace_of(number)``."""
+        with self.database() as database:
+            cursor = database.execute("INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?)",
+                                      (run.owner, run.words, text_of(run)))  # fmt: skip
+            return int(cursor.lastrowid or 0)
+
+    def write(self, run: PastRun) -> None:
+        """What is known of a run by now. Where the traces have become too many, the oldest are dropped."""
+        with self.database() as database:
+            database.execute("UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?",
+                             (run.words, run.mark is not None, text_of(run), run.number, run.owner))  # fmt: skip
+            dropped = over_cap(database, self.sizes(), self.cap, run.number)
+            database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
+        for number in dropped:
+            self.trace_of(number).unlink(missing_ok=True)
+
+    def list(self, owner: str = "", words: str = "", most: int = 20, before: int = 0) -> tuple[PastRun, ...]:
+        """The newest first; of those only that hold each of ``words``, in any case, in the question, the rules, the
+        answer, the data's names or the mark. ``before``: only those with smaller numbers."""
+        query = "SELECT number, run FROM run WHERE owner = ?"
+        values: Values = [owner]
+        for word in words.casefold().split():
+            query += " AND instr(words, ?)"
+            values.append(word)
+        query += " AND number < ? ORDER BY number DESC LIMIT ?"
+        with self.database() as database:
+            rows = database.execute(query, [*values, before or ALL, most]).fetchall()
+        return tuple(self.run_of(*row) for row in rows)
+
+    def search(self, words: str, owner: str = "", most: int = 20) -> tuple[PastRun, ...]:
+        """As ``list``."""
+        return self.list(owner, words, most)
+
+    def read(self, number: int = 0, owner: str = "") -> PastRun:
+        """A run; 0 is the last one."""
+        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
+        with self.database() as database:
+            row = database.execute(query, (owner, number, number)).fetchone()
+        if row is None:
+            what = f"no run {number}" if number else "no run yet"
+            raise SetupError(f"There is {what} in the history. See what there is: decisor history")
+        return self.run_of(*row)
+
+    def entries(self, number: int, owner: str = "") -> tuple[Entry, ...]:
+        """The trace of a run; of one that runs, as far as it is."""
+        path = self.trace_of(self.read(number, owner).number)
+        return tuple(read_trace(path)) if path.exists() else ()
+
+    def delete(self, numbers: Sequence[int] | None = None, owner: str = "") -> int:
+        """These, or all where None; how many there were."""
+        with self.database() as database:
+            of_owner = {row[0] for row in database.execute("SELECT number FROM run WHERE owner = ?", (owner,))}
+            chosen = sorted(of_owner if numbers is None else of_owner & set(numbers))
+            database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in chosen])
+        for number in chosen:
+            self.trace_of(number).unlink(missing_ok=True)
+        return len(chosen)
+
+    def mark(self, number: int, mark: Mark | None, owner: str = "") -> PastRun:
+        """Say whether a decision was right, and what came of it; None takes that back."""
+        run = replace(self.read(number, owner), mark=mark)
+        self.write(run)
+        return run
+
+    def trace_of(self, number: int) -> Path:
+        return self.folder / "runs" / f"{number}.jsonl"
+
+    def run_of(self, number: int, text: str) -> PastRun:
+        run, path = decoder(PastRun)(json.loads(text)), self.trace_of(number)
+        state = "interrupted" if run.state == "running" and not is_locked(path) else run.state
+        return replace(run, number=number, bytes=path.stat().st_size if path.exists() else 0, state=state)
+
+    def sizes(self) -> Mapping[int, int]:
+        """The bytes of each trace."""
+        with os.scandir(self.folder / "runs") as files:
+            return {int(file.name[:-6]): file.stat().st_size for file in files if file.name[:-6].isdecimal()}
+
+    @contextmanager
+    def database(self) -> Iterator[sqlite3.Connection]:
+        """One transaction."""
+        path = self.folder / "history.db"
+        try:
+            make_folder(self.folder)
+            make_folder(self.folder / "runs")
+            create_private(path)
+            with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as database:
+                database.execute("BEGIN IMMEDIATE")
+                prepare(database)
+                yield database
+                database.execute("COMMIT")
+        except OSError as error:
+            raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}.") from error
+        except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
+            raise SetupError(f"Cannot use the history {path}: {error}. Move it away to begin a new one.") from error
+
+
+def prepare(database: sqlite3.Connection) -> None:
+    """Raises SetupError where a later Decisor wrote it."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise SetupError(f"The history is of format {version}; this Decisor reads {VERSION}. Update it.")
+    if version < VERSION:
+        database.execute(TABLE)
+        database.execute(INDEX)
+        database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, latest: int) -> list[int]:
+    """The numbers of those that do not fit any more, never the latest."""
+    size, dropped = sum(sizes.values()), []
+    rows = database.execute("SELECT number FROM run ORDER BY marked, number") if size > cap else ()
+    for (number,) in rows:
+        if size > cap and number != latest:
+            dropped.append(number)
+            size -= sizes.get(number, 0)
+    return dropped
+
+
+def text_of(run: PastRun) -> str:
+    return json_text(run.with_words())

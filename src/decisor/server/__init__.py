@@ -1,0 +1,1 @@
+"""The page and its API: the front door over HTTP."""

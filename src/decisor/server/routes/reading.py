@@ -1,0 +1,136 @@
+"""Runs: read, watched, shared, compared."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from decisor.encoding import json_text
+from decisor.server.here import HereNow, Who
+from decisor.server.responses import CompareReply, RunLine, RunList, RunReply
+from decisor.server.runs import NotThere
+from decisor.server.sharing import html_of, markdown_of
+from decisor.server.stream import all_events, run_events
+from decisor.server.telling import changes_of, line_of, reply_of
+from decisor.session.recorded import recorded_result
+from decisor.story.html import story
+from decisor.trace.file import MESSAGES, file_text, row_of
+
+router = APIRouter(prefix="/api", tags=["runs"])
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox allow-popups"
+)
+STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
+MOST = Annotated[int, Query(ge=1, le=500)]
+After = Annotated[int, Query(ge=0, le=10**9)]
+
+
+@router.get("/runs")
+async def runs(
+    here: HereNow, who: Who, search: Annotated[str, Query(max_length=1_000)] = "", most: MOST = 50,
+    before: Annotated[str, Query(max_length=80)] = "",
+) -> RunList:  # fmt: skip
+    """Your runs, the newest first; those that hold each word of ``search`` and began before the run ``before``."""
+    lines = [line_of(live) for live in here.runs.of_user(who)]
+    if before:
+        place = next((at for at, line in enumerate(lines) if line.id == before), len(lines))
+        lines = lines[place + 1 :]
+    words = search.casefold().split()
+    return RunList(runs=tuple(line for line in lines if holds(line, words))[:most])
+
+
+def holds(line: RunLine, words: list[str]) -> bool:
+    text = "\n".join(
+        (line.question, line.rules, line.goal, line.answer, line.technique, line.lm, line.error)
+    ).casefold()
+    return all(word in text for word in words)
+
+
+@router.get("/runs/{id}")
+async def run(id: str, here: HereNow, who: Who) -> RunReply:
+    """One run, with its result when it is over."""
+    return reply_of(here.runs.run_of(who, id))
+
+
+@router.delete("/runs/{id}", status_code=204)
+async def forget(id: str, here: HereNow, who: Who) -> None:
+    """Forget a run; one that runs is stopped."""
+    await here.runs.forget(who, id)
+
+
+@router.get("/runs/{id}/events", response_class=StreamingResponse)
+async def events(
+    id: str, here: HereNow, who: Who, after: After = 0,
+    last_event_id: Annotated[str, Header(max_length=20)] = "",
+) -> Response:  # fmt: skip
+    """What happens in a run, as server-sent events; docs/server.md tells of each."""
+    live = here.runs.run_of(who, id)
+    here.streams.check()
+    is_again = last_event_id.isdecimal()
+    sent = int(last_event_id) if is_again else after
+    if is_again and live.is_over and sent >= len(live.entries):
+        return Response(status_code=204)
+    return StreamingResponse(run_events(live, sent, here.streams), headers=STREAM)
+
+
+@router.get("/events", response_class=StreamingResponse)
+async def every_run(here: HereNow, who: Who) -> Response:
+    """Your runs at each change of their state, as server-sent events."""
+    here.streams.check()
+    return StreamingResponse(all_events(here.runs, who, here.streams), headers=STREAM)
+
+
+@router.get("/runs/{id}/entries/{number}")
+async def entry(id: str, number: int, here: HereNow, who: Who) -> Response:
+    """One entry of the trace, whole, with the prompt of a call."""
+    entries = here.runs.entries(who, id)
+    if not 1 <= number <= len(entries):
+        raise NotThere(f"Run {id[:80]!r} has no entry {number}.")
+    return Response(json_text(row_of(entries[number - 1]), MESSAGES), media_type="application/json")
+
+
+@router.get("/runs/{id}/page")
+async def page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+    """The run as one page that needs nothing else."""
+    headers = {"content-security-policy": PAGE_POLICY, **named(id, "html", download)}
+    return Response(html_of(here.runs.entries(who, id)), media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get("/runs/{id}/markdown")
+async def markdown(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+    """The run as Markdown."""
+    text = markdown_of(here.runs.entries(who, id))
+    return Response(text, media_type="text/markdown; charset=utf-8", headers=named(id, "md", download))
+
+
+@router.get("/runs/{id}/json")
+async def as_json(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+    """The result, as ``decisor ask --json`` prints it."""
+    result = recorded_result(here.runs.entries(who, id)).as_object()
+    return Response(json_text(result), media_type="application/json", headers=named(id, "json", download))
+
+
+@router.get("/runs/{id}/trace")
+async def trace(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+    """The trace file, as ``decisor ask --trace`` writes it."""
+    text = file_text(here.runs.entries(who, id))
+    return Response(text, media_type="application/jsonl; charset=utf-8", headers=named(id, "jsonl", download))
+
+
+@router.get("/runs/{id}/story")
+async def as_story(id: str, here: HereNow, who: Who) -> Response:
+    """What happened, as the pieces that a page draws: plan, queries with rows, replans, decision."""
+    return Response(story(here.runs.entries(who, id), 2_000_000), media_type="application/json")
+
+
+def named(id: str, suffix: str, download: bool) -> dict[str, Any]:
+    return {"content-disposition": f'attachment; filename="decisor-{id}.{suffix}"'} if download else {}
+
+
+@router.get("/compare")
+async def compare(before: str, after: str, here: HereNow, who: Who) -> CompareReply:
+    """Two runs side by side."""
+    old, new = here.runs.run_of(who, before), here.runs.run_of(who, after)
+    return CompareReply(before=reply_of(old), after=reply_of(new), changes=changes_of(old.entries, new.entries))

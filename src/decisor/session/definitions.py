@@ -1,0 +1,176 @@
+"""Definitions in a session: shown with the data where a question needs them, held against its queries, and cited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
+from decisor.errors import BudgetExceeded, SetupError
+from decisor.run import Run
+from decisor.session.decide import decide
+from decisor.trace.events import ActionResult, Conclusion, events_of
+from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Technique, Tool
+
+HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
+
+
+@dataclass
+class DefinedTool:
+    """A database with the definitions that a question needs. ``used``: those that its queries computed."""
+
+    tool: Any
+    definitions: Definitions
+    needs: Sequence[Definition]
+    used: dict[str, Metric] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return str(self.tool.name)
+
+    @property
+    def form(self) -> str:
+        return str(getattr(self.tool, "form", ""))
+
+    def describe(self) -> str:
+        from decisor.definitions.show import line
+
+        return "\n".join([self.tool.describe().rstrip(), "", HEAD, *(f"- {line(one)}" for one in self.needs)])
+
+    async def call(self, text: str) -> Observation:
+        observation: Observation = await self.tool.call(text)
+        dialect = dialect_of(self.tool)
+        if not dialect:
+            return observation
+        from decisor.definitions.compare import matches
+        from decisor.replies.cleaning import strip_fence
+
+        meant = [one for one in self.needs if isinstance(one, Metric)]
+        computed = matches(strip_fence(text), self.definitions.metrics, dialect, self.tool.tables, meant)
+        self.used |= {match.metric.name: match.metric for match in computed if not match.how}
+        how = " ".join(match.how for match in computed)
+        return replace(observation, note=f"{observation.note} {how}".strip()) if how else observation
+
+    async def close(self) -> None:
+        """The session closes the database."""
+
+
+def dialect_of(tool: Any) -> str:
+    """As sqlglot calls it; '' of what speaks no SQL."""
+    dialect = getattr(getattr(getattr(tool, "worker", None), "description", None), "dialect", None)
+    return str(dialect.name) if dialect is not None else ""
+
+
+@dataclass
+class Meaning:
+    """The definitions that one question needs, by the name of the database that they are about."""
+
+    tools: Mapping[str, DefinedTool]
+
+    def around(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        """The same tools, the databases with their definitions."""
+        return [self.tools.get(tool.name, tool) for tool in tools]
+
+    async def decide(self, technique: Technique, question: Question, run: Run) -> Decision:
+        """The technique's decision, which cites the definitions that it used."""
+        if not self.tools:
+            return await decide(technique, question, run)
+        records = await self.records(run)
+        with run.span("decision") as sub:
+            decision = await decide(technique, question, sub)
+        decision = self.citing(decision, records)
+        run.trace.add(Conclusion(decision))
+        return decision
+
+    async def records(self, run: Run) -> Sequence[Record]:
+        """What the question needs, in the trace; none where no action is left for it."""
+        from decisor.definitions.tool import NAME
+        from decisor.tools.toolbox import Toolbox
+
+        env: Any = run.env
+        needs = [Needs(tool) for tool in self.tools.values()]
+        try:
+            for need in needs:
+                await run.using(env=Toolbox([need], env.counter)).act(Action(NAME, need.tool.name))
+        except BudgetExceeded:
+            return ()
+        return [record for result in events_of(run.trace.entries, ActionResult)
+                for record in result.observation.records if record.source == NAME]  # fmt: skip
+
+    def citing(self, decision: Decision, records: Sequence[Record]) -> Decision:
+        """With what its queries computed, and the readings and examples that it was shown."""
+        used = [one for tool in self.tools.values() for one in (*tool.used.values(), *followed(tool.needs))]
+        names = {title(one): one for one in used}
+        cited = [record for record in records if record.fields["definition"] in names]
+        if not decision.answer or not cited:
+            return decision
+        ids = (*decision.evidence.ids, *(record.id for record in cited))
+        lines = [f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].origin} "
+                 f"[{record.id}]." for record in cited]  # fmt: skip
+        return replace(decision, evidence=Evidence(ids, decision.evidence.figures),
+                       reasons=(*decision.reasons, *lines))  # fmt: skip
+
+
+def followed(needs: Sequence[Definition]) -> list[Definition]:
+    return [one for one in needs if isinstance(one, Reading | Example)]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The definitions that a question needs, as a tool that brings them."""
+
+    tool: DefinedTool
+    name: str = "definitions"
+
+    def describe(self) -> str:
+        return ""
+
+    async def call(self, text: str) -> Observation:
+        from decisor.definitions.tool import records_of
+
+        return Observation(records_of(self.tool.needs, self.tool.definitions))
+
+    async def close(self) -> None:
+        """Holds nothing open."""
+
+
+def meaning_of(question: Question, databases: Sequence[Tool], definitions: Mapping[str, Definitions]) -> Meaning:
+    """Of the databases that have definitions which the question needs."""
+    if not definitions:
+        return Meaning({})
+    from decisor.definitions.relevant import relevant
+
+    tools = {}
+    for database in databases:
+        if file := definitions.get(database.name):
+            needs = relevant(str(question), file)
+            if needs:
+                tools[database.name] = DefinedTool(database, file, needs)
+    return Meaning(tools)
+
+
+def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]) -> dict[str, Definitions]:
+    """By the database that each file is about: the one that is named, or the only one.
+
+    Raises:
+        SetupError: a file cannot be read, or says not which database it is about.
+    """
+    if not files:
+        return {}
+    from decisor.definitions.parse import read
+
+    whole: dict[str, Definitions] = {}
+    for name, path in files:
+        if name and name not in databases:
+            raise SetupError(f"{path} is about {name}, and there is no such database; there is "
+                             f"{', '.join(databases) or 'none'}.")  # fmt: skip
+        if not name and len(databases) != 1:
+            raise SetupError(f"Which database is {path} about? Write --definitions NAME={path}; there is "
+                             f"{', '.join(databases) or 'none'}.")  # fmt: skip
+        at = name or databases[0]
+        if at in whole:
+            raise SetupError(f"{path} is the second file of definitions of {at}: one database has one.")
+        whole[at] = read(path)
+    return whole

@@ -1,0 +1,103 @@
+"""Sources that are asked by many, in any combination: each is opened once, when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from decisor.errors import SetupError
+from decisor.session.data import Data
+from decisor.session.lms import LMs
+from decisor.session.opening import ask_once, opened
+from decisor.session.sources import Sources, tables_of
+from decisor.session.tools import NO_TOOLS
+
+TOOLS = "tools"
+"""What a person's own tools are called together."""
+
+
+@dataclass(eq=False)
+class Pool:
+    """``members``: by the name that a model calls each by. Those that a program handed over as tables stay open as
+    long as ``sources`` do."""
+
+    sources: Sources
+    members: Mapping[str, Sources]
+    lms: LMs = field(default_factory=LMs)
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    open: dict[str, Data] = field(default_factory=dict)
+    turns: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    async def member(self, name: str) -> Data:
+        """One, opened. Raises SetupError where there is none of the name, or it cannot be opened."""
+        if name not in self.members:
+            raise SetupError(f"There is no connection {name!r}; there is {', '.join(self.members) or 'none'}.")
+        async with self.turns.setdefault(name, asyncio.Lock()):
+            if name not in self.open:
+                self.open[name] = await self.stack.enter_async_context(opened(self.members[name]))
+        return self.open[name]
+
+    async def data(self, names: Sequence[str]) -> Data:
+        """Several as one, databases first.
+
+        Raises:
+            SetupError: there is none of a name, one cannot be opened, or two bring a decision model.
+        """
+        parts = [await self.member(name) for name in dict.fromkeys(names)]
+        databases = [tool for part in parts for tool in part.databases]
+        others = [tool for part in parts for tool in part.tools if tool not in part.databases]
+        if sum(tool.name == "whatif" for tool in others) > 1:
+            raise SetupError("Two of these connections have a decision model: name one of them.")
+        chosen = combined([self.members[name] for name in dict.fromkeys(names)])
+        return Data([*databases, *others], databases, self.lms, ask_anew=partial(ask_once, chosen))
+
+    async def close(self) -> None:
+        await self.stack.aclose()
+        await self.lms.close()
+
+
+@asynccontextmanager
+async def pool_of(sources: Sources) -> AsyncIterator[Pool]:
+    """Until the block ends. Nothing is opened yet."""
+    pool = Pool(sources, members_of(sources))
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+def members_of(sources: Sources) -> dict[str, Sources]:
+    """Each place alone, with the tables that may be read of it; a decision model goes with the first database.
+
+    >>> from decisor.session.sources import sources_of
+    >>> members = members_of(sources_of(db=["sites.db", "rents.db"], docs="reports/", tables="rents.price"))
+    >>> [(name, one.tables) for name, one in members.items()]
+    [('sites', ()), ('rents', ('price',)), ('passages', ())]
+    """
+    members: dict[str, Sources] = {}
+    for place in sources.places:
+        is_first = place in sources.databases[:1]
+        members[place.name] = replace(
+            sources,
+            places=(place,), tools=NO_TOOLS, model=sources.model if is_first else None,
+            tables=tuple(tables_of(sources.tables, place, sources)),
+            deny_tables=tuple(tables_of(sources.deny_tables, place, sources)),
+        )  # fmt: skip
+    if sources.tools.specs:
+        members[TOOLS] = Sources(tools=sources.tools)
+    return members
+
+
+def combined(parts: Sequence[Sources]) -> Sources:
+    """Of several members, what they are together."""
+    tools = next((one.tools for one in parts if one.tools.specs), NO_TOOLS)
+    model = next((one.model for one in parts if one.model), None)
+    return Sources(
+        tuple(place for one in parts for place in one.places), tools, model,
+        tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.tables),
+        tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.deny_tables),
+        next((one.frames for one in parts if one.frames), None),
+    )  # fmt: skip

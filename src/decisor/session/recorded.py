@@ -1,0 +1,23 @@
+"""A result from the entries of a run that is over, whoever kept them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decisor.session.data import records_of
+from decisor.session.result import Result
+from decisor.trace.events import Conclusion, Entry, RunStart, RunUsage, events_of
+from decisor.types import Decision, Question, Usage
+
+NO_DECISION = Decision("", stopped="failed")
+
+
+def recorded_result(entries: Sequence[Entry]) -> Result:
+    """Where it came to no decision, one without an answer."""
+    start = next(events_of(entries, RunStart), RunStart(Question("")))
+    decisions = [one.event.decision for one in entries if isinstance(one.event, Conclusion) and not one.span]
+    decision = decisions[-1] if decisions else NO_DECISION
+    usages = list(events_of(entries, RunUsage))
+    usage = usages[-1].usage if usages else Usage()
+    return Result(start.question, decision, start.technique, start.lm, usage, records_of(decision, entries),
+                  start.settings, tuple(entries))  # fmt: skip

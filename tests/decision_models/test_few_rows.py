@@ -1,0 +1,101 @@
+"""A candidate that changes few rows of a large table is measured by what it changes, and gives what it gives alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from decision_shops import database
+from decisor.decision_models.candidates import Candidates
+from decisor.decision_models.content import content
+from decisor.decision_models.copying import copies_of
+from decisor.decision_models.parse import parse
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.models import few_rows
+from decisor.tools.databases.sandbox.models.machine import Machine, connect
+from decisor.tools.databases.sandbox.models.statements import queries
+from decisor.tools.databases.sandbox.models.versions import Version, Versions
+from decisor.tools.databases.sql import SqlTool
+
+LANES = """CREATE TABLE lane AS SELECT i AS id, i % 100 AS carrier, (20 + (i * 37) % 90)::DOUBLE AS units,
+    CASE WHEN i % 11 = 0 THEN NULL ELSE 2 + (i * 7919) % 900 / 100.0 END::DOUBLE AS cost FROM range(3000) t(i);
+CREATE TABLE offer AS SELECT i AS carrier, 0.7 + (i * 131) % 97 / 200.0 AS factor FROM range(100) t(i);
+CREATE TABLE toll AS SELECT i AS carrier, i / 10.0 AS fee FROM range(100) t(i);"""
+MODEL = """
+decide = "the offer to take"
+choice = "SELECT carrier, factor FROM offer"
+change = "{change}"
+[input]
+"lane.cost" = {{ spread = "5 % each" }}
+"toll.fee" = {{ spread = "5 % together" }}
+"""
+QUERIES = [
+    "SELECT sum(units * cost) FROM lane",
+    "SELECT sum(cost) / count(cost) + (SELECT max(fee) FROM toll) AS mean FROM lane WHERE units > 30",
+    "SELECT sum(cost * fee) - count(*) FROM lane JOIN toll ON toll.carrier = lane.carrier",
+    "SELECT sum(cost) FROM lane WHERE carrier = 7 AND cost > 5",
+    "SELECT max(cost) FROM lane",
+    "SELECT sum(cost) FILTER (WHERE units > 50) FROM lane",
+    "SELECT sum(DISTINCT cost) FROM lane",
+    "SELECT sum(cost) * $factor FROM lane",
+    "SELECT sum(l.cost) FROM lane l JOIN choice c ON l.carrier = c.carrier + 1",
+    "SELECT sum(cost) FROM lane WHERE cost < (SELECT avg(cost) FROM lane)",
+    "SELECT sum(cost) FROM lane GROUP BY carrier ORDER BY carrier LIMIT 1",
+    "SELECT sum(CASE WHEN carrier = 3 THEN 1e15 ELSE 1.0 END) FROM lane",
+]
+CHANGES = [
+    "UPDATE lane SET cost = cost * $factor WHERE carrier = $carrier",
+    "UPDATE lane SET cost = NULL, units = cost WHERE carrier IN (SELECT carrier FROM choice)",
+    "DELETE FROM lane WHERE carrier = $carrier AND units < 100",
+    "UPDATE lane SET cost = (SELECT fee FROM toll t WHERE t.carrier = lane.carrier) * $factor WHERE carrier = $carrier",
+]
+
+
+async def machine(folder: Path, change: str) -> tuple[Machine, Candidates]:
+    text = MODEL.format(change=change) + "".join(
+        f"[measure.m{at}]\ngoal = 'min'\nsql = '''{query}'''\n" for at, query in enumerate(QUERIES)
+    )
+    sql = await SqlTool.open(database(folder, LANES))
+    model = parse(text)
+    copies = await copies_of(model, sql)
+    await sql.close()
+    opened = connect(content(model, copies), Caps(memory_mb=1000))
+    return opened, Candidates(opened.choice(), model.take)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("seeds", [(), (5,)])
+async def test_all_at_once_gives_what_one_by_one_gives(change: str, seeds: tuple[int, ...], tmp_path: Path) -> None:
+    opened, candidates = await machine(tmp_path, change)
+    together = opened.outcomes(candidates.places, seeds=seeds)
+    assert (together.how, opened.dense) == ("together", set())
+    some = [0, 3, 7, 99]
+    alone = opened.outcomes([candidates.places[at] for at in some], seeds=seeds, single=True)
+    for name, query in zip(together.values, QUERIES, strict=True):
+        np.testing.assert_allclose(together.values[name][some], alone.values[name], rtol=1e-9, err_msg=query)
+    opened.close()
+
+
+async def test_a_change_of_many_rows_is_computed_on_the_whole_table(tmp_path: Path) -> None:
+    opened, candidates = await machine(tmp_path, "UPDATE lane SET cost = cost * $factor WHERE carrier > $carrier")
+    together = opened.outcomes(candidates.places)
+    assert (together.how, opened.dense) == ("together", {"lane"})
+    alone = opened.outcomes([candidates.places[50]], single=True)
+    assert together.values["m0"][50] == pytest.approx(alone.values["m0"][0])
+    opened.close()
+
+
+async def test_only_sums_over_the_table_are_taken_apart(tmp_path: Path) -> None:
+    opened, _ = await machine(tmp_path, CHANGES[0])
+    versions = Versions(opened.db, dict(opened.tables), ("carrier", "factor"))
+    versions.now = {"lane": Version("x", "__c"), "choice": Version("y", "__c")}
+    fit = [few_rows.made_of_sums(queries("q", query, {}), versions, "lane") for query in QUERIES]
+    assert fit == [True, True, True, True, *[False] * 7, True]
+    opened.close()
+
+
+async def test_a_sum_that_loses_its_digits_is_computed_on_the_whole_table(tmp_path: Path) -> None:
+    """Without carrier 3, of 1e15 a lane, what remains is small, and a difference would have rounded it."""
+    opened, candidates = await machine(tmp_path, "DELETE FROM lane WHERE carrier = $carrier")
+    assert opened.outcomes(candidates.places).values["m11"][3] == 3000 - 30
+    opened.close()

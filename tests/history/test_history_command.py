@@ -1,0 +1,71 @@
+"""``decisor ask``, ``history`` and ``show`` as a person types them, each in a process of its own."""
+
+import json
+from pathlib import Path
+
+import decisor as library
+from decisor.history.recording import Keeping
+from decisor.history.store import History
+from local_lm import Decisor, LocalLM
+
+ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
+
+
+def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
+    decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
+) -> None:
+    assert "Run 1 (see it again with: decisor show 1)" in decisor(*ASK, "--lm", local_lm.name).stdout
+    as_object = json.loads(decisor(*ASK, "--lm", local_lm.name, "--json").stdout)
+    assert as_object["number"] == 2
+    lines = decisor("history").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["2", "1"]
+    assert "Which site is cheapest?" in lines[1] and "elm" in lines[1]
+    assert "There is no run with 'roof'" in decisor("history", "--search", "roof").stderr
+    decisor("history", "mark", "1", "wrong", "The roof leaked", "--answer", "oak")
+    assert json.loads(decisor("history", "--search", "roof", "--json").stdout)[0]["mark"]["answer"] == "oak"
+
+    story = decisor("show", "1").stdout
+    for part in ("Question: Which site is cheapest?", "SELECT name, rent", "Decision: elm", "[o1.r1]",
+                 "Marked wrong; right would be oak: The roof leaked"):  # fmt: skip
+        assert part in story
+    again = json.loads(decisor("show", "last", "--json").stdout)
+    assert again == as_object | {"trace": None}
+    decisor("show", "2", "--html", "run.html", "--trace", "run.jsonl")
+    assert "Which site is cheapest?" in (tmp_path / "run.html").read_text()
+    assert "Decision: elm" in decisor("trace", "run.jsonl").stdout
+
+    assert "1 deleted" in decisor("history", "--delete", "2").stderr
+    assert "no run 2" in decisor("show", "2", code=2).stderr
+    assert "1 deleted" in decisor("history", "--delete", "all").stderr
+    assert len(local_lm.prompts) == 4
+
+
+def test_a_run_is_not_kept_where_that_is_not_wanted(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
+    assert json.loads(decisor(*ASK, "--lm", local_lm.name, "--json", "--no-history").stdout)["number"] is None
+    assert not History().list()
+
+
+def test_a_password_is_nowhere_in_the_history(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
+    decisor(*ASK, "--lm", f"test-model@{local_lm.url.replace('//', '//me:hunter22x@')}", code=None)
+    decisor("ask", "Which?", "--db", "postgresql://me:hunter22x@127.0.0.1:9/shop", code=2)
+    folder = History().folder
+    texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    assert not any(b"hunter22x" in text for text in texts)
+
+
+def test_the_library_keeps_a_run_only_where_it_is_asked_to(local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
+    place = f"sqlite:///{sites}"
+    assert library.ask("Which site?", db=place, lm=local_lm.name).number == 0
+    assert not History().folder.exists()
+    assert library.ask("Which site?", db=place, lm=local_lm.name, history=True).number == 1
+    assert History().read(1).inputs.db == (place,)
+    keeping = Keeping(History(tmp_path / "page"), owner="ann")
+    assert library.ask("Which site?", db=place, lm=local_lm.name, history=keeping).number == 1
+    assert History(tmp_path / "page").read(1, "ann").answer == "elm"
+
+
+def test_words_that_make_no_sense_are_one_line_with_what_to_do(decisor: Decisor) -> None:
+    assert "its number, or last" in decisor("show", "first", code=2).stderr
+    assert "no run yet" in decisor("show", code=2).stderr
+    assert "or all" in decisor("history", "--delete", "x", code=2).stderr
+    assert "right, wrong or none" in decisor("history", "mark", "1", "maybe", code=2).stderr

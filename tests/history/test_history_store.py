@@ -1,0 +1,213 @@
+"""Runs in a folder: kept, listed, searched, marked, dropped; also by several processes at once, or dead ones."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from decisor.errors import LMError, SetupError
+from decisor.history.past_run import Mark, PastRun
+from decisor.history.recording import Keeping, Recording, recorded
+from decisor.history.store import History
+from decisor.trace.events import ActionStart, Conclusion, Event, LMCall, Note, RunStart, RunUsage, Trace
+from decisor.types import Decision, Question, Usage
+
+NOTE = Note("x" * 2_000)
+
+
+def keep(history: History, text: str, answer: str = "elm", owner: str = "") -> int:
+    keeping = Keeping(history, owner)
+    with recorded(keeping, Question(text)) as recording:
+        assert recording is not None
+        trace = Trace(listeners=[recording.write])
+        for event in (RunStart(Question(text), "plan_rag", "m"), NOTE, Conclusion(Decision(answer)),
+                      RunUsage(Usage(calls=2))):  # fmt: skip
+            trace.add(event)
+    assert not keeping.fault
+    return keeping.number
+
+
+def fail_within(keeping: Keeping, error: BaseException, *events: Event) -> None:
+    with recorded(keeping, Question("Which?")) as recording:
+        assert recording is not None
+        trace = Trace(listeners=[recording.write])
+        for event in events:
+            trace.add(event)
+        raise error
+
+
+def test_a_run_comes_back_as_it_was_and_its_trace_with_it(tmp_path: Path) -> None:
+    history = History(tmp_path / "new" / "decisor")
+    number = keep(history, "Which site?")
+    run = history.read(number)
+    assert (run.answer, run.state, run.technique, run.usage.calls) == ("elm", "answered", "plan_rag", 2)
+    assert [type(entry.event) for entry in history.entries(number)] == [RunStart, Note, Conclusion, RunUsage]
+    assert history.read().number == number
+
+
+def test_only_their_owner_can_open_the_folder_and_its_files(tmp_path: Path) -> None:
+    history = History(tmp_path / "decisor")
+    keep(history, "Which site?")
+    places = [history.folder, *history.folder.rglob("*")]
+    assert {path.stat().st_mode & 0o777 for path in places if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in places if path.is_file()} == {0o600}
+
+
+def test_the_newest_comes_first_and_a_search_wants_every_word(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    for text, answer in (("Which site? 100 %", "elm"), ("Which SUPPLIER?", "Röhm"), ("Which_site", "oak")):
+        keep(history, text, answer)
+    assert [run.number for run in history.list()] == [3, 2, 1]
+    assert [run.number for run in history.list(most=1, before=3)] == [2]
+    assert [run.answer for run in history.search("röhm supplier")] == ["Röhm"]
+    assert [run.number for run in history.search("%")] == [1]
+    assert [run.number for run in history.search("which_")] == [3]
+    assert not history.search("site supplier")
+
+
+def test_nobody_sees_deletes_or_marks_the_runs_of_another(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    number = keep(history, "Mine?", owner="ann")
+    assert [run.number for run in history.list("ann")] == [number]
+    assert not history.list("bob") and not history.list()
+    assert history.delete([number], "bob") == 0 and history.delete(None, "") == 0
+    for act in (lambda: history.read(number, "bob"), lambda: history.entries(number, "bob"),
+                lambda: history.mark(number, Mark("right"), "bob")):  # fmt: skip
+        with pytest.raises(SetupError, match=f"no run {number}"):
+            act()
+
+
+def test_a_number_is_never_given_twice(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    first = keep(history, "Which site?")
+    assert history.delete([first, 77]) == 1
+    assert not history.trace_of(first).exists()
+    assert keep(history, "Which site?") == first + 1
+
+
+def test_beyond_the_cap_the_oldest_are_dropped_and_marked_ones_last(tmp_path: Path) -> None:
+    history = History(tmp_path, cap=9_000)
+    keep(history, "one")
+    history.mark(1, Mark("right", "it was"))
+    for text in ("two", "three", "four"):
+        keep(history, text)
+    assert [run.number for run in history.list()] == [4, 3, 1]
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["1.jsonl", "3.jsonl", "4.jsonl"]
+    assert [run.number for run in History(tmp_path, cap=1).list()] == [4, 3, 1]
+    keep(History(tmp_path, cap=1), "five")
+    assert [run.number for run in history.list()] == [5]
+
+
+def test_a_mark_is_searched_and_can_be_taken_back(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    number = keep(history, "Which site?")
+    assert history.mark(number, Mark("wrong", "The roof leaked", "oak")).mark == Mark("wrong", "The roof leaked", "oak")
+    assert history.read(number).state == "answered"
+    assert [run.number for run in history.search("roof")] == [number]
+    assert history.mark(number, None).mark is None
+    assert not history.search("roof")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), LMError("no reply, key sk-abcdefghijklmnopqrstuvwx")])
+def test_a_run_that_an_error_ends_is_kept_with_why(error: BaseException, tmp_path: Path) -> None:
+    history, keeping = History(tmp_path), Keeping(History(tmp_path))
+    with pytest.raises(type(error)):
+        fail_within(keeping, error, LMCall("m", (), ("Thought: a",)))
+    run = history.read(keeping.number)
+    assert run.state == ("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
+    assert run.why and "sk-abc" not in run.why
+    assert len(history.entries(run.number)) == 1
+
+
+def test_a_run_in_which_nothing_happened_is_not_kept(tmp_path: Path) -> None:
+    keeping = Keeping(History(tmp_path))
+    with pytest.raises(SetupError, match="no LM"):
+        fail_within(keeping, SetupError("There is no LM."))
+    assert keeping.number == 0
+    assert not keeping.history.list()
+
+
+def test_a_history_that_cannot_be_used_does_not_end_a_run(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "history.db").write_text("this is no database at all, but it is long enough to be read")
+    for folder in ("file", "broken"):
+        keeping = Keeping(History(tmp_path / folder))
+        with recorded(keeping, Question("Which?")) as recording:
+            assert recording is not None
+            Trace(listeners=[recording.write]).add(Conclusion(Decision("elm")))
+        assert "this run is not kept" in keeping.fault
+        with pytest.raises(SetupError, match="Cannot use the history"):
+            keeping.history.list()
+
+
+def test_a_history_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    with history.database() as database:
+        database.execute("PRAGMA user_version = 9")
+    with pytest.raises(SetupError, match="format 9"):
+        history.list()
+
+
+DYING = """
+import os, sys
+from pathlib import Path
+from decisor.history.recording import Keeping, Recording
+from decisor.history.store import History
+from decisor.trace.events import LMCall, RunStart, Trace
+from decisor.types import Question
+recording = Recording(Keeping(History(Path(sys.argv[1]))), Question("Which?"))
+trace = Trace(listeners=[recording.write])
+trace.add(RunStart(Question("Which?"), "plan_rag", "m"))
+trace.add(LMCall("m", (), ("Thought: a",)))
+print(recording.run.number, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_run_whose_process_was_killed_is_interrupted_and_its_trace_is_there(tmp_path: Path) -> None:
+    history = History(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", DYING, str(tmp_path)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:  # fmt: skip
+        assert process.stdout is not None
+        number = int(process.stdout.readline())
+        assert history.read(number).state == "running"
+        assert len(history.entries(number)) == 2
+        process.kill()
+    assert history.read(number).state == "interrupted"
+    assert len(history.entries(number)) == 2
+
+
+KEEPING = """
+import sys
+from pathlib import Path
+from decisor.history.recording import Keeping, recorded
+from decisor.history.store import History
+from decisor.trace.events import Conclusion, Trace
+from decisor.types import Decision, Question
+for turn in range(20):
+    keeping = Keeping(History(Path(sys.argv[1])), owner=sys.argv[2])
+    with recorded(keeping, Question(f"Question {turn}?")) as recording:
+        Trace(listeners=[recording.write]).add(Conclusion(Decision(sys.argv[2])))
+    assert not keeping.fault, keeping.fault
+"""
+
+
+def test_several_processes_keep_runs_at_once_and_none_is_lost(tmp_path: Path) -> None:
+    owners = ["ann", "bob", "cem"]
+    processes = [subprocess.Popen([sys.executable, "-c", KEEPING, str(tmp_path), owner]) for owner in owners]
+    assert [process.wait(100) for process in processes] == [0, 0, 0]
+    runs = {owner: History(tmp_path).list(owner, most=100) for owner in owners}
+    assert [len(of_owner) for of_owner in runs.values()] == [20, 20, 20]
+    assert all(run.answer == owner for owner, of_owner in runs.items() for run in of_owner)
+
+
+def test_an_action_that_began_is_worth_keeping(tmp_path: Path) -> None:
+    recording = Recording(Keeping(History(tmp_path)), Question("Which?"))
+    Trace(listeners=[recording.write]).add(ActionStart("sql", "SELECT 1"))
+    recording.end("interrupted", "It was interrupted.")
+    assert replace(History(tmp_path).read(), bytes=0, began=0.0) == PastRun(
+        Question("Which?"), number=1, state="interrupted", why="It was interrupted."
+    )

@@ -1,0 +1,23 @@
+"""One server on two sites, with an LM over HTTP."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from decisor.server.serving import Serving
+from server.serving import Served, planner, served, sources
+from servers.openai_server import serve_threaded
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Of an LM that queries once and answers."""
+    with serve_threaded(planner()) as url:
+        yield url
+
+
+@pytest.fixture
+def site(tmp_path: Path, url: str) -> Iterator[Served]:
+    with served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+        yield site

@@ -1,0 +1,140 @@
+"""A question over HTTP: asked, watched, stopped, allowed, gone on from."""
+
+import threading
+from pathlib import Path
+
+from decisor.server.serving import Serving
+from server.serving import QUERY, Served, names, planner, served, sources
+from servers.openai_server import serve_threaded
+
+
+def test_a_question_is_answered_with_its_evidence(site: Served) -> None:
+    run = site.ask()
+    assert run["state"] in ("waiting", "running")
+    run = site.ended(run["id"])
+    assert (run["state"], run["answer"], run["stopped"], run["lm"]) == ("finished", "elm", "answered", "m")
+    assert run["result"]["evidence"]["ids"] == ["o1.r1", "o1.r2"]
+    assert run["usage"]["calls"] == 2
+    assert [one["id"] for one in site.client.get("/api/runs").json()["runs"]] == [run["id"]]
+
+
+def test_what_may_be_asked_of_is_told_without_places(site: Served) -> None:
+    text = site.client.get("/api/choices").text
+    assert '"name":"sql","form":"sql","label":"sites"' in text
+    assert "sqlite:" not in text
+    assert "http://" not in text
+
+
+def test_the_schema_of_a_connection_has_its_columns(site: Served) -> None:
+    schema = site.client.get("/api/connections/sql").json()
+    assert [column["name"] for column in schema["tables"][0]["columns"]] == ["name", "rent"]
+    assert "rent REAL" in schema["description"]
+    assert site.client.get("/api/connections/other").status_code == 404
+
+
+def test_a_stream_tells_everything_and_goes_on_after_the_last_event(site: Served) -> None:
+    run = site.ask(stream=True)
+    events = site.events(f"/api/runs/{run['id']}/events")
+    entries = [data for name, data in events if name == "entry"]
+    assert names(events)[-1] == "end"
+    assert [entry["id"] for entry in entries] == list(range(1, len(entries) + 1))
+    assert {"RunStart", "Plan", "LMCall", "ActionStart", "ActionResult", "Conclusion"} <= {
+        one["event"] for one in entries
+    }
+    assert events[-1][1]["result"]["answer"] == "elm"
+    again = site.events(f"/api/runs/{run['id']}/events", {"Last-Event-ID": "3"})
+    assert [data["id"] for name, data in again if name == "entry"] == list(range(4, len(entries) + 1))
+    over = site.client.get(f"/api/runs/{run['id']}/events", headers={"Last-Event-ID": str(len(entries))})
+    assert over.status_code == 204
+
+
+def test_a_call_of_the_stream_has_no_prompt_and_its_entry_has(site: Served) -> None:
+    run = site.ended(site.ask()["id"])
+    events = site.events(f"/api/runs/{run['id']}/events")
+    call = next(data for name, data in events if name == "entry" and data["event"] == "LMCall")
+    assert call["data"]["messages"] == []
+    whole = site.client.get(f"/api/runs/{run['id']}/entries/{call['id']}").json()
+    assert "Which site should we open?" in str(whole["data"]["messages"])
+
+
+def test_a_query_waits_until_it_is_allowed(site: Served) -> None:
+    run = site.ask(approve=True)
+    waiting = site.until(lambda: site.run(run["id"]), lambda run: bool(run["approvals"]))
+    assert waiting["approvals"] == [{"number": 1, "tool": "sql", "input": QUERY}]
+    assert not [one for one in site.client.get(f"/api/runs/{run['id']}/story").json()["items"] if one.get("tables")]
+    reply = site.client.post(f"/api/runs/{run['id']}/approvals/1", json={"allow": True})
+    assert reply.json()["approvals"] == []
+    assert site.ended(run["id"])["answer"] == "elm"
+    assert site.client.post(f"/api/runs/{run['id']}/approvals/1", json={"allow": True}).status_code == 404
+
+
+def test_a_query_that_is_refused_is_not_run_and_the_model_reads_why(site: Served) -> None:
+    run = site.ask(approve=True)
+    site.until(lambda: site.run(run["id"]), lambda run: bool(run["approvals"]))
+    site.client.post(f"/api/runs/{run['id']}/approvals/1", json={"allow": False, "why": "Rents are secret."})
+    trace = site.until(lambda: site.client.get(f"/api/runs/{run['id']}/trace").text, lambda text: "secret" in text)
+    assert "A person refused this. Rents are secret." in trace
+    assert "400.0" not in trace.partition("ActionResult")[2].partition("\n")[0]
+    site.client.post(f"/api/runs/{run['id']}/stop", json={})
+
+
+def test_a_run_is_stopped_and_keeps_what_it_had(tmp_path: Path) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def reply(body: object) -> str:
+        if "o1.r1" in str(body):
+            asked.set()
+            go_on.wait(20)
+        return planner()({"messages": body})
+
+    with serve_threaded(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+        run = site.ask()
+        assert asked.wait(20)
+        stopped = site.client.post(f"/api/runs/{run['id']}/stop", json={}).json()
+        go_on.set()
+        assert stopped["state"] == "stopped"
+        assert "o1.r1" in site.client.get(f"/api/runs/{run['id']}/trace").text
+        assert site.client.delete(f"/api/runs/{run['id']}").status_code == 204
+        assert site.client.get(f"/api/runs/{run['id']}").status_code == 404
+
+
+def test_a_step_is_changed_and_both_runs_stand_side_by_side(site: Served) -> None:
+    first = site.ended(site.ask()["id"])
+    query = "SELECT name, rent FROM site WHERE rent > 500"
+    response = site.client.post(f"/api/runs/{first['id']}/changes", json={"at": "1", "action": query})
+    assert response.status_code == 201, response.text
+    second = site.ended(response.json()["id"])
+    assert (second["state"], second["changed_from"]) == ("finished", first["id"]), second["error"]
+    assert second["edit"] == {"at": "1", "action": query}
+    both = site.client.get("/api/compare", params={"before": first["id"], "after": second["id"]}).json()
+    assert [change["how"] for change in both["changes"]] == ["changed"]
+    assert query in both["changes"][0]["after"]
+
+
+def test_a_run_is_shared_as_a_page_markdown_json_and_a_trace(site: Served) -> None:
+    id = site.ended(site.ask()["id"])["id"]
+    page = site.client.get(f"/api/runs/{id}/page")
+    assert "<h1>Which site should we open?</h1>" in page.text
+    assert "sandbox" in page.headers["content-security-policy"]
+    markdown = site.client.get(f"/api/runs/{id}/markdown", params={"download": "1"})
+    assert "**elm**" in markdown.text
+    assert markdown.headers["content-disposition"] == f'attachment; filename="decisor-{id}.md"'
+    assert site.client.get(f"/api/runs/{id}/json").json()["answer"] == "elm"
+    assert site.client.get(f"/api/runs/{id}/trace").text.startswith('{"decisor_trace": 2}')
+
+
+def test_one_line_says_what_does_not_fit(site: Served) -> None:
+    for body, words in (
+        ({"question": ""}, "question"),
+        ({"question": "a", "technique": "os:system"}, "There is no technique"),
+        ({"question": "a", "connections": ["sqlite:////etc/passwd"]}, "There is no connection"),
+        ({"question": "a", "lm": "m@http://127.0.0.1:9"}, "There is no LM"),
+        ({"question": "a", "technique": "furepa", "settings": {"scorer": "/etc/passwd"}}, "to be set from here"),
+        ({"question": "a", "technique": "plan_rag", "settings": {"prompts": "/etc/passwd"}}, "to be set from here"),
+        ({"question": "a", "technique": "cot", "settings": {"judge_lm": "m@http://127.0.0.1:9"}}, "There is no LM"),
+        ({"question": "a", "trace": "/tmp/x"}, "trace"),
+        ({"question": "a", "follows": "77"}, "There is no run"),
+    ):
+        response = site.client.post("/api/ask", json=body)
+        assert response.status_code in (400, 404, 422)
+        assert words in response.json()["error"], response.text

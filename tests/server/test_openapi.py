@@ -1,0 +1,94 @@
+"""The description of the API: whole, offline, and true: nothing that fits it, or nearly fits it, crashes the server."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import APIOperation, Case, GenerationMode
+
+from decision_shops import database
+from decisor.server.serving import Serving
+from decisor.session.sources import sources_of
+from server.serving import Served, served
+from servers.openai_server import serve_threaded
+from session.test_whatif import MODEL, TABLES
+
+ENDLESS = ("/api/events", "/api/evaluations/{name}/events")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("api")
+    (folder / "offices.toml").write_text(MODEL, "utf-8")
+    data = sources_of(db=database(folder, TABLES), model=folder / "offices.toml")
+    with serve_threaded(lambda _: "no plan") as url, served(Serving(data, {"m": f"m@{url}"})) as place:
+        yield place
+
+
+def operations(place: Served) -> Iterator[APIOperation[Any, Any, Any]]:
+    schema = schemathesis.openapi.from_dict(place.client.get("/openapi.json").json())
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        if operation.path not in ENDLESS:
+            yield operation
+
+
+def send(operation: APIOperation[Any, Any, Any], place: Served, examples: int, **fixed: Any) -> Counter[int]:
+    """The statuses of what fits the description and of what does not."""
+    statuses: Counter[int] = Counter()
+    fits = operation.as_strategy(generation_mode=GenerationMode.POSITIVE, **fixed)
+    near = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE, **fixed)
+
+    @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(case=fits | near)
+    def run(case: Case) -> None:
+        status = case.call(base_url=place.url, timeout=60).status_code
+        statuses[status] += 1
+        assert status < 500, (status, case.as_curl_command())
+
+    run()
+    return statuses
+
+
+@pytest.mark.slow
+def test_nothing_that_is_sent_crashes_the_server(place: Served) -> None:
+    statuses: Counter[int] = Counter()
+    for operation in operations(place):
+        statuses += send(operation, place, 15)
+        names = re.findall(r"{(\w+)}", operation.path)
+        if names and operation.method.upper() != "DELETE":
+            id = place.ask("Which office?", technique="exact", settings={})["id"]
+            there = {"id": id, "name": "sql", "number": 1}
+            statuses += send(operation, place, 10, path_parameters={name: there[name] for name in names})
+    assert {200, 201, 404, 422} <= statuses.keys()
+
+
+def test_every_route_is_described_with_its_shapes(place: Served) -> None:
+    description = place.client.get("/openapi.json").json()
+    routes = [route for methods in description["paths"].values() for route in methods.values()]
+    assert len(routes) >= 25
+    assert not [route for route in routes if not route.get("description")]
+    assert not [name for name in description["paths"] if not name.startswith("/api/")]
+
+
+def test_the_page_of_the_api_needs_nothing_from_elsewhere(place: Served) -> None:
+    page = place.client.get("/docs")
+    assert "POST /api/ask" in page.text
+    assert "AskBody" in page.text
+    assert not re.search(r"(src|href)=.(https?:)?//|<script", page.text)
+    assert set(re.findall(r'href="#(\w+)"', page.text)) <= set(re.findall(r'id="(\w+)"', page.text))
+
+
+def test_every_route_is_in_the_docs(place: Served) -> None:
+    text = (Path(__file__).parent.parent.parent / "docs" / "server.md").read_text("utf-8")
+    for path in place.client.get("/openapi.json").json()["paths"]:
+        words = re.sub(r"{number}", "N", re.sub(r"{id}", "ID", path)).replace("{name}", "NAME")
+        assert words in text or f"/{words.rpartition('/')[2]}`" in text, words

@@ -1,0 +1,91 @@
+"""A decision model over HTTP, and evaluations that fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from decision_shops import database
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Task
+from decisor.outcome import Outcome
+from decisor.server.serving import Serving
+from decisor.session.sources import sources_of
+from decisor.trace.events import Entry, RunStart
+from decisor.types import Question
+from server.serving import Served, served
+from session.test_whatif import MODEL, TABLES
+
+
+@pytest.fixture
+def offices(tmp_path: Path) -> Iterator[Served]:
+    (tmp_path / "offices.toml").write_text(MODEL, "utf-8")
+    db = database(tmp_path, TABLES)
+    with served(Serving(sources_of(db=db, model=tmp_path / "offices.toml"))) as place:
+        yield place
+
+
+def test_a_model_is_described_with_what_may_be_changed(offices: Served) -> None:
+    choices = offices.client.get("/api/choices").json()
+    assert [one["model"] for one in choices["connections"]] == [True]
+    model = offices.client.get("/api/models/sql").json()
+    assert [one["name"] for one in model["measures"]] == ["rent", "way"]
+    assert [(one["name"], one["spread"]) for one in model["inputs"]] == [
+        ("terms.people", "30 % each"), ("office.rent", "10 % by name"),
+    ]  # fmt: skip
+    assert model["scenarios"] == ["hiring"]
+    assert "Input, one of" in model["forms"]
+
+
+def test_an_input_is_changed_and_the_ranking_with_it(offices: Served) -> None:
+    def best(text: str) -> str:
+        reply = offices.client.post("/api/models/sql/whatif", json={"input": text})
+        assert reply.status_code == 200, reply.text
+        return str(reply.json()["ranking"]["options"][0]["name"])
+
+    assert best("rank trials=50") == "east"
+    changed = offices.client.post("/api/models/sql/whatif", json={"input": "set terms.people = 6"}).json()
+    assert "north" in str(changed["records"]) + changed["note"]
+    robust = offices.client.post("/api/models/sql/whatif", json={"input": "rank trials=50"}).json()["ranking"]
+    assert (robust["trials"], 0 <= robust["robustness"] <= 1) == (50, True)
+    assert best("rank") == "east"
+
+
+def test_an_input_that_cannot_be_read_is_one_line(offices: Served) -> None:
+    reply = offices.client.post("/api/models/sql/whatif", json={"input": "set nothing.there = 1"})
+    assert (reply.status_code, "nothing" in reply.json()["error"]) == (400, True)
+    assert offices.client.post("/api/models/other/whatif", json={"input": "rank"}).status_code == 404
+
+
+def test_exact_needs_no_lm(offices: Served) -> None:
+    reply = offices.client.post("/api/ask", json={"question": "Which office?", "technique": "exact"})
+    run = offices.ended(reply.json()["id"])
+    assert (run["answer"], run["lm"], run["usage"]["calls"]) == ("east", "", 0)
+
+
+def test_an_evaluation_is_shown_while_it_fills(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    cases = [Outcome("dqa", f"c{number}", "plan_rag", "m", 0, "right", answer="elm") for number in (1, 2)]
+    store = open_store(path)
+    store.begin({"benchmarks": "dqa"})
+    store.plan([Task(one.key) for one in cases])
+    entries = [Entry(1, 0, 0.0, RunStart(Question("Which site?"), "plan_rag", "m"))]
+    store.finish(cases[0], entries)
+    with served(Serving(evaluations={"run": str(path)})) as place:
+        assert place.client.get("/api/evaluations").json() == {"evaluations": ["run"]}
+        one = place.client.get("/api/evaluations/run").json()
+        assert (one["finished"], one["cases"][0]["case"]) == (1, "c1")
+        assert one["report"]["benchmarks"][0]["cases"] == 1
+        assert [name for name, _ in place.events("/api/evaluations/run/events", most=2)] == ["case", "progress"]
+        store.finish(cases[1], entries)
+        events = place.events("/api/evaluations/run/events", most=3)
+        assert {data["case"] for name, data in events if name == "case"} == {"c1", "c2"}
+        case = one["cases"][0]["id"]
+        assert place.client.get(f"/api/evaluations/run/cases/{case}/story").json()["question"] == "Which site?"
+        assert place.client.get("/api/evaluations/run/cases/nothing/story").status_code == 404
+        page = place.client.get("/api/evaluations/run/page")
+        assert "sandbox" in page.headers["content-security-policy"]
+        assert place.client.get("/api/evaluations/other").status_code == 404
+    store.close()

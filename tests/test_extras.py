@@ -1,0 +1,57 @@
+"""What is not installed is named with the command that installs it here."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+from decisor.extras import packages_of, pip_install
+
+ROOT = Path(__file__).parents[1]
+NAMED = re.compile(r'(?:lacks|needs)\(.*, "(\w+)"\)|^    extra="(\w+)",$', re.MULTILINE)
+
+
+def test_every_extra_that_a_message_names_is_one_of_the_package() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    texts = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
+    names = {name for text in texts for match in NAMED.findall(text) for name in match if name}
+    assert {"graph", "neo4j", "postgres", "excel", "documents"} <= names
+    assert names <= set(extras), names - set(extras)
+
+
+def test_a_package_that_nobody_promises_is_named_by_its_extra() -> None:
+    assert packages_of("nothing") == ["decisor[nothing]"]
+
+
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        ("kglite", "from decisor.tools.databases.sandbox.engines import connect as c; c('kglite', '', None)"),
+        ("kglite", "from decisor.tools.databases.graph_load import load; load('kglite:///x.kgl', [], [])"),
+        ("neo4j", "from decisor.tools.databases.graph_load import load; load('bolt://127.0.0.1:1', [], [])"),
+        ("psycopg", "from decisor.evaluation.store.postgres import open_postgres as o; o('postgresql://h/d')"),
+        ("tantivy", "from decisor.tools.documents.bm25 import analyzer; analyzer()"),
+    ],
+)  # fmt: skip
+def test_where_a_driver_is_missing_the_message_says_what_to_type(module: str, call: str) -> None:
+    code = (
+        f"import sys; sys.modules[{module!r}] = None\nfrom decisor.errors import SetupError\n"
+        f"try:\n    {call}\nexcept SetupError as error:\n    print(error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert re.search(rf"needs? {module}: .*pip install .*{module}\S*>=\d", ran.stdout), ran.stdout
+
+
+def test_a_set_up_without_pip_is_sent_to_uv(tmp_path: Path) -> None:
+    venv.create(tmp_path / "v", with_pip=False, symlinks=True)
+    python = tmp_path / "v/bin/python"
+    code = (
+        f"import sys; sys.path.append({str(ROOT / 'src')!r}); from decisor.extras import *; print(pip_install('apsw'))"
+    )
+    ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert ran.stdout.startswith("uv pip install --python v/bin/python") and ran.stdout.endswith(" apsw\n")
+    assert " install " in pip_install("apsw")
