@@ -106,9 +106,9 @@ class Paths:
             return ""
         own = " and ".join(as_pattern(row, name) for name in sorted(base))
         return (
-            f"{call.text} takes {own} more than once: the pattern goes on to {as_pattern(row, left[0])}, of which there "
-            f"may be several for one of them. Aggregate before the pattern goes on (WITH), or leave that part out; where "
-            "it only filters, use WHERE EXISTS { ... }."
+            f"{call.text} takes {own} more than once: the pattern goes on to {as_pattern(row, left[0])}, of which "
+            "there may be several for one of them. Aggregate before the pattern goes on (WITH), or leave that part "
+            "out; where it only filters, use WHERE EXISTS { ... }."
         )
 
     async def fixed_by(self, row: Row, items: Sequence[Sequence[Token]]) -> set[str]:
