@@ -233,7 +233,7 @@ class Decision:
     """
 
     answer: str
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
     ranking: Ranking | None = None
     plan: tuple[str, ...] = ()
     replans: tuple[Replan, ...] = ()
