@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -18,12 +18,14 @@ from decisor.cli.exits import Exit, exit_of
 from decisor.errors import SetupError
 from decisor.history.recording import Keeping
 from decisor.session.front import ask
+from decisor.session.readings import terminal_reader
 from decisor.session.result import Result
 from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
+    from decisor.definitions.readings.open import Readings
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
@@ -34,6 +36,7 @@ LM = (
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
+READINGS = "When an LM judges whether the question can be read in two ways: where rules suspect it, always, never."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -69,6 +72,7 @@ def command(
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run.")] = False,
+    readings: Annotated[str, typer.Option("--readings", metavar="auto|always|off", help=READINGS)] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Answer a decision question from databases, documents and tools."""
@@ -87,6 +91,8 @@ def command(
         tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
         technique=technique, settings=read_settings(settings or []),
         limits=Limits(calls, tokens, dollars, seconds, actions), history=keeping or False,
+        readings=cast("Readings", readings),
+        reader=None if as_json else terminal_reader,
     )  # fmt: skip
     with noted(keeping):
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)
