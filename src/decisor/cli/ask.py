@@ -15,10 +15,10 @@ import typer
 from decisor.budget import Limits
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
+from decisor.cli.reader import terminal_reader
 from decisor.errors import SetupError
 from decisor.history.recording import Keeping
 from decisor.session.front import ask
-from decisor.session.readings import terminal_reader
 from decisor.session.result import Result
 from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
 from decisor.types import Question
@@ -92,7 +92,7 @@ def command(
         technique=technique, settings=read_settings(settings or []),
         limits=Limits(calls, tokens, dollars, seconds, actions), history=keeping or False,
         readings=cast("Readings", readings),
-        reader=None if as_json else terminal_reader,
+        reader=None if as_json else terminal_reader(definitions or ()),
     )  # fmt: skip
     with noted(keeping):
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)

@@ -12,7 +12,7 @@ from decisor.definitions.format import Definition, Definitions, Example, Metric,
 from decisor.errors import BudgetExceeded, SetupError
 from decisor.run import Run
 from decisor.session.decide import decide
-from decisor.session.readings import Settled, Taken, compared, with_readings
+from decisor.session.readings import ReadingChoice, Settled, compared, with_readings
 from decisor.trace.events import ActionResult, Conclusion, events_of
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Technique, Tool
 
@@ -100,7 +100,9 @@ class Meaning:
         run.trace.add(Conclusion(decision))
         return decision
 
-    async def otherwise(self, one: Taken, decision: Decision, technique: Technique, settled: Settled, run: Run) -> str:
+    async def otherwise(
+        self, one: ReadingChoice, decision: Decision, technique: Technique, settled: Settled, run: Run
+    ) -> str:
         """What the other choice would give."""
         if decision.stopped not in ("answered", "no_answer"):
             return compared(decision, one, None, "the run ended before")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,7 @@ HEAD = "What is meant, where words could mean two things:"
 
 
 @dataclass(frozen=True)
-class Taken:
+class ReadingChoice:
     """``choice``: what ``words`` are taken to mean; ``by`` a person, or '' where nobody could be asked."""
 
     open: OpenReading
@@ -42,9 +40,9 @@ class Settled:
     """What was open of a question, and what was taken."""
 
     question: Question
-    choices: list[Taken] = field(default_factory=list)
+    choices: list[ReadingChoice] = field(default_factory=list)
 
-    def whole(self, instead: Taken | None = None) -> Question:
+    def whole(self, instead: ReadingChoice | None = None) -> Question:
         """The question with what is meant; of one reading the other choice."""
         if not self.choices:
             return self.question
@@ -69,7 +67,7 @@ async def settle(
         return settled
     for one in await judged(question, suspects, needs, run):
         answer = one.choice(await reader(one)) if reader else ""
-        settled.choices.append(Taken(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))
+        settled.choices.append(ReadingChoice(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))
     return settled
 
 
@@ -89,7 +87,7 @@ async def judged(
     return [one for one in open_readings if not any(settled(one, group) for group in needs.values())]
 
 
-def compared(decision: Decision, one: Taken, other: Decision | None, why: str = "") -> str:
+def compared(decision: Decision, one: ReadingChoice, other: Decision | None, why: str = "") -> str:
     """What the other reading gives, and whether that changes the decision."""
     begin = f'"{one.open.words}" was taken as {one.choice}; it could mean {one.other}'
     if other is None or not other.answer:
@@ -105,13 +103,3 @@ def with_readings(decision: Decision, settled: Settled, lines: Sequence[str]) ->
     means = [f'"{one.open.words}" means {one.choice}{f" (by {one.by})" if one.by else ""}'
                for one in settled.choices]  # fmt: skip
     return replace(decision, reasons=(*decision.reasons, *lines), assumptions=(*decision.assumptions, *means))
-
-
-async def terminal_reader(one: OpenReading) -> str:
-    """The person at the terminal, in one line; '' where nobody is there, at once."""
-    from decisor.tools.person import ask_line, person_is_there
-
-    if not person_is_there():
-        return ""
-    print(file=sys.stderr)
-    return await asyncio.to_thread(ask_line, f"{one.line()} (number, your own words, or Enter for both) ")
