@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from decisor.definitions.readings.open import OpenReading, Relation, Subject, pieces
+from decisor.definitions.readings.open import Column, OpenReading, Relation, Subject, pieces
 from decisor.definitions.readings.times import is_day, names_day
 from decisor.definitions.relevant import bare
 
@@ -64,8 +64,7 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
         return
     for table in [*tables, *children_of(tables, subject)]:
         days = [one for one in table.columns if is_day(one)]
-        state = next((one for one in table.columns if STATE.match(one.name.lower()) and STATES.search(" ".join(one.examples))),
-                     None)  # fmt: skip
+        state = state_of(table)
         if state is None:
             continue
         stored = [value.strip('"').lower() for value in state.examples]
@@ -79,6 +78,12 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
             yield OpenReading(about, (f"all, whatever their {state.name}", f"only those with {state.name} "
                                       f"{stored[0]}"), [state.name, *stored])  # fmt: skip
             return
+
+
+def state_of(table: Relation) -> Column | None:
+    """The column that says in which state a row is."""
+    return next((one for one in table.columns
+                 if STATE.match(one.name.lower()) and STATES.search(" ".join(one.examples))), None)  # fmt: skip
 
 
 def column_named(word: str, tables: list[Relation]) -> bool:

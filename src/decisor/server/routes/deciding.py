@@ -84,6 +84,4 @@ def reply_of(observation: Observation, changed: Ranking | None) -> WhatIfReply:
         for one in observation.records
     )
     ranking, study = finite(observation.ranking), finite(observation.study)
-    return WhatIfReply(
-        note=observation.note, records=records, ranking=ranking, study=study, changed=finite(changed)
-    )
+    return WhatIfReply(note=observation.note, records=records, ranking=ranking, study=study, changed=finite(changed))
