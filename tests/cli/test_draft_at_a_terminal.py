@@ -36,7 +36,9 @@ def read_until(terminal: int, words: str) -> str:
 
 def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[str], str]:
     """The exit code, the prompts of the first and the second LM, and what stood on the terminal."""
-    url, prompts, others = database(folder, SITES), [], []  # type: ignore[var-annotated]
+    url = database(folder, SITES)
+    prompts: list[str] = []
+    others: list[str] = []
     replies: Iterator[str] = iter([FACTS, hand(folder), MODEL])
 
     def first(body: dict[str, Any]) -> str:
