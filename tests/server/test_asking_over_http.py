@@ -209,3 +209,4 @@ def test_a_history_that_cannot_be_written_ends_no_run(tmp_path: Path, url: str) 
         run = site.ended(site.ask()["id"])
         assert (run["state"], run["answer"]) == ("finished", "elm")
         assert site.run(run["id"])["result"]["answer"] == "elm"
+        assert [one["id"] for one in site.client.get("/api/runs").json()["runs"]] == [run["id"]]
