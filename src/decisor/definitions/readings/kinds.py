@@ -44,7 +44,7 @@ def best_by_what(subject: Subject) -> Iterator[OpenReading]:
         set(pieces(one.name)) & {bare(word.strip("?.,")) for word in after} and is_number(one.type) for one in numbers
     ):
         return
-    words = praise[0] if praise else match[0].rpartition("should")[0].strip().split()[-1] + " to choose"
+    words = praise[0] if praise else " ".join(subject.text[match.start() :].partition("should ")[2].split()[:2])
     yield OpenReading(words, ("by money", "by number"), ["most", "least", "by", "highest", "lowest"])
 
 
@@ -60,7 +60,7 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
                           [vague[0]])  # fmt: skip
         return
     counts = subject.has(r"\bhow many|most|fewest|number of|does (each|every)|overloaded\b")
-    if not counts or subject.has(WHOLE):
+    if not counts or subject.has(WHOLE) or subject.has(r"\bdid (we|they|you|he|she)\b"):
         return
     for table in [*tables, *children_of(tables, subject)]:
         days = [one for one in table.columns if is_day(one)]
