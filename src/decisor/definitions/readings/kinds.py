@@ -44,7 +44,8 @@ def best_by_what(subject: Subject) -> Iterator[OpenReading]:
         set(pieces(one.name)) & {bare(word.strip("?.,")) for word in after} and is_number(one.type) for one in numbers
     ):
         return
-    words = praise[0] if praise else " ".join(subject.text[match.start() :].partition("should ")[2].split()[:2])
+    wish = re.search(r"should \w+ (\w+)", subject.text)
+    words = praise[0] if praise else wish[1] if wish else match[0]
     yield OpenReading(words, ("by money", "by number"), ["most", "least", "by", "highest", "lowest"])
 
 

@@ -87,7 +87,9 @@ def forms_of(column: Column) -> list[str]:
 def which_year(subject: Subject) -> Iterator[OpenReading]:
     if (fiscal := subject.has(FISCAL)) and not any("fiscal" in pieces(column.name) for table in subject.tables
                                                    for column in table.columns):  # fmt: skip
-        yield OpenReading(fiscal[0], ("the calendar year", "a year that starts on another day"), ["year starts on"])
+        yield OpenReading(
+            fiscal[0], ("the calendar year", "July to June, the year in which it ends"), ["year starts on"]
+        )
 
 
 def from_when(subject: Subject) -> Iterator[OpenReading]:
