@@ -179,7 +179,7 @@ def meaning_of(question: Question, databases: Sequence[Tool], definitions: Mappi
     tools = {}
     for database in databases:
         if file := definitions.get(database.name):
-            needs = relevant(str(question), file)
+            needs = relevant(question.topic, file)
             if needs:
                 tools[database.name] = DefinedTool(database, file, needs)
     return Meaning(tools)

@@ -11,14 +11,18 @@ from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
+from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.policy import Policy
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.sql_brief import Brief
 from decisor.tools.databases.sql_literals import literals
-from decisor.tools.databases.sql_render import render
+from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
 from decisor.tools.databases.sql_tables import TableInfo
-from decisor.types import Observation, Record, Table
+from decisor.tools.databases.sql_view import SchemaView
+from decisor.types import Observation, Pitfall, Record, Table
 
 BULK_SECONDS = 300.0
 COUNT_SECONDS = 2.0
@@ -26,14 +30,16 @@ COUNT_SECONDS = 2.0
 
 @dataclass(eq=False)
 class SqlTool:
-    """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then. ``notes``: what was
-    read from files, where the data come from some."""
+    """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then; ``view``, what a model is shown
+    of it, for a ``question`` where it is long. ``notes``: what was read from files, where the data come from some."""
 
     worker: Worker
     tables: tuple[TableInfo, ...]
     name: str = "sql"
     form: Literal["sql"] = "sql"
     notes: tuple[str, ...] = ()
+    view: SchemaView | None = None
+    question: str = ""
 
     @classmethod
     async def open(
@@ -43,14 +49,16 @@ class SqlTool:
         caps: Caps = Caps(),
         deny_tables: Sequence[str] = (),
         tables: Sequence[str] = (),
+        policy: Policy = Policy(),
     ) -> SqlTool:
-        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be.
+        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be. ``policy``: rows
+        and columns that are not for everybody.
 
         Raises:
             SetupError: the URL names no database, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)))
+        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
         worker = Worker(engine, address, caps)
         try:
             if worker.description.dialect is None:
@@ -58,10 +66,11 @@ class SqlTool:
             await worker.start()
             schema = await read_schema(worker)
             there(tables, schema)
+            await check_conditions(worker, policy)
         except BaseException:
             await worker.close()
             raise
-        return cls(worker, schema, name)
+        return cls(worker, schema, name, notes=notes_of(policy))
 
     def table_names(self) -> tuple[str, ...]:
         """Without views."""
@@ -70,7 +79,25 @@ class SqlTool:
     def quoted(self, name: str) -> str:
         """A name of a table or column, as it stands in a query."""
         dialect = self.worker.description.dialect
-        return dialect.quoted(name) if dialect else name
+        table = next((table for table in self.tables if table.schema and table.name == name), None)
+        return name if dialect is None else table.place(dialect) if table else dialect.quoted(name)
+
+    async def about(self, question: str) -> SqlTool:
+        """The same tool with a description for this question; itself where the schema is short."""
+        if not await self.schema_view.look(question):
+            return self
+        return replace(self, view=self.schema_view, question=question)
+
+    @property
+    def schema_view(self) -> SchemaView:
+        if self.view is None:
+            self.view = SchemaView(self.worker, self.tables)
+        return self.view
+
+    @property
+    def brief(self) -> Brief:
+        """What is shown of the schema."""
+        return self.schema_view.text(self.question)
 
     def describe(self) -> str:
         return self.described
@@ -78,11 +105,14 @@ class SqlTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return "\n".join([render(self.worker.description, self.tables), *self.notes])
+        return "\n".join([self.brief.text, *self.notes])
 
     async def call(self, text: str) -> Observation:
-        """One reading statement. Raises ToolError, with close names where a table or column is misspelt."""
+        """One reading statement, or ``describe TABLE``, ``find WORDS``. Raises ToolError, with close names where a
+        table or column is misspelt."""
         statement = strip_fence(text)
+        if (lookup := parse_lookup(statement)) is not None:
+            return await self.schema_view.look_up(lookup, self.name)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
@@ -96,13 +126,19 @@ class SqlTool:
         )
         total = await self._total(statement) if table.truncated else len(records)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        note = f"{nothing} {table.note}".strip()
-        return Observation(records, note, truncated=table.truncated, total=total)
+        pitfalls = tuple(await self.pitfalls.look(statement, table)) if self.pitfalls else ()
+        note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *unsaid(pitfalls, nothing)))))
+        return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
     async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
         wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
         return await self.worker.run(query, caps=wide, trusted=trusted)
+
+    @cached_property
+    def pitfalls(self) -> Pitfalls | None:
+        dialect = self.worker.description.dialect
+        return Pitfalls.of(self.worker, dialect, self.tables) if dialect else None
 
     async def close(self) -> None:
         await self.worker.close()
@@ -128,6 +164,31 @@ class SqlTool:
         return value if isinstance(value, int) else None
 
 
+async def check_conditions(worker: Worker, policy: Policy) -> None:
+    """Raises SetupError where a condition of the policy does not run."""
+    for name in policy.tables():
+        dialect = worker.description.dialect
+        try:
+            await worker.run(f"SELECT 1 FROM {dialect.quoted(name) if dialect else name} WHERE 1 = 0")
+        except ToolError as error:
+            raise SetupError(f"The rows of {name} cannot be read with their condition: {error}") from error
+
+
+def notes_of(policy: Policy) -> tuple[str, ...]:
+    """What a model is told of it."""
+    mask = (
+        f"The values of {', '.join(policy.mask)} are masked: a token (masked_...) stands for each, the same for the "
+        "same value. Group, join, count and compare by tokens as by values; nothing else can be told from them."
+    )
+    rows = f"Of {', '.join(name for name, _ in policy.rows)} only some rows are there: those that this reader may see."
+    return tuple(text for text, there in ((mask, policy.mask), (rows, policy.rows)) if there)
+
+
+def unsaid(pitfalls: Sequence[Pitfall], text: str) -> list[str]:
+    """What of the pitfalls the text does not say already."""
+    return [one.text for one in pitfalls if one.text not in text]
+
+
 def lower(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
@@ -135,5 +196,5 @@ def lower(names: Sequence[str]) -> tuple[str, ...]:
 def there(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
     """Raises SetupError where one of the names is no table that may be read."""
     for name in names:
-        if name.rpartition(".")[2].strip('"`[]').lower() not in {table.name.lower() for table in schema}:
+        if name.rpartition(".")[2].strip('"`[]').lower() not in {table.bare.lower() for table in schema}:
             raise SetupError(f"There is no table {name} to read.")
