@@ -41,6 +41,10 @@ class DefinedTool:
     def form(self) -> str:
         return str(getattr(self.tool, "form", ""))
 
+    @property
+    def tables(self) -> Any:
+        return self.tool.tables
+
     def describe(self) -> str:
         from decisor.definitions.show import line
 

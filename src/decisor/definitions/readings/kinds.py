@@ -44,7 +44,8 @@ def best_by_what(subject: Subject) -> Iterator[OpenReading]:
         set(pieces(one.name)) & {bare(word.strip("?.,")) for word in after} and is_number(one.type) for one in numbers
     ):
         return
-    words = praise[0] if praise else match[0].rpartition("should")[0].strip().split()[-1] + " to choose"
+    wish = re.search(r"should \w+ (\w+)", subject.text)
+    words = praise[0] if praise else wish[1] if wish else match[0]
     yield OpenReading(words, ("by money", "by number"), ["most", "least", "by", "highest", "lowest"])
 
 
@@ -60,7 +61,7 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
                           [vague[0]])  # fmt: skip
         return
     counts = subject.has(r"\bhow many|most|fewest|number of|does (each|every)|overloaded\b")
-    if not counts or subject.has(WHOLE):
+    if not counts or subject.has(WHOLE) or subject.has(r"\bdid (we|they|you|he|she)\b"):
         return
     for table in [*tables, *children_of(tables, subject)]:
         days = [one for one in table.columns if is_day(one)]
