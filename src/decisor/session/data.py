@@ -25,7 +25,7 @@ from decisor.session.options import Options, check_options
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.session.tools import with_calculator
+from decisor.session.tools import with_calculator, with_combine
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
@@ -75,7 +75,7 @@ class Data:
         databases = {tool.name: tool for tool in await about(question, self.databases)}
         meaning = meaning_of(question, list(databases.values()), self.definitions)
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
-        tools = with_calculator(meaning.around(views), choice.technique)
+        tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,

@@ -22,7 +22,7 @@ Form = Literal["sql", "cypher", "passages"]
 Places: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
-RESERVED = ("whatif", "think", "decision_model", "person", "definitions")
+RESERVED = ("whatif", "think", "decision_model", "person", "definitions", "combine")
 """Names of tools that are not a person's to give."""
 
 
