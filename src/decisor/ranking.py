@@ -53,7 +53,8 @@ class Ranking:
     measured; ``varied`` says which and how (``varied_percent``: all alike). ``winners``: who came first in the trials.
     ``compared`` of ``candidates`` were computed (None: not known), ``excluded_count`` of them may not be chosen;
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
-    ``method``: how it was computed, where not by computing every candidate.
+    ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
+    where not every candidate in every trial.
     """
 
     measure: str
@@ -75,6 +76,7 @@ class Ranking:
     excluded_by: Mapping[str, int] = field(default_factory=dict)
     stopped: str = ""
     method: str = ""
+    covered: str = ""
 
     @property
     def count(self) -> int:

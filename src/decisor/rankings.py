@@ -58,6 +58,8 @@ def margin(ranking: Ranking) -> str:
 
 def varied(ranking: Ranking) -> str:
     """What was varied and how, who stayed in front, and who won in the other trials."""
+    if ranking.robustness is None and ranking.covered:
+        return f"{ranking.covered}, so nothing is said of how robust this is."
     if ranking.robustness is None:
         return "Nothing was varied, so nothing is said of how robust this is." * (ranking.candidates is not None)
     how = "; ".join(ranking.varied) or f"every input by up to {ranking.varied_percent:g} %"
@@ -66,7 +68,8 @@ def varied(ranking: Ranking) -> str:
     rest = f"; else {', '.join(f'{one.name} ({one.share:.0%})' for one in others)}" if others else ""
     ends = [f"{end:.0%}" for end in interval(ranking.robustness, ranking.trials)] if ranking.trials else []
     between = f" ({ends[0]} to {ends[1]} with 95 % confidence)" if ends else ""
-    return f"Varied: {how}. It stays best in {ranking.robustness:.0%}{times}{between}{rest}."
+    covered = f" {ranking.covered}." if ranking.covered else ""
+    return f"Varied: {how}. It stays best in {ranking.robustness:.0%}{times}{between}{rest}.{covered}"
 
 
 def interval(share: float, count: int) -> tuple[float, float]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from decisor.evidence import Evidence as Evidence
+from decisor.evidence import Figure as Figure
+from decisor.evidence import Pitfall as Pitfall
 from decisor.ranking import Excluded as Excluded
 from decisor.ranking import Goal as Goal
 from decisor.ranking import Option as Option
@@ -120,14 +123,22 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be decided: the question, the rules it is decided by, and the goal in words."""
+    """What is to be decided: the question, the rules it is decided by, and the goal in words. ``earlier``: what was
+    decided before it, where it goes on from that."""
 
     text: str
     rules: str = ""
     goal: str = ""
+    earlier: Earlier | None = None
 
     def __str__(self) -> str:
         return "\n\n".join(part.strip() for part in (self.rules, self.text, self.goal) if part.strip())
+
+    @property
+    def topic(self) -> str:
+        """What it is about: with the questions that it goes on from."""
+        earlier = (*self.earlier.before, self.earlier.question) if self.earlier else ()
+        return "\n".join([self.text, self.goal, self.rules, *earlier])
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +169,7 @@ class Observation:
 
     ``answer`` is not None where the action ended the environment: what it handed in ('' where it gave up). It says
     nothing of whether that is right. ``ranking``: of the data as they are; ``study``: of a question what if.
+    ``pitfalls``: of the query, which the note tells too.
     """
 
     records: tuple[Record, ...] = ()
@@ -168,6 +180,7 @@ class Observation:
     ranking: Ranking | None = None
     answer: str | None = None
     study: Study | None = None
+    pitfalls: tuple[Pitfall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,32 +194,31 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """The decision that a question goes on from. ``before``: questions before that one, each with its answer.
+    ``steps``: those that it rests on, with records that may be cited. ``last``: the highest number of an observation so
+    far."""
+
+    question: str
+    answer: str
+    reasons: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    last: int = 0
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(record for step in self.steps for record in step.observation.records)
+
+
+@dataclass(frozen=True, slots=True)
 class Replan:
     """A change of plan: after which step (1-based), why, and the new plan."""
 
     after_step: int
     why: str
     plan: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number quoted in an answer, and the record or calculation that supports it ('' = unsupported)."""
-
-    text: str
-    support: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The ids of the records that a decision rests on, and the figures quoted from them."""
-
-    ids: tuple[str, ...] = ()
-    figures: tuple[Figure, ...] = ()
-
-    @property
-    def unsupported(self) -> tuple[str, ...]:
-        return tuple(figure.text for figure in self.figures if not figure.support)
 
 
 Stopped = Literal["answered", "budget", "steps", "no_answer", "failed"]
@@ -221,7 +233,7 @@ class Decision:
     """
 
     answer: str
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
     ranking: Ranking | None = None
     plan: tuple[str, ...] = ()
     replans: tuple[Replan, ...] = ()
@@ -265,21 +277,6 @@ class Tool(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-@runtime_checkable
-class Describing(Protocol):
-    """A tool that has more to say of its data than a prompt takes: ``about`` is the same tool, with a description of
-    what the question is likely to need."""
-
-    async def about(self, question: str) -> Tool: ...
-
-
-@runtime_checkable
-class Remembering(Protocol):
-    """A tool that works with what the others bring: it is called with each observation ``o<number>``."""
-
-    def remember(self, number: int, action: Action, observation: Observation, tool: Tool) -> None: ...
 
 
 class Environment(Protocol):

@@ -1,12 +1,15 @@
 """What if, on a decision that the solver makes: which crates go on the lorry."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from decision_shops import opened
 from decisor.decision_models.model_tool import ModelTool, described
+from decisor.decision_models.solver import decide
 from decisor.errors import ToolError
+from decisor.rankings import note
 
 pytest.importorskip("highspy")
 
@@ -39,3 +42,19 @@ async def test_a_change_is_solved_anew_beside_the_data_as_they_are(tmp_path: Pat
         assert record["effect"] == -60.0
         with pytest.raises(ToolError, match="for the solver"):
             await tool.call("turning points")
+
+
+VARIED = """
+[input]
+"crate.value" = { unit = "EUR", raises = "value", spread = "30 % by crate" }
+"""
+
+
+async def test_trials_of_a_solver_model_are_solved_each_and_counted(tmp_path: Path) -> None:
+    """b + c (220) is before a + c (180) and a + b (160), so crate a has to gain much and b to lose much."""
+    async with opened(tmp_path, LORRY + VARIED, CRATES) as model:
+        ranking = await asyncio.to_thread(decide, model, trials=25)
+    assert (ranking.trials, ranking.varied) == (25, ("crate.value 30 % by crate",))
+    assert ranking.robustness is not None and 0.7 < ranking.robustness <= 1
+    assert {one.name for one in ranking.winners} <= {"b + c", "a + c", "a + b"}
+    assert "Each trial was solved anew." in note(ranking)

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
+from decisor.cli.again import asked_of, each, inputs_again, past_named, with_defaults
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
+from decisor.cli.settings import tell_folder_file
+from decisor.config.current import current
 from decisor.errors import SetupError
+from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
-from decisor.session.front import ask
+from decisor.session.following import following
 from decisor.session.result import Result
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -27,7 +31,10 @@ if TYPE_CHECKING:
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
-DB = "A database (sqlite:///shop.db), or files (sales.csv, 'data/*.parquet'). Several times; NAME=URL names it."
+DB = (
+    "A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times; "
+    "NAME=URL names it."
+)
 TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
 LM = (
     'The LM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 '
@@ -68,6 +75,12 @@ def command(
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Go on from the last run: its data, LM and decision.")
+    ] = False,
+    go_on_from: Annotated[
+        int | None, typer.Option("--continue-from", metavar="N", min=1, help="Or from run N.")
+    ] = None,
     no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
@@ -79,15 +92,19 @@ def command(
     world = example_of(example, question)
     if world is not None:
         db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
-    keeping = None if no_history or world else Keeping()
-    whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
-    decide = partial(
-        ask, whole, db=db or (), graph=graph or (), docs=docs or (), model=model, lm=lm, trace=trace,
-        tables=split_all(tables), deny_tables=split_all(deny_tables), definitions=definitions or (),
-        tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
-        technique=technique, settings=read_settings(settings or []),
-        limits=Limits(calls, tokens, dollars, seconds, actions), history=keeping or False,
+    config, past = current(), past_named(go_on, go_on_from)
+    keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
+    own = Inputs(
+        each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
+        str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), technique,
+        read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
+    inputs = with_defaults(inputs_again(past, own), config)
+    whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
+    if past.run:
+        whole = following(past.result(), whole)
+    decide = partial(asked_of, inputs, config, whole, trace=trace, history=keeping or False)
+    tell_folder_file(config)
     with noted(keeping):
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)
     if html is not None:

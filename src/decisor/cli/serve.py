@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +17,7 @@ from decisor.extras import needs
 from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
 
 if TYPE_CHECKING:
+    from decisor.history.store import History
     from decisor.server.users import Users
 
 DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
@@ -46,6 +51,7 @@ def command(
     new_user: Annotated[
         str, typer.Option("--new-user", metavar="NAME", help="Print a token, and the lines for it.")
     ] = "",
+    history: Annotated[bool, typer.Option("--history/--no-history", help="Whether runs outlast the server.")] = True,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
     at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help="Runs at a time.")] = 256,
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
@@ -79,7 +85,20 @@ def command(
         if browser:
             open_page(address + (f"#{token}" if token else ""))
 
-    serve(serving, listening, ready)
+    with history_in(history) as place:
+        serve(replace(serving, history=place), listening, ready)
+
+
+@contextmanager
+def history_in(lasts: bool) -> Iterator[History]:
+    """The person's, or one that is gone with the server."""
+    from decisor.history.store import History
+
+    if lasts:
+        yield History()
+        return
+    with TemporaryDirectory(prefix="decisor-") as folder:
+        yield History(Path(folder) / "history")
 
 
 def users_of(file: Path | None, connections: list[str], is_local: bool) -> tuple[Users, str]:

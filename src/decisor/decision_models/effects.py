@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -30,7 +29,8 @@ def changed(model: OpenModel, base: Base, wish: Wish) -> Observation:
     records = (effect_record(model, *scenes), *(replace(one, id=f"r{at}") for at, one in enumerate(
         ruled_out_anew(model, base, outcomes), 2)))  # fmt: skip
     study = study_of(model, base, f"What if {what}", scenes=scenes)
-    idle = idle_words(model, wish) if same(base.outcomes, outcomes) else []
+    idle = ["This moves no measure and no rule of any candidate."] if same(base.outcomes, outcomes) else []
+    idle += [f"Mind: {outcomes.note}."] if outcomes.note else []
     return Observation(
         records, "\n".join([*idle, *effect_lines(model, *scenes), *words_of(ranking)]), total=len(records), study=study
     )
@@ -39,14 +39,6 @@ def changed(model: OpenModel, base: Base, wish: Wish) -> Observation:
 def same(one: Outcomes, other: Outcomes) -> bool:
     """Of the same candidates."""
     return np.array_equal(one.values, other.values, equal_nan=True) and np.array_equal(one.broken, other.broken)
-
-
-def idle_words(model: OpenModel, wish: Wish) -> list[str]:
-    """That a change is without effect, and why where the candidates were read before it."""
-    words = set(re.findall(r"\w+", model.model.choice.lower()))
-    read = [f"{one.table}.{one.column}" for one in wish.changes if {one.table.lower(), one.column.lower()} <= words]
-    why = f": choice has read {', '.join(read)} before" if read else ""
-    return [f"This moves no measure and no rule of any candidate{why}."]
 
 
 def words_of(ranking: Ranking) -> list[str]:

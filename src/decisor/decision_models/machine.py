@@ -120,14 +120,33 @@ class OpenModel:
         Raises:
             ToolError: a statement fails; the message has its line.
         """
-        chosen = [int(one) for one in candidates]
+        wish = {"scenario": scenario, "changes": changes, **({} if varies is None else {"varies": list(varies)})}
+        seeds = list(range(first_seed, first_seed + count))
+        return self._trials([int(one) for one in candidates], wish, "seeds", seeds, seconds, progress)
+
+    def turned(
+        self, candidates: Iterable[int], changes: str, factors: Sequence[float], *, seconds: float = float("inf")
+    ) -> Outcomes:
+        """Of these candidates, for each factor as a trial: ``$__factor`` of the changes is it.
+
+        Raises:
+            ToolError: a statement fails; the message has its line.
+        """
+        return self._trials([int(one) for one in candidates], {"changes": changes}, "factors", factors, seconds, None)
+
+    def _trials(
+        self, chosen: list[int], wish: Mapping[str, Any], what: str, each: Sequence[float], seconds: float,
+        progress: Progress | None,
+    ) -> Outcomes:  # fmt: skip
+        """``what``: seeds or factors."""
+        count = len(each)
         gathered = Gathered(chosen, self.names, self.rules, count)
-        began, at, size, stopped = time.monotonic(), 0, 1, ""
+        began, at, stopped = time.monotonic(), 0, ""
+        size = 1 if what == "seeds" else self._trials_at_once(len(chosen), count, CHUNK_SECONDS, "together")
         while at < count and chosen and not stopped:
             some, since = range(at, min(at + size, count)), time.monotonic()
-            wish = {"scenario": scenario, "changes": changes, "seeds": [first_seed + one for one in some], "most": 0,
-                    "single": False, **({} if varies is None else {"varies": list(varies)})}  # fmt: skip
-            stopped = self._part(gathered, wish, chosen, 0, some, seconds - (since - began))
+            here = {**wish, what: list(each[some.start : some.stop]), "most": 0, "single": False}
+            stopped = self._part(gathered, here, chosen, 0, some, seconds - (since - began))
             at += len(some)
             size = self._trials_at_once(len(chosen), len(some), time.monotonic() - since, gathered.how)
             if progress is not None and not stopped:

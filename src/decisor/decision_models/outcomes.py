@@ -29,6 +29,7 @@ class Outcomes:
     ``candidates``: their numbers, int64 (n,). ``values``: float64 (n, m) or (n, m, t), nan where there is no outcome.
     ``broken``: bool (n, r) or (n, r, t). ``known``: bool (n,) or (n, t), False where a limit ended the run before.
     ``reasons``: (candidate, rule) -> why, where no input varied. ``how``: 'together', or why one by one.
+    ``note``: what is to be said of them, ''.
     """
 
     candidates: NDArray[np.int64]
@@ -41,6 +42,7 @@ class Outcomes:
     how: str = "together"
     stopped: str = ""
     seconds: float = 0.0
+    note: str = ""
 
     def of(self, measure: str) -> NDArray[np.float64]:
         """One measure: (n,) or (n, t)."""
@@ -89,6 +91,7 @@ class Gathered:
         self.known = np.zeros((count, *more), dtype=np.bool_)
         self.reasons: dict[tuple[int, str], Reason] = {}
         self.how = "together"
+        self.note = ""
 
     def add(self, reply: Table, start: int, count: int, trials: range = range(0)) -> None:
         """A reply for ``count`` candidates from place ``start``, in these trials (in none: no input varied)."""
@@ -99,6 +102,7 @@ class Gathered:
             match kind:
                 case "how":
                     self.how = str(name)
+                    self.note = self.note or str(value or "")
                 case "measure":
                     numbers = np.array([np.nan if one is None else one for one in value], dtype=np.float64)  # type: ignore[union-attr]
                     self.values[(*here, self.measures.index(str(name)), *end)] = numbers.reshape(shape).T
@@ -113,4 +117,4 @@ class Gathered:
 
     def outcomes(self, stopped: str, seconds: float) -> Outcomes:
         return Outcomes(np.array(self.candidates, dtype=np.int64), self.measures, self.rules, self.values, self.broken,
-                        self.known, self.reasons, self.how, stopped, seconds)  # fmt: skip
+                        self.known, self.reasons, self.how, stopped, seconds, self.note)  # fmt: skip

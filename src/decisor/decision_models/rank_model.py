@@ -14,6 +14,7 @@ from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel, Progress
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.robustness import ranges
+from decisor.decision_models.turning_points import contenders
 from decisor.errors import ToolError
 from decisor.types import Excluded, Option, Ranking, Winner
 
@@ -29,9 +30,9 @@ def rank_model(
     model: OpenModel, candidates: Iterable[int] | None = None, *, trials: int = 200, seed: int = 0,
     scenario: str = "", changes: str = "", seconds: float = float("inf"), progress: Progress | None = None,
 ) -> Ranking:  # fmt: skip
-    """Allowed candidates by the first measure, best first; those ruled out with the reason; and how often the best of
-    the 50 contenders stays in front while the inputs vary as the file says. After ``seconds`` it ends with what is
-    known. A sample is computed one by one too, and must agree.
+    """Allowed candidates by the first measure, best first; those ruled out with the reason; and how often the best
+    stays in front while the inputs vary as the file says: of the 50 best allowed and the 50 nearest of those ruled out.
+    After ``seconds`` it ends with what is known. A sample is computed one by one too, and must agree.
 
     Raises:
         ToolError: a statement fails, or one by one gives other outcomes than all at once.
@@ -47,10 +48,20 @@ def rank_model(
     left = seconds - (time.monotonic() - began)
     if not trials or not varied or not ranking.options or left <= 0:
         return ranking
-    contenders = outcomes.candidates[outcomes.order(model.model.first.goal)[:CONTENDERS]].tolist()
-    shaken = model.trials(contenders, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left,
+    few = contenders(outcomes, model.model.first.goal)
+    shaken = model.trials(few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left,
                           progress=progress)  # fmt: skip
-    return with_trials(model, ranking, shaken, varied)
+    return replace(with_trials(model, ranking, shaken, varied), covered=covered(outcomes, len(few)))
+
+
+def covered(outcomes: Outcomes, few: int) -> str:
+    """What the trials computed; '' where that is every candidate."""
+    allowed, known = int(outcomes.allowed.sum()), int(outcomes.known.sum())
+    if few == known:
+        return ""
+    out = few - min(allowed, CONTENDERS)
+    near = f" and the {out:,} nearest of those ruled out" if out else ""
+    return f"Trials: the {min(allowed, CONTENDERS):,} best allowed{near}, of {known:,} candidates"
 
 
 def ranking_of(model: OpenModel, outcomes: Outcomes) -> Ranking:
@@ -109,6 +120,7 @@ def with_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tu
         return replace(ranking, stopped=ranking.stopped or shaken.stopped)
     counts = Counter(model.candidates.name(int(shaken.candidates[at])) if at >= 0 else "none allowed" for at in places)
     winners = tuple(Winner(name, count / trials) for name, count in counts.most_common())
+    varied = (*varied, shaken.note) if shaken.note else varied
     stayed = sum(one.share for one in winners if one.name in ranking.ties)
     middle = ranges(np.where(shaken.allowed, shaken.values[:, 0], np.nan)[:, whole])
     ends = {int(number): pair for number, pair in zip(shaken.candidates, middle.tolist(), strict=True)}

@@ -18,11 +18,12 @@ NOW = "now"
 @dataclass(frozen=True)
 class SideBySide:
     """``names``: 'now' and the scenarios, s in all. ``values``: (n, s), the first measure of n candidates, nan where
-    a rule or its outcome shuts one out. ``scenes``: who wins in each."""
+    a rule or its outcome shuts one out. ``scenes``: who wins in each. ``note``: what is to be said of them, ''."""
 
     names: tuple[str, ...]
     values: NDArray[np.float64]
     scenes: tuple[Scene, ...]
+    note: str = ""
 
 
 def side_by_side(model: OpenModel, now: Outcomes) -> SideBySide:
@@ -33,7 +34,8 @@ def side_by_side(model: OpenModel, now: Outcomes) -> SideBySide:
     usual = int(order[0]) if len(order) else None
     columns = [np.where(one.allowed, one.values[:, 0], np.nan) for one in every]
     scenes = tuple(scene(model, name, one, usual) for name, one in zip(names, every, strict=True))
-    return SideBySide(names, np.stack(columns, axis=1), scenes)
+    note = next((f"in {name} {one.note}" for name, one in zip(names, every, strict=True) if one.note), "")
+    return SideBySide(names, np.stack(columns, axis=1), scenes, note)
 
 
 def scene(model: OpenModel, name: str, outcomes: Outcomes, usual: int | None) -> Scene:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from decisor.decision_models.candidates import LIMIT
@@ -14,10 +15,12 @@ from decisor.decision_models.outcomes import Reason
 from decisor.decision_models.rank_model import distance, rank_model
 from decisor.errors import ToolError
 from decisor.rankings import amount
-from decisor.types import Option, Ranking, Value
+from decisor.types import Option, Ranking, Value, Winner
 
 ENUMERATE_SECONDS = 60.0
 SOLVE_SECONDS = 120.0
+TRIAL_SECONDS = 30.0
+"""So long are trials solved, one after the other."""
 AGREE = 1e-6
 NAMED_ROWS = 20
 
@@ -105,8 +108,11 @@ def check(model: OpenModel, proposal: Proposal) -> None:
                         "Say the rule as [require] too.")  # fmt: skip
 
 
-def rank_solved(model: OpenModel, *, seconds: float = SOLVE_SECONDS, scenario: str = "", changes: str = "") -> Ranking:
-    """The best choice and the second best, by the solver.
+def rank_solved(
+    model: OpenModel, *, seconds: float = SOLVE_SECONDS, scenario: str = "", changes: str = "", trials: int = 0
+) -> Ranking:
+    """The best choice and the second best, by the solver; and how often it solves the trials with the best choice, as
+    many as half a minute allows.
 
     Raises:
         ToolError: as ``solve``; or nothing meets the requirements.
@@ -139,8 +145,37 @@ def rank_solved(model: OpenModel, *, seconds: float = SOLVE_SECONDS, scenario: s
     lead = abs(options[1].outcome - options[0].outcome) if len(options) > 1 else None
     margin = distance(options[0].outcome, options[1].outcome) if len(options) > 1 else None
     stopped = "" if best.status == "optimal" else best.status
-    return Ranking(first.name, first.goal, tuple(options), (options[0].name,), margin, unit=first.unit, lead=lead,
-                   compared=len(options), stopped=stopped, method=method)  # fmt: skip
+    ranking = Ranking(first.name, first.goal, tuple(options), (options[0].name,), margin, unit=first.unit, lead=lead,
+                      compared=len(options), stopped=stopped, method=method)  # fmt: skip
+    left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
+    if not trials or stopped or left <= 0 or not any(one.spread for one in model.model.inputs):
+        return ranking
+    return with_solved_trials(model, ranking, trials, left, {"scenario": scenario, "changes": changes})
+
+
+def with_solved_trials(
+    model: OpenModel, ranking: Ranking, trials: int, seconds: float, wish: Mapping[str, Any]
+) -> Ranking:
+    """Each trial is a program of its own, solved to its end."""
+    began, counts = time.monotonic(), Counter[str]()
+    for seed in range(trials):
+        left = seconds - (time.monotonic() - began)
+        if left <= 0:
+            break
+        solved = {**wish, "seconds": left, "seed": seed, "forced": [], "excluded": []}
+        proposal = proposal_of(model.job("solve", solved, left + 4 * model.model.seconds).rows)
+        if proposal.status not in ("optimal", "infeasible"):
+            break
+        shut_out = proposal.status == "infeasible" or proposal.broken
+        counts["none allowed" if shut_out else proposal.name()] += 1
+    done = counts.total()
+    if not done:
+        return replace(ranking, covered=f"No trial was solved in {seconds:.0f} s")
+    winners = tuple(Winner(name, count / done) for name, count in counts.most_common())
+    cut = f", {done:,} of {trials:,} in {seconds:.0f} s" if done < trials else ""
+    return replace(ranking, robustness=counts[ranking.options[0].name] / done, trials=done, winners=winners,
+                   varied=tuple(f"{one.name} {one.spread}" for one in model.model.inputs if one.spread),
+                   covered=f"Each trial was solved anew{cut}")  # fmt: skip
 
 
 def option(proposal: Proposal, measure: str) -> Option:
@@ -158,7 +193,8 @@ def decide(
     """
     linear = bool(model.model.variables)
     if not model.model.choice or (linear and not enumerable(model)):
-        return rank_solved(model, seconds=min(seconds, SOLVE_SECONDS), scenario=scenario, changes=changes)
+        limit = min(seconds, SOLVE_SECONDS)
+        return rank_solved(model, seconds=limit, scenario=scenario, changes=changes, trials=trials)
     return rank_model(model, trials=trials, seconds=seconds, scenario=scenario, changes=changes, progress=progress)
 
 

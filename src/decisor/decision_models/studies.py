@@ -42,6 +42,7 @@ def scenarios(model: OpenModel, base: Base) -> Observation:
     lines = [f"In {one.name}: {one.best or 'nothing is allowed'}{at_value(one.outcome, first.unit)}."
              + (f" {base.ranking.options[0].name}: {one.why}." if one.usual is None and one.why else "")
              for one in sides.scenes]  # fmt: skip
+    lines += [f"Mind: {sides.note}."] if sides.note else []
     rows: list[dict[str, Value]] = [
         {"scenario": one.name, "best": one.best, first.name: one.outcome, f"{base.ranking.options[0].name} there":
          one.usual if one.usual is not None else one.why} for one in sides.scenes]  # fmt: skip

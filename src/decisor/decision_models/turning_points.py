@@ -1,4 +1,4 @@
-"""How far each input has to move, alone, until another candidate wins: a scan, then bisection."""
+"""How far each input has to move, alone, until another candidate wins: a scan, then ever smaller steps."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ from decisor.types import Turn, Value
 
 LOW, HIGH = 0.5, 2.0
 STEPS = 6
+FINER = 7
+"""So many factors are tried at once between the last that changes nothing and the first that does."""
 CLOSE = 5e-4
 """Relative: so near is a turning point told."""
 MOST_GROUPS = 12
+FACTOR = "$__factor"
 CONTENDERS = 50
 
 
 @dataclass(frozen=True)
 class Knob:
-    """A column, or its rows of one value of the column that it varies by. ``update``: with ``{factor}``."""
+    """A column, or its rows of one value of the column that it varies by. ``update``: with ``$__factor``."""
 
     name: str
     update: str
 
     def at(self, factor: float) -> str:
-        return self.update.replace("{factor}", repr(factor))
+        return self.update.replace(FACTOR, repr(factor))
 
 
 def knobs(model: OpenModel) -> Iterator[Knob]:
@@ -39,7 +42,7 @@ def knobs(model: OpenModel) -> Iterator[Knob]:
     copies = {name.lower(): copy for name, copy in model.copies.items()}
     for one in model.model.inputs:
         place = quoted(one.column)
-        update = f"UPDATE {quoted(one.table)} SET {place} = {place} * {{factor}}"
+        update = f"UPDATE {quoted(one.table)} SET {place} = {place} * {FACTOR}"
         how = one.spread.how if one.spread else "together"
         columns = {column.name.lower(): column for column in copies[one.table.lower()].columns}
         if how in ("each", "together") or how.lower() not in columns:
@@ -82,16 +85,19 @@ def turning_points(
     """
     until = time.monotonic() + seconds
 
-    def winner(update: str) -> int:
-        outcomes = model.outcomes(candidates, changes=update, most=0)
-        order = outcomes.order(model.model.first.goal)
-        return int(outcomes.candidates[order[0]]) if len(order) else -1
-
     for knob in knobs(model):
-        for end in (HIGH, LOW):
-            if time.monotonic() >= until:
-                return
-            factor, wins = first_factor(lambda at, knob=knob: winner(knob.at(at)), best, target, end)  # type: ignore[misc]
+        if time.monotonic() >= until:
+            return
+
+        def winners(factors: Sequence[float], knob: Knob = knob) -> list[int]:
+            outcomes = model.turned(candidates, knob.update, factors)
+            places = outcomes.winners(model.model.first.goal)
+            return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
+
+        sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
+        first = dict(zip(sides, batched(winners([*sides[HIGH], *sides[LOW]]), STEPS), strict=True))
+        for end, factors in sides.items():
+            factor, wins = first_factor(winners, best, target, factors, first[end])
             if factor is None:
                 yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
                 continue
@@ -99,30 +105,38 @@ def turning_points(
             yield Turn(knob.name, factor, name, broken_by(model, best, knob.at(factor)))
 
 
-def first_factor(winner: Callable[[float], int], best: int, target: int | None, end: float) -> tuple[float | None, int]:
-    """The factor nearest to 1, on the way to ``end``, at which the winner is wanted, and who that is.
-
-    >>> first_factor(lambda factor: 7 if factor > 1.25 else 1, 1, None, 2.0)[1]
-    7
+def batched(items: list[int], size: int) -> list[list[int]]:
     """
+    >>> batched([1, 2, 3, 4], 2)
+    [[1, 2], [3, 4]]
+    """
+    return [items[at : at + size] for at in range(0, len(items), size)]
 
-    def turned(wins: int) -> bool:
-        return wins == target if target is not None else wins != best
 
-    last = 1.0
-    for step in range(1, STEPS + 1):
-        factor = math.exp(math.log(end) * step / STEPS)
-        wins = winner(factor)
-        if not turned(wins):
-            last = factor
-            continue
-        near, far = last, factor
-        while abs(far - near) > CLOSE:
-            middle = (near + far) / 2
-            here = winner(middle)
-            near, far, wins = (near, middle, here) if turned(here) else (middle, far, wins)
-        return far, wins
-    return None, best
+def first_factor(
+    winners: Callable[[Sequence[float]], Sequence[int]], best: int, target: int | None, factors: Sequence[float],
+    wins: Sequence[int],
+) -> tuple[float | None, int]:  # fmt: skip
+    """The first factor on the way from 1 at which the winner is wanted, and who that is. ``wins``: who does at each.
+
+    >>> def winners(factors): return [7 if factor > 1.25 else 1 for factor in factors]
+    >>> factor, wins = first_factor(winners, 1, None, [1.1, 1.2, 1.3], winners([1.1, 1.2, 1.3]))
+    >>> 1.25 < factor <= 1.25 + CLOSE, wins
+    (True, 7)
+    """
+    near = 1.0
+    while True:
+        hits = [at for at, one in enumerate(wins) if (one == target if target is not None else one != best)]
+        if not hits:
+            return None, best
+        far, winner = factors[hits[0]], wins[hits[0]]
+        near = factors[hits[0] - 1] if hits[0] else near
+        if abs(far - near) <= CLOSE:
+            return far, winner
+        step = (far - near) / (FINER + 1)
+        factors = [near + step * at for at in range(1, FINER + 1)]
+        wins = [*winners(factors), winner]
+        factors.append(far)
 
 
 def broken_by(model: OpenModel, best: int, update: str) -> str:

@@ -176,6 +176,7 @@
       });
       made.append(el("div", "what", el("span", "", "Evidence"), ...chips));
     }
+    for (const text of item.doubts ?? []) made.append(el("p", "error", text));
     if (item.unsupported.length) made.append(el("p", "error", `Figures that no record supports: ${item.unsupported.join(", ")}`));
     if (item.ranking.length) {
       const cells = item.ranking.flatMap(([name, outcome, tie]) => [el("span", tie ? "tie" : "", name), el("span", "n", typeof outcome === "number" ? num(outcome, 6) : String(outcome))]);

@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
+from decisor.render.markup import colours
 from decisor.server.runs import NotThere
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -36,7 +37,8 @@ class Page:
 
 
 def read_page() -> Page:
-    contents = dict(sorted(files_in(files("decisor.server").joinpath("static"))))
+    contents = {"colours.css": colours().encode()}
+    contents |= sorted(files_in(files("decisor.server").joinpath("static")))
     digest = hashlib.sha256(b"".join(name.encode() + content for name, content in contents.items()))
     return Page(contents, digest.hexdigest()[:16])
 

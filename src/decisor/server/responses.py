@@ -211,12 +211,30 @@ class RecordReply(Reply):
 
 
 class WhatIfReply(Reply):
-    """``ranking`` and ``study`` as in a result; null where the input gives none."""
+    """``ranking`` and ``study`` as in a result; null where the input gives none. ``changed``: the ranking of the data
+    as a change or a scenario leaves them."""
 
     note: str
     records: tuple[RecordReply, ...]
     ranking: Json | None = None
     study: Json | None = None
+    changed: Json | None = None
+
+
+class CellReply(Reply):
+    """A cell of the evidence: a record, and the number of its column; -1 is its text."""
+
+    record: str
+    column: int
+
+
+class PictureReply(Reply):
+    """``drawings``: ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels.
+    ``cells``: of each figure of the answer. ``studies``: what-ifs, as in a result."""
+
+    drawings: tuple[Json, ...]
+    cells: dict[str, tuple[CellReply, ...]]
+    studies: tuple[Json, ...] = ()
 
 
 class CaseReply(Reply):

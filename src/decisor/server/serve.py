@@ -18,6 +18,7 @@ from decisor.server.serving import Serving
 
 GRACE_SECONDS = 1
 BACKLOG = 2048
+KEEP_SECONDS = 75
 MOST_HEAD = 32_768
 """Bytes of a request's line and headers."""
 
@@ -62,7 +63,7 @@ def server_of(serving: Serving, ready: Callable[[], None]) -> Server:
     config = uvicorn.Config(
         app, log_level="critical", access_log=False, server_header=False, date_header=False, ws="none", lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS, h11_max_incomplete_event_size=MOST_HEAD, proxy_headers=False,
-        backlog=BACKLOG,
+        backlog=BACKLOG, timeout_keep_alive=KEEP_SECONDS,
     )  # fmt: skip
     return Server(config, here, ready)
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.history.store import History
 from decisor.lms.spec import read_spec
 from decisor.secrets import redact
 from decisor.server.users import User, Users
@@ -35,6 +36,7 @@ class Serving:
     port: int = 8765
     allow_hosts: tuple[str, ...] = ()
     at_once: int = AT_ONCE
+    history: History = field(default_factory=History)
 
     def lm_of(self, name: str) -> str | None:
         """What to open for the name that a client gives; None for that of the environment.

@@ -11,7 +11,7 @@ from decisor.lms.prices import FREE, Price
 from decisor.plurals import counted
 from decisor.replies.reasons import for_people
 from decisor.run import Run
-from decisor.trace.events import Conclusion
+from decisor.trace.events import Conclusion, with_pitfalls
 from decisor.types import Completion, Decision, Message, Question, Sampling, Technique, Usage
 
 NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
@@ -59,4 +59,4 @@ async def decide(technique: Technique, question: Question, run: Run) -> Decision
         )
     if not any(isinstance(entry.event, Conclusion) and entry.span == run.span_id for entry in run.trace.entries):
         run.trace.add(Conclusion(decision), run.span_id)
-    return decision
+    return with_pitfalls(decision, run.trace.entries)

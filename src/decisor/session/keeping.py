@@ -31,6 +31,8 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
     left_out: list[str] = []
 
     def place(source: Source) -> list[str]:
+        if source.connection is not None:
+            return [source.name]
         text = source.place if source.name == source.form else f"{source.name}={source.place}"
         if sources.frames is not None and source.place == sources.frames.url:
             left_out.append(f"the table {source.name}")
@@ -50,6 +52,7 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
         db=places("sql"), graph=places("cypher"), docs=places("passages"), tools=tuple(tools),
         methods=tuple(sources.tools.methods), base_url=sources.tools.base_url, auth=tuple(sources.tools.auth),
         model=str(sources.model or ""), tables=sources.tables, deny_tables=sources.deny_tables,
+        definitions=tuple(f"{name}={path}" if name else str(path) for name, path in sources.definitions),
         technique=technique if isinstance(technique, str) else name_of(technique),
         settings=settings_to_keep(options.get("settings", {}), left_out), lm=lm_to_keep(options.get("lm"), left_out),
         limits=options.get("limits", Limits()), folder=str(Path.cwd()), left_out=tuple(left_out),

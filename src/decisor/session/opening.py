@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from decisor.aio import each
+from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
@@ -18,6 +19,7 @@ from decisor.session.options import Options, check_options
 from decisor.session.result import Result
 from decisor.session.sources import Source, Sources, check_names, tables_of
 from decisor.session.tools import open_tools
+from decisor.trace.events import Entry
 from decisor.types import Question, Tool
 
 
@@ -47,22 +49,26 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         places = await each(tool_of, sources.places)
         databases = places[: len(sources.databases)]
         tools = [*places]
+        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         if sources.model is not None:
             from decisor.session.whatif import from_file
 
-            model = await from_file(sources.model, databases, stack)
+            model = await from_file(sources.model, databases, stack, definitions)
             tools[len(databases) : len(databases)] = [model] if model else []
         for tool in open_tools(sources.tools):
             if not any(tool is spec for spec in sources.tools.specs):  # what a person opened, they close
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
-        yield Data(tools, databases, lms, partial(ask_once, sources), sources, definitions)
+        data = Data(tools, databases, lms, partial(ask_once, sources), sources, definitions, asyncio.get_running_loop())
+        data.ask_anew = partial(ask_again, data)
+        stack.callback(setattr, data, "loop", None)
+        yield data
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
     """Raises SetupError where it cannot be opened, or has not what ``tables`` names."""
+    refuse_what_is_not_kept(source)
     if source.form == "passages":
         from decisor.session.documents import open_documents
 
@@ -84,8 +90,22 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
     return tool
 
 
-async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:
-    """Open, ask, close. Connections of LMs that were given as objects are closed too: this loop may end here."""
+def refuse_what_is_not_kept(source: Source) -> None:
+    """Raises SetupError where a config file asks for what nothing would hold to: it is never left out in silence."""
+    if source.connection is not None and (source.connection.mask or source.connection.rows):
+        raise SetupError(f"connections.{source.name}: mask and rows are not kept to here, so it is not opened.")
+
+
+async def ask_again(data: Data, question: str | Question, options: Options) -> Result:
+    """Of data that are open; in another loop, or where they are closed, they are opened anew."""
+    if data.loop is asyncio.get_running_loop():
+        return await data.ask(question, **options)
+    return await ask_once(data.sources, question, options)
+
+
+async def ask_once(sources: Sources, question: str | Question, options: Options, past: Sequence[Entry] = ()) -> Result:
+    """Open, ask, close. ``past``: a run of it that did not come to its end. Connections of LMs that
+    were given as objects are closed too: this loop may end here."""
     from decisor.lms.closing import close_lm
 
     check_options(options)
@@ -93,7 +113,7 @@ async def ask_once(sources: Sources, question: str | Question, options: Options)
     lms = [options.get("lm"), *(value for key, value in settings.items() if key.endswith("_lm"))]
     try:
         async with opened(sources) as data:
-            return await data.ask(question, **options)
+            return await data.ask(question, past=past, **options)
     finally:
         for lm in lms:
             if lm is not None and not isinstance(lm, str | LMSpec):

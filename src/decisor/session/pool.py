@@ -51,8 +51,12 @@ class Pool:
         others = [tool for part in parts for tool in part.tools if tool not in part.databases]
         if sum(tool.name == "whatif" for tool in others) > 1:
             raise SetupError("Two of these connections have a decision model: name one of them.")
-        chosen = combined([self.members[name] for name in dict.fromkeys(names)])
-        return Data([*databases, *others], databases, self.lms, ask_anew=partial(ask_once, chosen))
+        chosen = self.sources_of(names)
+        return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen)
+
+    def sources_of(self, names: Sequence[str]) -> Sources:
+        """What these are together."""
+        return combined([self.members[name] for name in dict.fromkeys(names)])
 
     async def close(self) -> None:
         await self.stack.aclose()

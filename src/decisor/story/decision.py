@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BARS = 10
 WIDTH = 32
+MOST_NAMED = 5
 MOST_CHARACTERS = 400
 """Of an evidence line where no terminal is narrower."""
 BEST = "; this is the best supported answer until then"
@@ -139,6 +140,21 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
     if unsupported := decision.evidence.unsupported:
         names = ", ".join(one_line(text, 40) for text in unsupported)
         console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))
+    for line in doubts(decision):
+        console.print(Padding(Text(line, style="yellow"), (0, 0, 0, 2), expand=False))
+
+
+def doubts(decision: Decision) -> tuple[str, ...]:
+    """The pitfalls of the queries that it rests on, a line each.
+
+    >>> from decisor.types import Evidence, Pitfall
+    >>> doubts(Decision("oak", Evidence(("o1.r1",), pitfalls=(Pitfall("limit_order", "Left to chance.", ("o1.r1",)),))))
+    ('Doubtful [o1.r1]: Left to chance.',)
+    """
+    return tuple(
+        f"Doubtful [{', '.join(map(one_line, one.records[:MOST_NAMED]))}]: {one_line(one.text, 500)}"
+        for one in decision.evidence.pitfalls
+    )
 
 
 def record_line(record: Record, width: int, decision: Decision) -> str:

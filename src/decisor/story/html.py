@@ -13,7 +13,7 @@ from typing import Any, assert_never
 
 from decisor.render.text import number
 from decisor.replies.reasons import in_words
-from decisor.story.decision import beside
+from decisor.story.decision import beside, doubts
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
@@ -196,6 +196,7 @@ class Teller:
             "reasons": self.lines((*decision.reasons, *beside(decision))),
             "evidence": list(decision.evidence.ids)[:200],
             "unsupported": [self.cell(text) for text in decision.evidence.unsupported][:40],
+            "doubts": self.lines(doubts(decision)),
             "ranking": [[self.cell(option.name), option.outcome, option.name in ties] for option in options],
             "measure": self.cut(ranking.measure if ranking else ""),
         }

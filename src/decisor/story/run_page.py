@@ -13,7 +13,7 @@ from decisor.render.markup import Html, colours, hashed, join, tag
 from decisor.render.text import one_line
 from decisor.story.chart_page import study_html
 from decisor.story.charts import studies_of
-from decisor.story.decision import beside, ended
+from decisor.story.decision import beside, doubts, ended
 from decisor.story.drawing_html import CANVAS, drawing_html
 from decisor.story.drawings import drawings
 from decisor.story.html import story
@@ -128,6 +128,7 @@ def decision_html(decision: Decision, anchors: Anchors) -> Html:
         *(tag("p", linked(text, anchors)) for text in decision.reasons),
         *(tag("p", linked(text, anchors), cls="beside") for text in beside(decision)),
         tag("p", f"Figures that no record supports: {unsupported}", cls="failed") if unsupported else None,
+        *(tag("p", linked(text, anchors), cls="failed") for text in doubts(decision)),
         cls="box decision",
     )
 

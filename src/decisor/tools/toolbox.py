@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from decisor.calls.clock import in_line
 from decisor.errors import ToolError
-from decisor.types import Action, Observation, Record, Remembering, Tool
+from decisor.tools.abilities import Remembering
+from decisor.types import Action, Observation, Record, Tool
 
 Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
 """Waits until a person has read an action: '' where it may be done, else why not."""

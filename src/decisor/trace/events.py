@@ -196,6 +196,8 @@ class Trace:
     def add(self, event: Event, span: int = 0) -> int:
         """Append and return the entry's id (1, 2, ...)."""
         number = len(self.entries) + 1
+        if isinstance(event, Conclusion):
+            event = replace(event, decision=with_pitfalls(event.decision, self.entries))
         if type(event) is LMCall:
             prompt = self.prompts.add(redacted_messages(event.messages, self.prompts.latest(span)), span, number)
             event = replace(event, messages=prompt, texts=redacted(event.texts))
@@ -210,6 +212,16 @@ class Trace:
     def of(self, kind: type[E]) -> list[E]:
         """The events of one class, in order."""
         return list(events_of(self.entries, kind))
+
+
+def with_pitfalls(decision: Decision, entries: Iterable[Entry]) -> Decision:
+    """The decision, with the pitfalls of the queries whose rows it cites."""
+    pitfalls = []
+    for result in events_of(entries, ActionResult):
+        ids = {record.id for record in result.observation.records}
+        cited = tuple(name for name in decision.evidence.ids if name in ids)
+        pitfalls += [replace(one, records=cited) for one in result.observation.pitfalls if cited]
+    return replace(decision, evidence=replace(decision.evidence, pitfalls=tuple(pitfalls)))
 
 
 def events_of(entries: Iterable[Entry], kind: type[E]) -> Iterator[E]:

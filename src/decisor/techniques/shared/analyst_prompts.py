@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
+from decisor.calls.prompt_parts import Text, joined, sections_of
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP
-from decisor.types import Question
+from decisor.techniques.shared.render import show_steps
+from decisor.types import Earlier, Question
 
 THINK_TOOL = """\
 ### Tool: think
-Write down a calculation or a comparison for yourself. It returns nothing and costs no action."""
+A note to yourself, such as a comparison. It returns nothing and costs no action."""
 
 HOW_TO_WORK = """\
 # How to work
-- First settle which candidates the words of the question allow, and why: what it wants to reach is rarely one of them.
-- Let the query compute. Once you know what the rules predict, write one query that computes this outcome for every
-  candidate and ranks the candidates by it, best first. A computed column can be cited like a stored one.
-- Put the rules into formulas before you trust a short cut: a large stored value is not yet a large effect.
-- Where a rule is unclear, test it on stored rows first: does it give the values that are stored? Where two readings
-  remain, see whether they choose differently. If they do, follow the wording of the rules, and say so in Assumptions.
-- Where two places in the data contradict each other, find out which one the rules mean, and name the other one.
-- Numbers are shown with seven digits; a query has all of them. So compute in the query, and join on keys.
+- First settle which candidates the question allows: what it wants to reach is rarely one of them.
+- Put the rules into formulas: a large stored value is not yet a large effect. Then let one query compute the outcome
+  for every candidate and rank them by it, best first. A computed column can be cited.
+- Test an unclear rule on stored rows: does it give what is stored? Where two readings remain and choose differently,
+  follow the wording of the rules, and say so in Assumptions.
+- Where the data contradict themselves, find out what the rules mean, and name the other place.
+- You see seven digits, a query all of them: compute in the query, and join on keys.
 """
 
 FINAL_ANSWER = f"""\
 Final answer: the name or id of the candidate, and nothing else
-Because: one to three sentences with the figures that decide, each with the id of the record it comes from, like [o2.r3]
+Because: one to three sentences with the figures that decide, each with the id of its record, like [o2.r3]
 Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}
 
-Cite only ids that you were shown. If the data cannot decide, write Final answer: none
+Cite only ids that you were shown. Where the data cannot decide: Final answer: none
 """
 
 
-def show_question(question: Question, heading: str = "Question") -> str:
-    """The rules, the question and the goal, each under a heading of its own. What several questions share comes first.
+EARLIER = """\
+# What was decided earlier
+The question below goes on from this one, about the same data. What it leaves out is meant as it was here; where it says
+something else, that holds."""
+EVIDENCE = """\
+It rests on the records below, which may be cited by the ids that they have. They answer the earlier question: where the
+new one changes which rows or candidates count, or how, query again."""
+
+
+def show_question(question: Question, heading: str = "Question") -> Text:
+    """The rules, what was decided earlier, the question and the goal, each under a heading of its own. What several
+    questions share comes first.
 
     >>> print(show_question(Question("Which site?", goal="Choose one.")))
     # Question
@@ -41,5 +52,21 @@ def show_question(question: Question, heading: str = "Question") -> str:
     # Goal
     Choose one.
     """
-    parts = (("Rules", question.rules), (heading, question.text), ("Goal", question.goal))
-    return "\n\n".join(f"# {name}\n{text.strip()}" for name, text in parts if text.strip())
+    earlier = [show_earlier(question.earlier)] if question.earlier else []
+    rules, text, goal = (
+        [f"# {name}\n{text.strip()}"] if text.strip() else []
+        for name, text in (("Rules", question.rules), (heading, question.text), ("Goal", question.goal))
+    )
+    return joined("\n\n", [*rules, *earlier, *text, *goal])
+
+
+def show_earlier(earlier: Earlier) -> Text:
+    """What a question goes on from, with the records that may be cited."""
+    lines = [f"{number}. {text}" for number, text in enumerate(earlier.before, 1)]
+    before = ["Before that:", *lines] if lines else []
+    reasons = [f"Because: {' '.join(earlier.reasons)}"] if earlier.reasons else []
+    evidence = [EVIDENCE, show_steps(earlier.steps, thoughts=False)] if earlier.steps else []
+    answer = earlier.answer or "none: it was not decided"
+    assumed = [f"Taken for granted: {'; '.join(earlier.assumptions)}"] if earlier.assumptions else []
+    texts = [EARLIER, *before, f"Question: {earlier.question}", f"Decision: {answer}", *reasons, *assumed, *evidence]
+    return Text(joined("\n", texts).rstrip(), sections_of(joined("\n", texts)))

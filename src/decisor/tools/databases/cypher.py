@@ -14,6 +14,7 @@ from decisor.tools.databases.cypher_literals import literals
 from decisor.tools.databases.cypher_names import near_names, wrong_ways
 from decisor.tools.databases.cypher_schema import GraphSchema, read_schema, render
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
+from decisor.tools.databases.pitfalls.cypher_fan_out import Paths
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
@@ -92,9 +93,14 @@ class CypherTool:
         )
         near = near_names(statement, self.schema)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        note = f"{nothing} {near}".strip()
+        pitfalls = tuple(await self.paths.look(statement))
+        note = " ".join(filter(None, (nothing, near, *(one.text for one in pitfalls))))
         total = None if table.truncated else len(records)
-        return Observation(records, note, truncated=table.truncated, total=total)
+        return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
+
+    @cached_property
+    def paths(self) -> Paths:
+        return Paths(self.worker, self.schema)
 
     async def _nothing(self, statement: str, table: Table) -> str:
         """What is said of a result without rows."""

@@ -11,7 +11,9 @@ from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
+from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.policy import Policy
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.sql_brief import Brief
@@ -20,7 +22,7 @@ from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
 from decisor.tools.databases.sql_tables import TableInfo
 from decisor.tools.databases.sql_view import SchemaView
-from decisor.types import Observation, Record, Table
+from decisor.types import Observation, Pitfall, Record, Table
 
 BULK_SECONDS = 300.0
 COUNT_SECONDS = 2.0
@@ -47,14 +49,16 @@ class SqlTool:
         caps: Caps = Caps(),
         deny_tables: Sequence[str] = (),
         tables: Sequence[str] = (),
+        policy: Policy = Policy(),
     ) -> SqlTool:
-        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be.
+        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be. ``policy``: rows
+        and columns that are not for everybody.
 
         Raises:
             SetupError: the URL names no database, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)))
+        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
         worker = Worker(engine, address, caps)
         try:
             if worker.description.dialect is None:
@@ -62,10 +66,11 @@ class SqlTool:
             await worker.start()
             schema = await read_schema(worker)
             there(tables, schema)
+            await check_conditions(worker, policy)
         except BaseException:
             await worker.close()
             raise
-        return cls(worker, schema, name)
+        return cls(worker, schema, name, notes=notes_of(policy))
 
     def table_names(self) -> tuple[str, ...]:
         """Without views."""
@@ -121,13 +126,19 @@ class SqlTool:
         )
         total = await self._total(statement) if table.truncated else len(records)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        note = f"{nothing} {table.note}".strip()
-        return Observation(records, note, truncated=table.truncated, total=total)
+        pitfalls = tuple(await self.pitfalls.look(statement, table)) if self.pitfalls else ()
+        note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *unsaid(pitfalls, nothing)))))
+        return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
     async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
         wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
         return await self.worker.run(query, caps=wide, trusted=trusted)
+
+    @cached_property
+    def pitfalls(self) -> Pitfalls | None:
+        dialect = self.worker.description.dialect
+        return Pitfalls.of(self.worker, dialect, self.tables) if dialect else None
 
     async def close(self) -> None:
         await self.worker.close()
@@ -151,6 +162,31 @@ class SqlTool:
             return None
         value = table.rows[0][0]
         return value if isinstance(value, int) else None
+
+
+async def check_conditions(worker: Worker, policy: Policy) -> None:
+    """Raises SetupError where a condition of the policy does not run."""
+    for name in policy.tables():
+        dialect = worker.description.dialect
+        try:
+            await worker.run(f"SELECT 1 FROM {dialect.quoted(name) if dialect else name} WHERE 1 = 0")
+        except ToolError as error:
+            raise SetupError(f"The rows of {name} cannot be read with their condition: {error}") from error
+
+
+def notes_of(policy: Policy) -> tuple[str, ...]:
+    """What a model is told of it."""
+    mask = (
+        f"The values of {', '.join(policy.mask)} are masked: a token (masked_...) stands for each, the same for the "
+        "same value. Group, join, count and compare by tokens as by values; nothing else can be told from them."
+    )
+    rows = f"Of {', '.join(name for name, _ in policy.rows)} only some rows are there: those that this reader may see."
+    return tuple(text for text, there in ((mask, policy.mask), (rows, policy.rows)) if there)
+
+
+def unsaid(pitfalls: Sequence[Pitfall], text: str) -> list[str]:
+    """What of the pitfalls the text does not say already."""
+    return [one.text for one in pitfalls if one.text not in text]
 
 
 def lower(names: Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from decisor.errors import ToolError
 from decisor.quoting import quoted
+from decisor.tools.databases.sandbox.models.choosing import ROWS, Anew, read_anew
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.results import Results
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
 
 def evaluate(
     db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, before: Sequence[Statement], seed: int | None,
-    places: Sequence[Sequence[int]], columns: Sequence[str], most: int,
+    places: Sequence[Sequence[int]], columns: Sequence[str], most: int, anew: Anew | None = None,
 ) -> Results:  # fmt: skip
     """``before``: what holds for all candidates. Raises ToolError naming the statement that fails."""
     results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places))
     results.how = "one by one"
     bounds = {name: np.full(len(places), np.nan) for name in parts.bounds}
     for at, rows in enumerate(places):
-        with changed(db, program, before, seed), chosen(db, rows):
+        with changed(db, program, before, seed), chosen(db, rows, parts.choice, anew, columns) as note:
+            results.note = note
             values = row_of(db, columns, rows) if program.single else {}
             for statement in parts.change:
                 execute(db, statement, values)
@@ -79,12 +81,19 @@ def changed(
 
 
 @contextmanager
-def chosen(db: duckdb.DuckDBPyConnection, rows: Sequence[int]) -> Iterator[None]:
-    """The table ``choice`` with these rows; it goes with the transaction."""
+def chosen(
+    db: duckdb.DuckDBPyConnection, rows: Sequence[int], choice: Statement | None = None, anew: Anew | None = None,
+    columns: Sequence[str] = (),
+) -> Iterator[str]:  # fmt: skip
+    """The table ``choice`` with these rows; it goes with the transaction. ``anew``: where they are to be read on the
+    changed data; it gives what is to be said of that."""
+    table, note = ROWS, ""
+    if anew is not None and choice is not None:
+        table, note = read_anew(db, anew, columns, choice.tree.sql("duckdb"))
     numbers = ", ".join(map(str, rows)) or "NULL"
-    query = f'SELECT * EXCLUDE ("__r") FROM __rows WHERE "__r" IN ({numbers}) ORDER BY "__r"'
+    query = f'SELECT * EXCLUDE ("__r") FROM {table} WHERE "__r" IN ({numbers}) ORDER BY "__r"'
     db.execute(f"CREATE TEMP TABLE choice AS {query}")
-    yield
+    yield note
 
 
 def row_of(db: duckdb.DuckDBPyConnection, columns: Sequence[str], rows: Sequence[int]) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.duckdb import settings
 from decisor.tools.databases.sandbox.models import alone, looking, together
+from decisor.tools.databases.sandbox.models.choosing import moved
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
-from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes
+from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes, with_factor
 from decisor.tools.databases.sandbox.models.tables import load
 from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
 from decisor.tools.databases.sandbox.statement_size import refuse
@@ -105,17 +106,18 @@ class Machine:
     def outcomes(
         self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "",
         seeds: Sequence[int] = (), most: int = 3, single: bool = False,
-        skip: int | None = None, varies: Sequence[str] | None = None,
+        skip: int | None = None, varies: Sequence[str] | None = None, factors: Sequence[float] = (),
     ) -> Results:  # fmt: skip
         """Of candidates, by the rows they consist of; in each of the trials that ``seeds`` names, first those of the
         first. ``single``: one by one. ``skip``: without this statement of change and recompute, from 0. ``varies``:
-        only these inputs vary (table.column), as their spreads say; None: all."""
+        only these inputs vary (table.column), as their spreads say; None: all. ``factors``: each is a trial, without
+        seeds, in which ``$__factor`` of the changes is it."""
         import duckdb
 
         if varies is not None:
             some = tuple(one for one in self.program.spreads if f"{one.table}.{one.column}" in varies)
             narrowed = replace(self, program=replace(self.program, spreads=some))
-            results = narrowed.outcomes(candidates, scenario, changes, seeds, most, single, skip)
+            results = narrowed.outcomes(candidates, scenario, changes, seeds, most, single, skip, None, factors)
             self.columns, self.unfit = narrowed.columns, narrowed.unfit
             return results
 
@@ -125,13 +127,13 @@ class Machine:
         parts = self.parts.without(skip)
         if not single and not self.unfit:
             try:
-                return self._together(parts, before, seeds, candidates, most)
+                return self._together(parts, before, seeds, factors, candidates, most)
             except (Unfit, duckdb.Error) as error:
                 why = alone.complaint(error)
-            results = self._alone(parts, before, seeds, candidates, most)
+            results = self._alone(parts, before, seeds, factors, candidates, most)
             self.unfit = why
         else:
-            results = self._alone(parts, before, seeds, candidates, most)
+            results = self._alone(parts, before, seeds, factors, candidates, most)
         results.how = f"one by one: {self.unfit}" if self.unfit else "one by one"
         return results
 
@@ -144,13 +146,13 @@ class Machine:
 
     def solve(
         self, seconds: float, scenario: str = "", changes: str = "", forced: Sequence[tuple[str, int, float]] = (),
-        excluded: Sequence[Sequence[int]] = (),
+        excluded: Sequence[Sequence[int]] = (), seed: int | None = None,
     ) -> Table:  # fmt: skip
         """What the solver proposes, measured by the model's SQL."""
         from decisor.tools.databases.sandbox.models.solving import propose
 
         before = self.before(scenario, changes)
-        return propose(self.db, self.program, self.parts, before, seconds, forced, excluded)
+        return propose(self.db, self.program, self.parts, before, seconds, forced, excluded, seed)
 
     def before(self, scenario: str, text: str) -> list[Statement]:
         """What holds for all candidates: a scenario, and more changes."""
@@ -174,32 +176,29 @@ class Machine:
                 self.db.execute(f"ALTER TABLE {quoted(statement.target)} ALTER {quoted(column)} TYPE DOUBLE")
 
     def _together(
-        self,
-        parts: Parts,
-        before: Sequence[Statement],
-        seeds: Sequence[int],
-        places: Sequence[Sequence[int]],
-        most: int,
-    ) -> Results:
+        self, parts: Parts, before: Sequence[Statement], seeds: Sequence[int], factors: Sequence[float],
+        places: Sequence[Sequence[int]], most: int,
+    ) -> Results:  # fmt: skip
         db, program = self.db, self.program
-        versions = Versions(db, dict(self.tables), self.columns if program.single else (), dense=self.dense)
+        names = self.columns if program.single else ()
+        versions = Versions(db, dict(self.tables), names, dense=self.dense)
         try:
-            together.prepare(db, program, versions, before, seeds)
-            trials = max(1, len(seeds))
-            return together.evaluate(db, program, parts, versions, places, self.columns, most, trials)
+            together.prepare(db, program, versions, before, seeds, factors)
+            trials = max(1, len(seeds), len(factors))
+            anew = moved(parts.choice, self.columns, before, program.spreads if seeds else ())
+            return together.evaluate(db, program, parts, versions, places, self.columns, most, trials, anew)
         finally:
             versions.drop()
 
     def _alone(
-        self,
-        parts: Parts,
-        before: Sequence[Statement],
-        seeds: Sequence[int],
-        places: Sequence[Sequence[int]],
-        most: int,
-    ) -> Results:
+        self, parts: Parts, before: Sequence[Statement], seeds: Sequence[int], factors: Sequence[float],
+        places: Sequence[Sequence[int]], most: int,
+    ) -> Results:  # fmt: skip
+        befores = [[with_factor(one, factor) for one in before] for factor in factors] or [list(before)]
+        anew = moved(parts.choice, self.columns, before, self.program.spreads if seeds else ())
         every = [
-            alone.evaluate(self.db, self.program, parts, before, seed, places, self.columns, most)
+            alone.evaluate(self.db, self.program, parts, here, seed, places, self.columns, most, anew)
+            for here in befores
             for seed in (list[int | None](seeds) or [None])
         ]
         return joined(every, len(places))

@@ -31,11 +31,12 @@ class Broken:
 @dataclass
 class Results:
     """``values``: measure -> one number for each candidate, nan where there is none. ``how``: 'together', or why the
-    candidates were computed one by one."""
+    candidates were computed one by one. ``note``: what is to be said of them, ''."""
 
     values: dict[str, Any]
     broken: dict[str, Broken]
     how: str = "together"
+    note: str = ""
 
     @classmethod
     def empty(cls, measures: Sequence[str], rules: Sequence[str], count: int) -> Results:
@@ -43,7 +44,7 @@ class Results:
 
     def table(self) -> Table:
         """As it travels to the parent."""
-        rows: list[tuple[Value, ...]] = [("how", self.how, None, None, None)]
+        rows: list[tuple[Value, ...]] = [("how", self.how, self.note, None, None)]
         for name, values in self.values.items():
             rows.append(("measure", name, [None if value != value else value for value in values.tolist()], None, None))
         for name, broken in self.broken.items():
@@ -61,4 +62,5 @@ def joined(every: Sequence[Results], count: int) -> Results:
         for name, each in one.broken.items():
             broken[name].counts |= {at + trial * count: number for at, number in each.counts.items()}
             broken[name].rows |= {at + trial * count: rows for at, rows in each.rows.items()}
-    return Results(values, broken, first.how)
+    note = next((one.note for one in every if one.note), "")
+    return Results(values, broken, first.how, note)

@@ -27,11 +27,11 @@ Cut = tuple[list[int], list[float], float]
 
 def propose(
     db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, before: Sequence[Statement], seconds: float,
-    forced: Sequence[tuple[str, int, float]], excluded: Sequence[Sequence[int]],
+    forced: Sequence[tuple[str, int, float]], excluded: Sequence[Sequence[int]], seed: int | None = None,
 ) -> Table:  # fmt: skip
     """The best choice, as rows of kind and value. ``forced``: variable, row and amount. ``excluded``: choices of the
-    first variable, by the rows that are chosen, that may not come out again."""
-    with changed(db, program, before, None):
+    first variable, by the rows that are chosen, that may not come out again. ``seed``: of a trial."""
+    with changed(db, program, before, seed):
         unknowns = Unknowns(db, program)
         unknowns.read()
         fixed = {unknowns.starts[name] + row: value for name, row, value in forced}

@@ -24,6 +24,9 @@ CHANCE = words("rand random uuid gen_random_uuid uuidv4 uuidv7 setseed generateu
 GUARD = Guard(replace(DIALECT, functions=DIALECT.functions | words("gamma lgamma fmod least greatest"),
                       refused_functions=DIALECT.refused_functions | CHANCE))  # fmt: skip
 
+FACTOR = "__factor"
+"""A parameter that the machine has a value for in each trial."""
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -115,6 +118,15 @@ def literal(value: Value) -> exp.Expr:
     if isinstance(value, float):
         return exp.cast(exp.Literal.number(repr(value)) if value >= 0 else exp.Literal.string(repr(value)), "DOUBLE")
     return exp.convert(value if isinstance(value, int | str | None) else str(value))
+
+
+def with_factor(statement: Statement, factor: float) -> Statement:
+    """Where it stands as ``$__factor``."""
+    if FACTOR not in statement.names:
+        return statement
+    tree = statement.tree.copy()
+    fill(tree, {FACTOR: factor})
+    return replace(statement, tree=tree, names=statement.names - {FACTOR})
 
 
 def assigned(statement: Statement) -> tuple[str, ...]:

@@ -10,13 +10,14 @@ import numpy as np
 
 from decisor.errors import ToolError
 from decisor.quoting import quoted
+from decisor.tools.databases.sandbox.models.choosing import ROWS, Anew, read_anew
 from decisor.tools.databases.sandbox.models.few_rows import few_rows
 from decisor.tools.databases.sandbox.models.few_rows import numbers as sums
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
 from decisor.tools.databases.sandbox.models.results import Broken, Results
 from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
-from decisor.tools.databases.sandbox.models.statements import Statement
+from decisor.tools.databases.sandbox.models.statements import FACTOR, Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ MOST_CELLS = 5_000_000
 
 def prepare(
     db: duckdb.DuckDBPyConnection, program: Program, versions: Versions, before: Sequence[Statement],
-    seeds: Sequence[int],
+    seeds: Sequence[int], factors: Sequence[float] = (),
 ) -> None:  # fmt: skip
-    """The inputs varied, in one trial or several, and the changes that hold for all candidates. Raises Unfit."""
+    """The inputs varied, in one trial or several, and the changes that hold for all candidates, in each trial with its
+    factor. Raises Unfit."""
     spreads = program.spreads if seeds else ()
     words = literals(spreads, seeds[0]) if len(seeds) == 1 else [f"{K}.f{at}" for at in range(len(spreads))]
     if len(seeds) > 1:
@@ -45,24 +47,33 @@ def prepare(
         source = f"{quoted(name)} CROSS JOIN {TRIALS} AS {K}" if len(seeds) > 1 else quoted(name)
         more = f", {K}.__t" if len(seeds) > 1 else ""
         versions.put(name, f"SELECT {star}{more} FROM {source}", "__t" if more else "", keep=True)
+    names = versions.names
+    if factors:
+        versions.key, versions.names = "__t", (FACTOR,)
+        hold(db, versions, TRIALS, {"__t": np.arange(len(factors)), f"__p_{FACTOR}": np.array(factors)})
     for statement in before:
         versions.run(statement, keep=True)
-    versions.key = "__c"
+    versions.key, versions.names = "__c", names
 
 
 def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, seeds: Sequence[int]) -> None:
     """The table of trials, with a column for each draw."""
     each = list(zip(*(draws(program.spreads, seed) for seed in seeds), strict=True))
     cells = {f"f{at}": np.array(column) for at, column in enumerate(each)}
-    db.register("__draws", {"__t": np.arange(len(seeds)), **cells})
-    db.execute(f"CREATE TEMP TABLE {TRIALS} AS SELECT * FROM __draws")
-    db.unregister("__draws")
-    versions.relations.append(("TABLE", TRIALS))
+    hold(db, versions, TRIALS, {"__t": np.arange(len(seeds)), **cells})
+
+
+def hold(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, Any]) -> None:
+    """A table of these columns, for as long as the versions are."""
+    db.register("__cells", cells)
+    db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM __cells")
+    db.unregister("__cells")
+    versions.relations.append(("TABLE", name))
 
 
 def evaluate(
     db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, versions: Versions, places: Sequence[Sequence[int]],
-    columns: Sequence[str], most: int, trials: int = 1,
+    columns: Sequence[str], most: int, trials: int = 1, changed: Anew | None = None,
 ) -> Results:  # fmt: skip
     """``places``: for each candidate the rows of ``__rows`` that it consists of. ``versions``: as ``prepare`` left
     them. ``most``: rows that break a rule, for each candidate. Of several trials, those of the first come first.
@@ -70,7 +81,8 @@ def evaluate(
     Raises:
         Unfit: a statement cannot be rewritten.
     """
-    candidates(db, versions, [*places] * trials, columns, program.single, len(places))
+    rows, note = anew(db, parts, versions, columns, changed)
+    candidates(db, versions, [*places] * trials, columns, program.single, len(places), rows)
     few = None
     if trials == 1 and len(parts.change) == 1 and not parts.recompute:
         few = few_rows(db, versions, parts.change[0], len(places))
@@ -80,6 +92,7 @@ def evaluate(
     if parts.recompute:
         settle(db, program, parts, versions)
     results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places) * trials)
+    results.note = note
     for name, statement in parts.measures.items():
         quick = sums(db, versions, statement, few) if few else None
         results.values[name] = numbers(db, versions, statement) if quick is None else quick
@@ -90,15 +103,33 @@ def evaluate(
     return results
 
 
+def anew(
+    db: duckdb.DuckDBPyConnection, parts: Parts, versions: Versions, columns: Sequence[str], changed: Anew | None
+) -> tuple[str, str]:
+    """The table of the rows that may be chosen, and what is to be said of it."""
+    if changed is None or parts.choice is None:
+        return ROWS, ""
+    of_trials = any(versions.now[name].key for name in parts.choice.reads & set(versions.now))
+    query = versions.inside(parts.choice.tree).sql("duckdb")
+    if of_trials:
+        query = f"SELECT __q.*, {K}.__t FROM {TRIALS} AS {K}, LATERAL ({query}) AS __q"
+    rows, note = read_anew(db, changed, columns, query, TRIALS if of_trials else "")
+    if rows != ROWS:
+        versions.relations.append(("TABLE", rows))
+    return rows, note
+
+
 def candidates(
     db: duckdb.DuckDBPyConnection, versions: Versions, places: Sequence[Sequence[int]], columns: Sequence[str],
-    single: bool, count: int,
+    single: bool, count: int, table: str = ROWS,
 ) -> None:  # fmt: skip
     """The table of candidates, ``count`` in a trial, with parameters where one row is chosen, and the rows of each."""
     sizes = [len(rows) for rows in places]
     cells = {"c": np.repeat(np.arange(len(places)), sizes), "r": np.fromiter(chain.from_iterable(places), np.int64)}
     db.register("__pairs", cells)
-    chosen = 'SELECT __rows.* EXCLUDE ("__r"), c AS "__c" FROM __pairs JOIN __rows ON r = "__r"'
+    of_trials = any(name == "__t" for name, *_ in db.execute(f"DESCRIBE {table}").fetchall())
+    less, same = ('("__r", "__t")', f" AND __t = c // {max(1, count)}") if of_trials else ('("__r")', "")
+    chosen = f'SELECT t.* EXCLUDE {less}, c AS "__c" FROM __pairs JOIN {table} AS t ON r = "__r"{same}'
     db.execute(f"CREATE TEMP TABLE {CHOSEN} AS {chosen}")
     db.unregister("__pairs")
     versions.relations.append(("TABLE", CHOSEN))

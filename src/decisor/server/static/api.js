@@ -1,0 +1,44 @@
+// The server: requests, and streams of events. A refusal is an Error whose message is for people.
+
+export async function ask(path, body = undefined, method = body === undefined ? "GET" : "POST") {
+  const headers = body === undefined ? {} : { "content-type": "application/json" };
+  let response;
+  try {
+    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new Error("The server does not answer. Is decisor serve still running?");
+  }
+  if (response.status === 204) return null;
+  const text = await response.text();
+  let value = null;
+  try { value = JSON.parse(text); } catch { /* said below */ }
+  if (!response.ok) {
+    const error = new Error(value?.error ?? `The server answered ${response.status}.`);
+    error.status = response.status;
+    throw error;
+  }
+  return value;
+}
+
+const enough = {};
+
+/** The choices of the server, fetched once. */
+export async function choices() {
+  enough.choices ??= ask("/api/choices");
+  try {
+    return await enough.choices;
+  } catch (error) {
+    delete enough.choices;
+    throw error;
+  }
+}
+
+/** Hears the events of a stream until it ends or is closed: `listen(path, { entry: (data) => … })`. */
+export function listen(path, hear) {
+  const source = new EventSource(path);
+  for (const [name, act] of Object.entries(hear)) {
+    if (name !== "lost") source.addEventListener(name, (event) => act(JSON.parse(event.data), source));
+  }
+  source.addEventListener("error", () => hear.lost?.(source.readyState === EventSource.CLOSED));
+  return source;
+}

@@ -1,0 +1,86 @@
+// Elements made from values. Every text goes in as a text node: nothing from a model, a row or a file is ever markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element: `el("p.soft", { id: "x", on: { click } }, "text", child)`. Children that are null or "" are left out. */
+export function el(spec, attributes = {}, ...children) {
+  const [tag, ...classes] = spec.split(".");
+  return fill(document.createElement(tag || "div"), classes, attributes, children);
+}
+
+/** The same in SVG. */
+export function svg(spec, attributes = {}, ...children) {
+  const [tag, ...classes] = spec.split(".");
+  return fill(document.createElementNS(SVG, tag), classes, attributes, children);
+}
+
+function fill(node, classes, attributes, children) {
+  if (classes.length) node.setAttribute("class", classes.join(" "));
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "on") for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== "" && one !== false));
+  return node;
+}
+
+export const pick = (id) => document.getElementById(id);
+
+/** A button that does something; while it is at it, it cannot be pressed again. */
+export function button(text, act, attributes = {}) {
+  const node = el(`button${attributes.kind ? `.${attributes.kind}` : ""}`, { type: "button", ...attributes, kind: null }, text);
+  node.addEventListener("click", async (event) => {
+    event.preventDefault();
+    node.disabled = true;
+    try { await act(node); } finally { node.disabled = false; }
+  });
+  return node;
+}
+
+/** Told to a screen reader, politely. */
+export function say(text) {
+  pick("say").textContent = text;
+}
+
+/** One line that says what went wrong. */
+export const fault = (text) => el("p.fault", { role: "alert" }, text);
+
+export const fold = (title, ...inside) => el("details", {}, el("summary", {}, title), ...inside);
+
+/** Names of things, as people read them. */
+export const plain = (name) => String(name).replaceAll("_", " ");
+
+/** Eight digits that count, with commas between thousands. */
+export function number(value) {
+  if (!Number.isFinite(value)) return String(value);
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return Math.abs(value) < 1 ? String(Number(value.toPrecision(8))) : value.toLocaleString("en", { maximumSignificantDigits: 8 });
+}
+
+export const count = (many, name) => `${many.toLocaleString("en")} ${name}${many === 1 ? "" : "s"}`;
+
+/** A cell of a table: whole numbers as they are, for they may be years or keys. */
+export function cell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return Number.isInteger(value) ? String(value) : number(value);
+  return typeof value === "object" ? JSON.stringify(value) : visible(String(value));
+}
+
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+
+/** A text in which marks that hide or reorder others are seen. */
+export const visible = (text) => text.replace(HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+export const took = (seconds) => seconds >= 0.1 ? `${seconds.toFixed(seconds < 10 ? 2 : 0)} s` : seconds > 0 ? `${Math.round(1000 * seconds)} ms` : "";
+
+export function money(dollars) {
+  return dollars === null || dollars === undefined ? "price unknown" : dollars === 0 ? "$0" : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+}
+
+/** When it was, shortly: a time today, else a day. */
+export function when(text) {
+  const then = new Date(text), today = new Date();
+  const is_today = then.toDateString() === today.toDateString();
+  return then.toLocaleString("en", is_today ? { hour: "2-digit", minute: "2-digit", hour12: false } : { day: "numeric", month: "short" });
+}

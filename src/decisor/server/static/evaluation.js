@@ -1,0 +1,76 @@
+// An evaluation: how far it is, its table, and its cases as they finish.
+import { ask, listen } from "./api.js";
+import { button, el, fault, plain, took, visible } from "./dom.js";
+
+const STEP = 100;
+
+export async function evaluationView(name) {
+  const path = `/api/evaluations/${encodeURIComponent(name)}`;
+  const own = await ask(path);
+  const cases = new Map(own.cases.map((one) => [one.number, one]));
+  const progress = el("progress", { max: 1, value: 0, "aria-label": "Cases that are finished" }), far = el("span.soft", {}, `${own.finished} finished`);
+  const table = el("div"), list = el("ol.cases"), state = el("select", { "aria-label": "Which cases" });
+  let most = STEP, is_due = false;
+
+  function draw() {
+    is_due = false;
+    const all = [...cases.values()], states = [...new Set(all.map((one) => one.state))].sort();
+    const now = state.value;
+    state.replaceChildren(el("option", { value: "" }, `all ${all.length}`), ...states.map((one) => el("option", { value: one }, `${plain(one)} ${all.filter((each) => each.state === one).length}`)));
+    state.value = states.includes(now) ? now : "";
+    table.replaceChildren(summary(all));
+    const some = all.filter((one) => !state.value || one.state === state.value);
+    list.replaceChildren(...some.slice(0, most).map((one) => line(path, one)), ...(some.length > most ? [el("li", {}, button(`Show ${Math.min(STEP, some.length - most)} more`, () => { most += STEP; draw(); }, { kind: "plain" }))] : []));
+    if (!all.length) list.replaceChildren(el("li.soft", {}, "No case is finished yet. They will stand here as they are."));
+  }
+  const soon = () => { if (!is_due) { is_due = true; setTimeout(draw, 250); } };
+  state.addEventListener("change", draw);
+  draw();
+  let source = null;
+  const nodes = [el("div.page.wide", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, progress, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
+    el("div.bar", {}, el("h2", {}, "Cases"), state), list)];
+  return { nodes, title: name, close: () => source?.close(), ready: () => {
+    source = listen(`${path}/events`, {
+      case: (one) => { cases.set(one.number, { ...cases.get(one.number), ...one }); soon(); },
+      progress: (one) => { progress.max = one.planned || one.finished || 1; progress.value = one.finished; far.textContent = one.planned ? `${one.finished} of ${one.planned} finished` : `${one.finished} finished`; },
+    });
+  } };
+}
+
+function summary(all) {
+  const rows = new Map();
+  for (const one of all) {
+    const key = `${one.benchmark}\n${one.technique}\n${one.model}`, row = rows.get(key) ?? { one, many: 0, right: 0, calls: 0 };
+    row.many += 1;
+    row.right += one.state === "right";
+    row.calls += one.usage.calls;
+    rows.set(key, row);
+  }
+  if (!rows.size) return el("p");
+  const sorted = [...rows.values()].sort((a, b) => b.right / b.many - a.right / a.many);
+  return el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, ["technique", "benchmark", "model"].map((text) => el("th", { scope: "col" }, text)), ["cases", "right", "accuracy", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)))),
+    el("tbody", {}, sorted.map(({ one, many, right, calls }) => el("tr", {}, el("th", { scope: "row" }, one.technique), el("td", {}, one.benchmark), el("td", {}, one.model),
+      el("td.n", {}, String(many)), el("td.n", {}, String(right)), el("td.n", {}, `${(100 * right / many).toFixed(1)} %`), el("td.n", {}, (calls / many).toFixed(1)))))));
+}
+
+function line(path, one) {
+  const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, [visible(one.answer) || "no answer", one.technique, took(one.seconds)].join(" · "))));
+  box.addEventListener("toggle", async () => {
+    try {
+      const told = await ask(`${path}/cases/${one.number}/story`);
+      box.append(el("p", {}, visible(told.question ?? "")), one.gold?.length ? el("p.soft", {}, `Accepted: ${one.gold.join(", ")}`) : "", steps(told.items ?? []));
+    } catch (error) { box.append(fault(error.message)); }
+  }, { once: true });
+  return el("li", {}, box);
+}
+
+/** The story of a case, as the report has it. */
+function steps(items) {
+  return el("ol.steps", {}, items.map((item) => el(`li.${item.kind}`, {}, el("div.what", {}, el("b", {}, plain(item.node || item.name || item.tool || item.kind))),
+    item.why ? el("p", {}, visible(item.why)) : null, item.plan ? el("ol", {}, item.plan.map((step) => el("li", {}, visible(step)))) : null,
+    item.input ? el("pre", { tabindex: 0 }, visible(item.input)) : null, item.note || item.text ? el("p.soft", {}, visible(item.note || item.text)) : null,
+    item.texts ? el("details", {}, el("summary", {}, "The model wrote"), el("pre", { tabindex: 0 }, visible(item.texts.join("\n\n")))) : null,
+    item.answer ? el("p.answer", {}, visible(item.answer)) : null,
+    (item.tables ?? []).map((table) => el("div.scroll", { tabindex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["record", ...table.columns].map((name) => el("th", { scope: "col" }, visible(name))))), el("tbody", {}, table.rows.map((row) => el("tr", {}, row.map((one) => el("td", {}, visible(String(one)))))))))),
+    item.items ? steps(item.items) : null)));
+}

@@ -1,0 +1,188 @@
+// A run: watched while it happens, read when it is over, changed and shared.
+import { ask, listen } from "./api.js";
+import { button, el, fault, money, plain, say, took, visible } from "./dom.js";
+import { editor } from "./change.js";
+import { decision, evidence, ranking } from "./decision.js";
+import { canvas } from "./drawing.js";
+import { query } from "./pieces.js";
+import { names } from "./runs.js";
+import { markOf, share } from "./share.js";
+import { Story } from "./story.js";
+import { studyNodes } from "./study.js";
+
+const NEAR = 160;
+const BATCH = 400;
+
+export async function runView(id) {
+  const view = new RunView(await ask(`/api/runs/${encodeURIComponent(id)}`));
+  return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), ready: () => view.watch() };
+}
+
+const is_over = (run) => !["running", "waiting"].includes(run.state);
+
+/** `side`: it stands beside another one, so it has no rail. */
+export class RunView {
+  constructor(run, { side = false, ended = null } = {}) {
+    Object.assign(this, { run, side, ended, entries: [], is_due: false, step: 1 });
+    this.head = el("header.runhead");
+    this.top = el("div.result");
+    this.drawings = el("div.drawings");
+    this.approvals = el("div.approvals", { "aria-live": "polite" });
+    this.story = new Story(run.id, (news) => this.news(news), side ? null : (place) => editor(this.run, place));
+    this.plan = el("ol.ticks");
+    this.status = el("p.status");
+    this.spend = el("dl.spend");
+    this.deeds = el("div.deeds");
+    this.rail = el("aside.rail", { "aria-label": "Status and plan" }, this.status, this.deeds, this.spend, el("h2", {}, "Plan"), this.plan);
+    const happened = el("section", { "aria-labelledby": `h-story-${run.id}` }, el("h2", { id: `h-story-${run.id}` }, "What happened"), this.drawings, this.story.node, this.approvals);
+    this.node = el(side ? "div.run.half" : "div.page.run", {}, el("div.body", {}, this.head, this.top, happened), this.rail);
+    this.plan_steps = [];
+    this.show_head();
+    this.show_state();
+  }
+
+  watch() {
+    this.source = listen(`/api/runs/${this.run.id}/events`, {
+      entry: (entry) => this.hear(entry),
+      writing: (data) => { if (this.entries.length < BATCH) this.flush(); this.story.writing(data); this.follow(); },
+      approval: (data) => this.approval(data),
+      state: (run) => { this.run = run; this.show_state(); },
+      end: (run, source) => { source.close(); this.run = run; this.flush(); this.end(); },
+      lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },
+    });
+    this.clock = setInterval(() => this.tick(), 500);
+  }
+
+  close() {
+    this.source?.close();
+    clearInterval(this.clock);
+  }
+
+  hear(entry) {
+    this.entries.push(entry);
+    if (entry.event === "RunStart") { Object.assign(this.run, { technique: entry.data.technique || this.run.technique, lm: entry.data.lm }); this.show_head(); }
+    if (!this.is_due) {
+      this.is_due = true;
+      requestAnimationFrame(() => this.flush(BATCH));
+    }
+  }
+
+  /** Draw what was heard, so many at a time that the page stays quick. */
+  flush(most = Infinity) {
+    const was_near = this.is_near();
+    for (const entry of this.entries.splice(0, most)) this.story.hear(entry);
+    this.is_due = this.entries.length > 0;
+    if (this.is_due) requestAnimationFrame(() => this.flush(BATCH));
+    this.show_spend();
+    if (was_near) this.follow(true);
+  }
+
+  is_near() {
+    return !this.side && !is_over(this.run) && innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
+  }
+
+  follow(is_sure = false) {
+    if (is_sure || this.is_near()) scrollTo({ top: document.documentElement.scrollHeight });
+  }
+
+  news(news) {
+    if (news.plan) {
+      if (news.before) say(`Replan. The plan now: ${news.plan.join("; ")}`);
+      else say(`Plan: ${news.plan.join("; ")}`);
+      this.plan_steps = news.plan;
+      this.step = 1;
+      this.show_plan();
+      this.draw_soon();
+    }
+    if (news.step) { this.step = news.step; this.show_plan(); }
+    if (news.node) { this.step += 1; this.show_plan(); this.draw_soon(); }
+    if (news.doing !== undefined) { this.doing = news.doing || "thinks"; this.tick(); }
+  }
+
+  show_head() {
+    const { run } = this;
+    const about = [plain(run.technique) || "auto", run.lm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
+    this.head.replaceChildren(...[
+      el("p.soft", {}, about), el(this.side ? "h2.title" : "h1", {}, visible(run.question)),
+      run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,
+      run.rules ? el("details", {}, el("summary", {}, "Rules"), el("p.rules", {}, visible(run.rules))) : null,
+      run.follows ? el("p.soft", {}, "Follows ", el("a", { href: `/runs/${run.follows}` }, "an earlier decision")) : null,
+      run.changed_from ? el("p.soft", {}, `Changed at ${run.edit.at ?? "a step"} from `, el("a", { href: `/runs/${run.changed_from}` }, "this run"), ". ", el("a", { href: `/compare?before=${run.changed_from}&after=${run.id}` }, "Both side by side")) : null].filter(Boolean));
+  }
+
+  show_state() {
+    const { run } = this;
+    const word = run.state === "finished" ? names[run.stopped] ?? run.stopped : run.state;
+    this.status.className = `status ${run.state} ${run.stopped}`;
+    this.node.classList.toggle("over", is_over(run));
+    this.words = el("span.words", {}, word);
+    this.status.replaceChildren(el("span.dot", { "aria-hidden": "true" }), this.words);
+    const again = { question: run.question };
+    this.deeds.replaceChildren(...(this.side ? [] : is_over(run)
+      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), share(run), markOf(run)]
+      : [button("Stop", async () => { await ask(`/api/runs/${run.id}/stop`, {}); say("Stopped."); }, { kind: "stop" })]));
+    if (run.error) this.top.replaceChildren(fault(run.error));
+    this.show_spend();
+  }
+
+  show_plan() {
+    const over = is_over(this.run);
+    this.plan.replaceChildren(...this.plan_steps.map((step, at) => {
+      const state = over || at + 1 < this.step ? "done" : at + 1 === this.step ? "now" : "next";
+      return el(`li.${state}`, { "aria-current": state === "now" ? "step" : null }, visible(step.replace(/^Q[\d.]+:\s*/, "")));
+    }));
+  }
+
+  show_spend() {
+    const { run, story } = this;
+    const own = is_over(run) ? { calls: run.usage.calls, tokens: run.usage.prompt_tokens + run.usage.completion_tokens, dollars: run.usage.dollars, actions: run.usage.actions } : story.usage;
+    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds)]] : [])];
+    this.spend.replaceChildren(...pairs.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
+  }
+
+  tick() {
+    if (is_over(this.run)) return;
+    const seconds = Math.max(0, (Date.now() - Date.parse(this.run.began)) / 1000);
+    this.words.textContent = this.run.state === "waiting" ? "waits for a place" : `${this.doing ?? "starts"} · ${Math.floor(seconds)} s`;
+  }
+
+  approval(data) {
+    const there = this.approvals.querySelector(`[data-number="${data.number}"]`);
+    if ("allow" in data) { there?.remove(); return; }
+    const why = el("input", { id: `why-${data.number}`, placeholder: "Why not? The model reads it." });
+    const decide = (allow) => ask(`/api/runs/${this.run.id}/approvals/${data.number}`, { allow, why: why.value });
+    this.approvals.append(el("section.card.approval", { "data-number": data.number, "aria-label": "A query waits" },
+      el("b", {}, `May ${data.tool} run this?`), query(data.input), el("div.bar", {},
+        button("Run it", () => decide(true), { kind: "primary" }), el("label.hush", { for: why.id }, "Why not"), why, button("Refuse", () => decide(false)))));
+    say(`${data.tool} waits for your word.`);
+    this.follow();
+  }
+
+  draw_soon() {
+    clearTimeout(this.drawing);
+    this.drawing = setTimeout(() => this.picture(), is_over(this.run) ? 0 : 700);
+  }
+
+  async picture() {
+    const seen = await ask(`/api/runs/${this.run.id}/picture`).catch(() => ({ drawings: [], cells: {} }));
+    this.drawings.replaceChildren(...seen.drawings.map(canvas));
+    return seen;
+  }
+
+  async end() {
+    const { result } = this.run;
+    clearTimeout(this.drawing);
+    this.show_head();
+    this.show_state();
+    this.show_plan();
+    this.story.end(result?.evidence.ids ?? []);
+    const seen = await this.picture();
+    if (result) {
+      this.top.replaceChildren(...[decision(result, seen.cells), result.ranking ? ranking(result.ranking) : null, ...studyNodes(seen.studies ?? []), evidence(result, seen.cells),
+        this.run.state === "stopped" ? el("p.soft", {}, "You stopped this run. What it had stays.") : null].filter(Boolean));
+    } else if (!this.run.error) this.top.replaceChildren(el("p.soft", {}, this.run.state === "stopped" ? "Stopped before there was a decision. What it had stands below." : "There is no decision."));
+    say(result?.answer ? `Decision: ${result.answer}` : `The run is over: ${this.run.state}`);
+    this.ended?.(this.run);
+  }
+}
+

@@ -1,0 +1,24 @@
+// What a connection holds: tables with their columns, keys and examples; else the words that an LM is shown.
+import { ask } from "./api.js";
+import { count, el, fault, fold } from "./dom.js";
+
+export async function schemaOf(name) {
+  try {
+    const schema = await ask(`/api/connections/${encodeURIComponent(name)}`);
+    if (!schema.tables.length) return [el("pre", { tabindex: 0 }, schema.description)];
+    return [...schema.notes.map((text) => el("p.soft", {}, text)), ...schema.tables.map(table),
+      fold("What a model is shown", el("pre", { tabindex: 0 }, schema.description))];
+  } catch (error) {
+    return [fault(error.message)];
+  }
+}
+
+function table(one) {
+  const size = one.rows === null ? "" : ` ${count(one.rows, "row")}`;
+  const rows = one.columns.map((column) => el("tr", {},
+    el("th", { scope: "row" }, column.name, column.key ? el("small", {}, " key") : null),
+    el("td.soft", {}, column.type.toLowerCase()),
+    el("td", {}, column.references ? `→ ${column.references}` : column.joins ? `joins ${column.joins}` : column.examples.slice(0, 3).join(", "))));
+  return fold(el("span", {}, el("b", {}, one.name), el("span.soft", {}, `${one.view ? " view" : ""}${size}, ${count(one.columns.length, "column")}`)),
+    el("div.scroll", { tabindex: 0, role: "region", "aria-label": `Columns of ${one.name}` }, el("table", {}, el("tbody", {}, rows))));
+}

@@ -1,0 +1,84 @@
+"""A filter by a value that is not stored.
+
+    SELECT COUNT(*) FROM orders WHERE status <> 'canceled'
+
+counts all orders where the stored word is cancelled. Whether a value is stored is looked up, as the engine compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from decisor.tools.databases.hints import MOST_VALUES, Literal, unlike
+from decisor.tools.databases.pitfalls.block import Block
+from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
+from decisor.tools.databases.pitfalls.source import Origin
+
+if TYPE_CHECKING:
+    from sqlglot import Expr
+
+KIND = "unstored_value"
+MOST_LITERALS = 8
+
+
+async def unstored_value(look: Look) -> list[Pitfall]:
+    pitfalls: list[Pitfall] = []
+    for block in look.blocks:
+        for column, literal, part in list(comparisons(block))[:MOST_LITERALS]:
+            async for text in complaints(block, column, literal, part, look):
+                pitfalls.append(Pitfall(KIND, text))
+    return pitfalls
+
+
+def comparisons(block: Block) -> Iterator[tuple[Expr, Expr, bool]]:
+    """What is compared with which literal; whether a part is enough."""
+    from sqlglot import exp
+
+    for node in block.select.find_all(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike):
+        if node.parent_select is not block.select:
+            continue
+        sides: Sequence[Expr] = [node.expression] if not isinstance(node, exp.In) else node.expressions
+        for literal in sides:
+            if isinstance(literal, exp.Literal):
+                yield node.this, literal, isinstance(node, exp.Like | exp.ILike)
+            elif isinstance(node.this, exp.Literal) and not isinstance(node, exp.In | exp.Like | exp.ILike):
+                yield literal, node.this, False
+    for case in block.select.find_all(exp.Case):
+        if case.this is not None and case.parent_select is block.select:
+            yield from ((case.this, one.this, False) for one in case.args["ifs"] if isinstance(one.this, exp.Literal))
+
+
+async def complaints(block: Block, value: Expr, literal: Expr, part: bool, look: Look) -> AsyncIterator[str]:
+    from sqlglot import exp
+
+    any_case = isinstance(value, exp.Lower | exp.Upper)
+    column = value.this if isinstance(value, exp.Lower | exp.Upper | exp.Trim) else value
+    origin = block.bare(column)
+    if origin is None or origin.source.table is None or origin.source.table.view or not origin.source.text:
+        return
+    name = look.dialect.quoted(look.stored.written(origin.source, origin.column))
+    spelt = column.sql(dialect=look.dialect.name)
+    operand = value.sql(dialect=look.dialect.name).replace(spelt, name)
+    written = literal.sql(dialect=look.dialect.name)
+    operator = "LIKE" if part else "="
+    query = f"SELECT 1 FROM {origin.source.text} WHERE {operand} {operator} {written} LIMIT 1"
+    table = await look.stored.rows(query)
+    if table is None or table.rows or literal.name in ("", "%"):
+        return
+    yield await nearest_text(origin, name, literal, part, any_case, look)
+
+
+async def nearest_text(origin: Origin, name: str, literal: Expr, part: bool, any_case: bool, look: Look) -> str:
+    """In the words in which a query without rows is told of."""
+    source = f"{name} FROM {origin.source.text} WHERE {name} IS NOT NULL"
+    number = None if literal.is_string else float(literal.name)
+    query = f"SELECT DISTINCT {source} LIMIT {MOST_VALUES}"
+    if number is not None:
+        query = f"SELECT {source} ORDER BY abs({name} - {number!r}) LIMIT 3"
+    table = await look.stored.rows(query, MOST_VALUES)
+    table_name = origin.source.table.name if origin.source.table else origin.source.name
+    place = f"{table_name}.{look.stored.written(origin.source, origin.column)}"
+    one = Literal(literal.name.strip("%") if number is None else number, place, query, part, any_case)
+    text = unlike(one, [row[0] for row in table.rows]) if table else ""
+    return text or f"{place} has no {short_sql(literal, look.dialect)}."

@@ -1,0 +1,154 @@
+-- outer_join wrong: sqlite duckdb postgres mysql
+SELECT c.name, COUNT(o.id) FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE o.status = 'paid' GROUP BY c.id, c.name;
+SELECT c.name, o.total FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE o.placed >= '2024-03-01';
+SELECT s.full_name, SUM(a.hours) FROM students s LEFT OUTER JOIN absences a ON a.student_id = s.student_id WHERE a.hours > 1 GROUP BY s.student_id, s.full_name;
+SELECT p.surname, v.fee FROM patient p LEFT JOIN visit v ON v.pid = p.pid WHERE v.doctor IN ('d1', 'd2');
+SELECT t.full_name, c.title FROM courses c RIGHT JOIN teachers t ON t.teacher_id = c.teacher_id WHERE c.credits < 5;
+SELECT o.id, p.amount FROM orders o LEFT JOIN payments p ON p.order_id = o.id WHERE p.method LIKE 'ca%' AND o.status = 'paid';
+SELECT o.id FROM orders o LEFT JOIN payments p ON p.order_id = o.id LEFT JOIN customers c ON c.id = o.customer_id WHERE p.amount BETWEEN 10 AND 20;
+SELECT c.name FROM customers c LEFT JOIN (SELECT customer_id, SUM(total) AS spent FROM orders GROUP BY customer_id) x ON x.customer_id = c.id WHERE x.spent < 100;
+WITH w AS (SELECT c.id, c.name, t.hours FROM customers c LEFT JOIN tickets t ON t.customer_id = c.id WHERE t.hours <> 2) SELECT COUNT(*) FROM w;
+SELECT s.name, e.title FROM staff s LEFT JOIN events e ON e.staff_id = s.id WHERE (e.score > 3 OR e.score < 1) AND s.team = 'blue';
+-- outer_join fine: sqlite duckdb postgres mysql
+SELECT c.name, COUNT(o.id) FROM customers c LEFT JOIN orders o ON o.customer_id = c.id AND o.status = 'paid' GROUP BY c.id, c.name;
+SELECT c.name FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE o.id IS NULL;
+SELECT c.name FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE o.status = 'paid' OR o.id IS NULL;
+SELECT c.name FROM customers c LEFT JOIN tickets t ON t.customer_id = c.id WHERE COALESCE(t.hours, 0) < 3;
+SELECT c.name, t.hours FROM customers c LEFT JOIN tickets t ON t.customer_id = c.id WHERE c.country = 'DE';
+SELECT c.name FROM customers c JOIN orders o ON o.customer_id = c.id WHERE o.status = 'paid';
+SELECT c.name FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE o.status = 'paid' OR c.country = 'DE';
+SELECT c.name, COUNT(o.id) FROM customers c LEFT JOIN orders o ON o.customer_id = c.id GROUP BY c.name HAVING COUNT(o.id) > 1;
+SELECT c.name FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE c.id IN (SELECT customer_id FROM tickets);
+SELECT c.name FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE CASE WHEN o.status = 'paid' THEN 0 ELSE 1 END = 1;
+-- not_in_nulls wrong: sqlite duckdb postgres mysql
+SELECT name FROM staff WHERE id NOT IN (SELECT boss_id FROM staff);
+SELECT COUNT(*) FROM staff s WHERE s.id NOT IN (SELECT b.boss_id FROM staff b WHERE b.team = 'blue');
+SELECT name FROM staff WHERE NOT id IN (SELECT boss_id FROM staff);
+SELECT name FROM staff WHERE team NOT IN (SELECT team FROM staff WHERE id > 3);
+SELECT title FROM events WHERE staff_id NOT IN (SELECT boss_id FROM staff);
+SELECT name FROM staff WHERE id NOT IN (1, NULL);
+SELECT COUNT(*) FROM staff WHERE team NOT IN ('red', 'green');
+SELECT id FROM orders WHERE id NOT IN (SELECT p.order_id FROM customers c LEFT JOIN orders o ON o.customer_id = c.id LEFT JOIN payments p ON p.order_id = o.id);
+WITH bosses AS (SELECT boss_id FROM staff) SELECT name FROM staff WHERE id NOT IN (SELECT boss_id FROM bosses);
+SELECT s.team, COUNT(*) FROM staff s WHERE s.id NOT IN (SELECT e.staff_id FROM events e) GROUP BY s.team;
+-- not_in_nulls fine: sqlite duckdb postgres mysql
+SELECT name FROM staff WHERE id NOT IN (SELECT boss_id FROM staff WHERE boss_id IS NOT NULL);
+SELECT name FROM customers WHERE id NOT IN (SELECT customer_id FROM orders);
+SELECT name FROM staff s WHERE NOT EXISTS (SELECT 1 FROM staff b WHERE b.boss_id = s.id);
+SELECT name FROM staff WHERE id IN (SELECT boss_id FROM staff);
+SELECT COUNT(*) FROM orders WHERE status NOT IN ('paid', 'open');
+SELECT name FROM staff WHERE id NOT IN (SELECT id FROM staff WHERE team = 'blue');
+SELECT name FROM staff WHERE id NOT IN (1, 2);
+SELECT id FROM orders WHERE id NOT IN (SELECT order_id FROM payments);
+SELECT COUNT(*) FROM staff WHERE team NOT IN ('red') OR team IS NULL;
+SELECT name FROM staff WHERE id NOT IN (SELECT COALESCE(boss_id, 0) FROM staff);
+-- average_of_averages wrong: sqlite duckdb postgres mysql
+SELECT AVG(a) FROM (SELECT customer_id, AVG(total) AS a FROM orders GROUP BY customer_id) x;
+WITH g AS (SELECT course_id, AVG(grade) AS mean FROM enrolments GROUP BY course_id) SELECT AVG(mean) FROM g;
+WITH g AS (SELECT c.teacher_id, e.course_id, AVG(e.grade) AS mean FROM enrolments e JOIN courses c ON c.course_id = e.course_id GROUP BY c.teacher_id, e.course_id) SELECT teacher_id, AVG(mean) FROM g GROUP BY teacher_id;
+SELECT AVG(x.per_item) FROM (SELECT order_id, SUM(price) / COUNT(*) AS per_item FROM order_items GROUP BY order_id) x;
+SELECT SUM(a) / COUNT(*) FROM (SELECT status, AVG(total) AS a FROM orders GROUP BY status) x;
+SELECT ROUND(AVG(m.fee), 2) FROM (SELECT doctor, AVG(fee) AS fee FROM visit GROUP BY doctor) m WHERE m.fee > 10;
+SELECT d.ward, AVG(m.mean_fee) FROM doctor d JOIN (SELECT doctor, AVG(fee) AS mean_fee FROM visit GROUP BY doctor) m ON m.doctor = d.code GROUP BY d.ward;
+WITH a AS (SELECT customer_id, AVG(total) AS t FROM orders GROUP BY customer_id), b AS (SELECT customer_id, t AS again FROM a) SELECT AVG(again) FROM b;
+SELECT AVG(x.a) AS overall FROM (SELECT p.city, ROUND(AVG(v.fee), 1) AS a FROM visit v JOIN patient p ON p.pid = v.pid GROUP BY p.city) AS x;
+SELECT team, AVG(m) FROM (SELECT s.team, s.id, AVG(e.score) AS m FROM staff s JOIN events e ON e.staff_id = s.id GROUP BY s.team, s.id) x GROUP BY team;
+-- average_of_averages fine: sqlite duckdb postgres mysql
+SELECT AVG(total) FROM orders;
+SELECT AVG(s) FROM (SELECT customer_id, SUM(total) AS s FROM orders GROUP BY customer_id) x;
+SELECT AVG(n) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id) x;
+SELECT MAX(a) FROM (SELECT customer_id, AVG(total) AS a FROM orders GROUP BY customer_id) x;
+SELECT SUM(a * n) / SUM(n) FROM (SELECT customer_id, AVG(total) AS a, COUNT(*) AS n FROM orders GROUP BY customer_id) x;
+SELECT customer_id, AVG(total) FROM orders GROUP BY customer_id HAVING AVG(total) > (SELECT AVG(total) FROM orders);
+SELECT x.customer_id, x.a FROM (SELECT customer_id, AVG(total) AS a FROM orders GROUP BY customer_id) x ORDER BY x.a DESC, x.customer_id;
+SELECT AVG(o.total) FROM orders o JOIN (SELECT customer_id, AVG(total) AS a FROM orders GROUP BY customer_id) x ON x.customer_id = o.customer_id WHERE o.total > x.a;
+SELECT COUNT(*) FROM (SELECT customer_id, AVG(total) AS a FROM orders GROUP BY customer_id) x WHERE a > 50;
+SELECT AVG(m) FROM (SELECT customer_id, MAX(total) AS m FROM orders GROUP BY customer_id) x;
+-- integer_division wrong: sqlite postgres
+SELECT COUNT(CASE WHEN status = 'paid' THEN 1 END) / COUNT(*) FROM orders;
+SELECT SUM(CASE WHEN status = 'paid' THEN 1 ELSE 0 END) * 100 / COUNT(*) AS percent FROM orders;
+SELECT team, SUM(score) / COUNT(*) FROM staff s JOIN events e ON e.staff_id = s.id GROUP BY team;
+SELECT name, stock / 7 AS weeks FROM products;
+SELECT 1 / 2;
+SELECT 100 * (SELECT COUNT(*) FROM orders WHERE status = 'paid') / (SELECT COUNT(*) FROM orders);
+SELECT x.a / x.b FROM (SELECT COUNT(*) AS a, COUNT(DISTINCT customer_id) AS b FROM orders) x;
+WITH n AS (SELECT COUNT(*) AS total_count FROM orders), p AS (SELECT COUNT(*) AS paid FROM orders WHERE status = 'paid') SELECT p.paid / n.total_count FROM p, n;
+SELECT course_id, MAX(minutes) / MIN(minutes) FROM lessons GROUP BY course_id;
+SELECT student_id FROM absences GROUP BY student_id HAVING SUM(hours) / COUNT(*) > 1;
+-- integer_division fine: sqlite duckdb postgres mysql
+SELECT COUNT(CASE WHEN status = 'paid' THEN 1 END) * 1.0 / COUNT(*) FROM orders;
+SELECT SUM(total) / COUNT(*) FROM orders;
+SELECT CAST(SUM(score) AS DECIMAL(10, 2)) / COUNT(*) FROM events;
+SELECT AVG(score) / 2 FROM events;
+SELECT 100.0 * SUM(CASE WHEN status = 'paid' THEN 1 ELSE 0 END) / COUNT(*) FROM orders;
+SELECT stock / 10 * 10 AS bucket, COUNT(*) FROM products GROUP BY stock / 10 * 10;
+SELECT total / 2 FROM orders;
+SELECT SUM(score) / 2.0 FROM events;
+SELECT 7 % 2;
+SELECT stock / 10 AS bucket, COUNT(*) FROM products GROUP BY stock / 10;
+-- limit_order wrong: sqlite duckdb postgres mysql
+SELECT name FROM customers LIMIT 3;
+SELECT country, COUNT(*) FROM customers GROUP BY country LIMIT 1;
+SELECT name FROM products WHERE stock > 41 LIMIT 5;
+SELECT country, COUNT(*) AS n FROM customers GROUP BY country ORDER BY n DESC LIMIT 1;
+SELECT doctor, COUNT(*) FROM visit GROUP BY doctor ORDER BY COUNT(*) DESC LIMIT 1;
+SELECT boss_id, COUNT(*) AS n FROM staff WHERE boss_id IS NOT NULL GROUP BY boss_id ORDER BY 2 DESC LIMIT 1;
+SELECT title FROM events ORDER BY score DESC LIMIT 1;
+SELECT full_name FROM students ORDER BY year LIMIT 4;
+SELECT name FROM customers WHERE id IN (SELECT customer_id FROM (SELECT customer_id FROM orders LIMIT 5) x);
+WITH best AS (SELECT id, title, score FROM events ORDER BY score DESC LIMIT 2) SELECT title FROM best;
+-- limit_order fine: sqlite duckdb postgres mysql
+SELECT name FROM customers ORDER BY id LIMIT 3;
+SELECT COUNT(*) FROM customers LIMIT 1;
+SELECT name FROM products ORDER BY stock DESC LIMIT 5;
+SELECT name FROM customers LIMIT 500;
+SELECT title FROM events ORDER BY score DESC, id LIMIT 1;
+SELECT name FROM customers WHERE EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = customers.id LIMIT 1);
+SELECT customer_id, SUM(total) AS spent FROM orders GROUP BY customer_id ORDER BY spent DESC LIMIT 1;
+SELECT name, list_price FROM products ORDER BY 2 DESC LIMIT 2;
+SELECT full_name FROM teachers ORDER BY salary DESC LIMIT 1;
+WITH best AS (SELECT id, total FROM orders ORDER BY total DESC LIMIT 2) SELECT id FROM best;
+-- text_dates wrong: sqlite duckdb postgres mysql
+SELECT title FROM events WHERE happened > '2023-06-01';
+SELECT title FROM events WHERE happened > '15/06/2023';
+SELECT title FROM events WHERE happened BETWEEN '01/01/2023' AND '31/03/2023';
+SELECT MAX(happened) FROM events;
+SELECT title FROM events ORDER BY happened DESC;
+SELECT title FROM events WHERE logged_at = '2024-03-05';
+SELECT COUNT(*) FROM events WHERE logged_at BETWEEN '2024-01-01' AND '2024-03-31';
+SELECT title FROM events WHERE due > '5/3/2024';
+SELECT title FROM events WHERE due >= '2024-3-1';
+SELECT title FROM (SELECT title, due AS d FROM events) x WHERE x.d < '01.03.2024';
+-- text_dates fine: sqlite duckdb postgres mysql
+SELECT title FROM events WHERE due > '2024-03-01';
+SELECT title FROM events WHERE due BETWEEN '2024-01-01' AND '2024-12-31';
+SELECT MAX(due) FROM events;
+SELECT title FROM events ORDER BY due DESC, id;
+SELECT title FROM events WHERE logged_at >= '2024-03-01' AND logged_at < '2024-04-01';
+SELECT title FROM events WHERE happened = '25/12/2023';
+SELECT title FROM events WHERE happened LIKE '%2023';
+SELECT id FROM orders WHERE placed > '2024-03-01';
+SELECT title FROM events WHERE title > 'E1';
+SELECT title FROM events WHERE SUBSTR(happened, 7, 4) = '2023';
+-- unstored_value wrong: sqlite duckdb postgres mysql
+SELECT COUNT(*) FROM orders WHERE status = 'payed';
+SELECT COUNT(*) FROM orders WHERE status <> 'canceled';
+SELECT COUNT(*) FROM orders WHERE status IN ('paid', 'opened');
+SELECT SUM(CASE WHEN status = 'complete' THEN total ELSE 0 END), SUM(total) FROM orders;
+SELECT c.name, COUNT(o.id) FROM customers c LEFT JOIN orders o ON o.customer_id = c.id AND o.status = 'shipped' GROUP BY c.name;
+SELECT name FROM customers WHERE country = 'DE' OR country = 'Germany';
+SELECT COUNT(*) FROM orders WHERE status NOT IN ('canceled', 'open');
+WITH v AS (SELECT * FROM visit WHERE doctor = 'd9') SELECT COUNT(*) FROM patient p LEFT JOIN v ON v.pid = p.pid;
+SELECT SUM(cost) FROM lab WHERE test IN ('x-ray', 'blood');
+SELECT title FROM events e JOIN staff s ON s.id = e.staff_id WHERE s.team = 'yellow' OR e.score > 1;
+-- unstored_value fine: sqlite duckdb postgres mysql
+SELECT COUNT(*) FROM orders WHERE status = 'paid';
+SELECT COUNT(*) FROM orders WHERE status <> 'cancelled';
+SELECT COUNT(*) FROM orders WHERE status IN ('paid', 'open');
+SELECT SUM(CASE WHEN status = 'open' THEN total ELSE 0 END) FROM orders;
+SELECT name FROM customers WHERE country = 'DE' OR country = 'FR';
+SELECT size, COUNT(*) FROM (SELECT CASE WHEN total > 50 THEN 'big' ELSE 'small' END AS size FROM orders) x WHERE size = 'big' GROUP BY size;
+SELECT name FROM customers WHERE name LIKE 'C%';
+SELECT COUNT(*) FROM orders WHERE total > 10000;
+SELECT name FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.id AND o.status = 'paid');
+SELECT COUNT(*) FROM lab WHERE test IN ('scan', 'blood');
