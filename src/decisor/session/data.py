@@ -28,11 +28,12 @@ from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.session.tools import with_calculator
+from decisor.session.tools import with_calculator, with_combine
+from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
-from decisor.types import LM, Decision, Describing, Question, Record, Tool
+from decisor.types import LM, Decision, Question, Record, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -81,7 +82,7 @@ class Data:
         databases = {tool.name: tool for tool in await about(question, self.databases)}
         meaning = meaning_of(question, list(databases.values()), self.definitions)
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
-        tools = with_calculator(meaning.around(views), choice.technique)
+        tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,
