@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
-    {"types", "protocols", "errors", "ranking", "calling", "asking"},
+    {"types", "protocols", "errors", "ranking", "evidence", "calling", "asking"},
     {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
     | {"log", "cache", "private_file", "calls", "rankings", "quoting", "extras"},
     {"run", "history", "config"},

@@ -4,7 +4,7 @@ names too."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,15 +59,6 @@ class Tool(Protocol):
         ...
 
     async def close(self) -> None: ...
-
-
-@runtime_checkable
-class Describing(Protocol):
-    """A tool that has more to say of its data than a prompt takes."""
-
-    async def about(self, question: str) -> Tool:
-        """The same tool, with a description of what the question is likely to need."""
-        ...
 
 
 class Environment(Protocol):

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from decisor.evidence import Evidence as Evidence
+from decisor.evidence import Figure as Figure
+from decisor.evidence import Pitfall as Pitfall
 from decisor.protocols import LM as LM
-from decisor.protocols import Describing as Describing
 from decisor.protocols import Environment as Environment
 from decisor.protocols import Pricing as Pricing
 from decisor.protocols import Retriever as Retriever
@@ -166,16 +168,6 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Pitfall:
-    """A query that runs and may not mean what it seems to. ``kind``: the rule that noticed it; ``text``: what is wrong
-    and what to do; ``records``: those of its rows that a decision cites."""
-
-    kind: str
-    text: str
-    records: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
     """What an action returned. ``note`` is for the model to read; a failed query is an observation with ``error``.
 
@@ -233,28 +225,6 @@ class Replan:
     plan: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number quoted in an answer, and the record or calculation that supports it ('' = unsupported)."""
-
-    text: str
-    support: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The ids of the records that a decision rests on, the figures quoted from them, and the pitfalls of the queries
-    that brought them."""
-
-    ids: tuple[str, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    pitfalls: tuple[Pitfall, ...] = ()
-
-    @property
-    def unsupported(self) -> tuple[str, ...]:
-        return tuple(figure.text for figure in self.figures if not figure.support)
-
-
 Stopped = Literal["answered", "budget", "steps", "no_answer", "failed"]
 
 
@@ -267,7 +237,7 @@ class Decision:
     """
 
     answer: str
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
     ranking: Ranking | None = None
     plan: tuple[str, ...] = ()
     replans: tuple[Replan, ...] = ()

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
+from decisor.history.past_run import PastRun
+from decisor.history.recording import after
 from decisor.server.responses import State
-from decisor.trace.events import ActionStart, Conclusion, Entry, FailedCall, LMCall
+from decisor.trace.events import ActionStart, Entry, FailedCall, LMCall
 from decisor.trace.writing import Writing
 from decisor.types import Action, Usage
 
-NOTHING = Usage()
 REFUSED = "A person refused this."
-
-
-@dataclass(frozen=True)
-class About:
-    """What a run is of. ``owner``: the name of a user."""
-
-    id: str
-    owner: str
-    question: str
-    rules: str = ""
-    goal: str = ""
-    connections: tuple[str, ...] = ()
-    technique: str = ""
-    lm: str = ""
-    follows: str = ""
-    changed_from: str = ""
-    edit: dict[str, str] = field(default_factory=dict)
-    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+NOTHING = Usage()
+ONE_ACTION = Usage(actions=1)
 
 
 @dataclass(eq=False)
@@ -45,20 +30,22 @@ class Approval:
 
 @dataclass(eq=False)
 class LiveRun:
-    """``approvals``: all there were, by number; ``writings``: the last of each call that is under way. ``spent``: so
-    far."""
+    """``past``: what the history will have of it. ``id``: its number there, or a name of its own where there is none.
+    ``approvals``: all there were, by number; ``writings``: the last of each call that is under way. ``spent``: so far.
+    ``is_kept``: the history has it."""
 
-    about: About
+    past: PastRun
+    id: str
+    connections: tuple[str, ...] = ()
     state: State = "waiting"
-    entries: list[Entry] = field(default_factory=list)
+    entries: Sequence[Entry] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, Approval] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
     spent: Usage = NOTHING
-    error: str = ""
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
-    seconds: float = 0.0
+    is_kept: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -68,14 +55,20 @@ class LiveRun:
     def waiting(self) -> list[Approval]:
         return [one for one in self.approvals.values() if not one.reply.done()]
 
+    @property
+    def seconds(self) -> float:
+        return self.past.seconds if self.is_over else time.monotonic() - self.started
+
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
+        assert isinstance(self.entries, list)
         self.entries.append(entry)
+        self.past = after(self.past, entry)
         match entry.event:
             case LMCall(usage=usage) | FailedCall(usage=usage):
                 self.spent = self.spent + usage
             case ActionStart():
-                self.spent = self.spent + Usage(actions=1)
+                self.spent = self.spent + ONE_ACTION
             case _:
                 pass
         self.wake()
@@ -90,8 +83,7 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Waits until somebody allows or refuses it: '' or why not."""
-        loop = asyncio.get_running_loop()
-        one = Approval(len(self.approvals) + 1, action, loop.create_future())
+        one = Approval(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
         self.approvals[one.number] = one
         self.wake()
         try:
@@ -110,8 +102,13 @@ class LiveRun:
         return True
 
     def end(self, state: State, error: str = "") -> None:
-        self.state, self.error = state, error
-        self.seconds = time.monotonic() - self.started
+        """``state``: where it came to no decision."""
+        past = self.past
+        if past.state == "running":
+            past = replace(past, state="failed" if state == "failed" else "interrupted", why=error)
+        self.past = replace(past, entries=len(self.entries), seconds=round(time.monotonic() - self.started, 3),
+                            usage=past.usage if past.usage.calls else self.spent)  # fmt: skip
+        self.state = state_of(self.past)
         self.writings.clear()
         self.wake()
 
@@ -119,18 +116,19 @@ class LiveRun:
         for watcher in self.watchers:
             watcher.set()
 
-    @property
-    def took(self) -> float:
-        return self.seconds if self.is_over else time.monotonic() - self.started
 
-    @property
-    def conclusion(self) -> Conclusion | None:
-        return conclusion_of(self.entries)
+def state_of(past: PastRun) -> State:
+    """What a client is told."""
+    match past.state:
+        case "running" | "failed":
+            return past.state
+        case "interrupted":
+            return "stopped"
+        case _:
+            return "finished"
 
 
-def conclusion_of(entries: list[Entry]) -> Conclusion | None:
-    """The run's own decision, where it has come to one."""
-    for entry in reversed(entries):
-        if isinstance(entry.event, Conclusion) and entry.span == 0:
-            return entry.event
-    return None
+def from_past(past: PastRun, entries: Sequence[Entry], connections: tuple[str, ...]) -> LiveRun:
+    """A run of the history, to be read as if it had just ended."""
+    own = tuple(name for name in connections if name in past.tools)
+    return LiveRun(past, str(past.number), own, state_of(past), entries, spent=past.usage, is_kept=True)

@@ -211,12 +211,14 @@ class RecordReply(Reply):
 
 
 class WhatIfReply(Reply):
-    """``ranking`` and ``study`` as in a result; null where the input gives none."""
+    """``ranking`` and ``study`` as in a result; null where the input gives none. ``changed``: the ranking of the data
+    as a change or a scenario leaves them."""
 
     note: str
     records: tuple[RecordReply, ...]
     ranking: Json | None = None
     study: Json | None = None
+    changed: Json | None = None
 
 
 class CellReply(Reply):

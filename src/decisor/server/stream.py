@@ -146,25 +146,17 @@ async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterat
 
 
 async def all_events(runs: Runs, user: User, streams: Streams) -> AsyncIterator[str]:
-    """Every run of a user at each change of its state, until the server closes."""
-    changed = asyncio.Event()
-    runs.watchers[changed] = user.name
-    states: dict[str, str] = {live.about.id: live.state for live in runs.of_user(user) if live.is_over}
-    try:
-        with streams.one():
-            yield ALIVE
-            while not runs.is_closing:
-                changed.clear()
-                news = [live for live in runs.of_user(user) if states.get(live.about.id) != live.state]
-                states |= {live.about.id: live.state for live in news}
-                if news:
-                    yield "".join(event_text("run", line_of(live).model_dump_json()) for live in reversed(news))
-                if await waited(changed):
-                    await asyncio.sleep(PAUSE_SECONDS)
-                else:
-                    yield ALIVE
-    finally:
-        runs.watchers.pop(changed, None)
+    """Every run of a user at each change of its state, until the server closes; those under way first."""
+    with streams.one(), runs.watchers.one(user.name) as watcher:
+        watcher.news |= {live.id: live for live in runs.live.values() if live.past.owner == user.name}
+        yield ALIVE
+        while not runs.is_closing:
+            if news := watcher.take():
+                yield "".join(event_text("run", line_of(live).model_dump_json()) for live in news)
+            if await waited(watcher.changed):
+                await asyncio.sleep(PAUSE_SECONDS)
+            else:
+                yield ALIVE
 
 
 async def waited(changed: asyncio.Event) -> bool:

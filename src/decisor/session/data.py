@@ -24,14 +24,16 @@ from decisor.session.definitions import meaning_of
 from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
+from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.session.tools import with_calculator
+from decisor.session.tools import with_calculator, with_combine
+from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
-from decisor.types import LM, Decision, Describing, Question, Record, Tool
+from decisor.types import LM, Decision, Question, Record, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -80,7 +82,7 @@ class Data:
         databases = {tool.name: tool for tool in await about(question, self.databases)}
         meaning = meaning_of(question, list(databases.values()), self.definitions)
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
-        tools = with_calculator(meaning.around(views), choice.technique)
+        tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,
@@ -92,7 +94,11 @@ class Data:
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
-            decision = await meaning.decide(choice.technique, question, run)
+            readings = options.get("readings", "auto") if choice.lm is not None else "off"
+            settled = await settle(
+                question, meaning.around(self.databases), meaning.needs(), run, options.get("reader"), readings
+            )
+            decision = await meaning.decide(choice.technique, settled, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from decisor.calls.clock import in_line
 from decisor.errors import ToolError
+from decisor.tools.abilities import Remembering
 from decisor.types import Action, Observation, Record, Tool
 
 Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
@@ -47,7 +48,11 @@ class Toolbox:
                     Record(f"o{number}.{one.id}", one.fields, one.text, one.source, one.score)
                     for one in observation.records
                 )
-                return replace(observation, records=records)
+                observation = replace(observation, records=records)
+                for other in self.members:
+                    if isinstance(other, Remembering):
+                        other.remember(number, action, observation, tool)
+                return observation
         near = difflib.get_close_matches(action.tool, self.tools(), 1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ToolError(f"There is no tool {action.tool!r}; there is {', '.join(self.tools())}.{hint}")

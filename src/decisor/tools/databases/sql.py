@@ -13,6 +13,7 @@ from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.policy import Policy
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.sql_brief import Brief
@@ -48,14 +49,16 @@ class SqlTool:
         caps: Caps = Caps(),
         deny_tables: Sequence[str] = (),
         tables: Sequence[str] = (),
+        policy: Policy = Policy(),
     ) -> SqlTool:
-        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be.
+        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be. ``policy``: rows
+        and columns that are not for everybody.
 
         Raises:
             SetupError: the URL names no database, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)))
+        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
         worker = Worker(engine, address, caps)
         try:
             if worker.description.dialect is None:
@@ -63,10 +66,11 @@ class SqlTool:
             await worker.start()
             schema = await read_schema(worker)
             there(tables, schema)
+            await check_conditions(worker, policy)
         except BaseException:
             await worker.close()
             raise
-        return cls(worker, schema, name)
+        return cls(worker, schema, name, notes=notes_of(policy))
 
     def table_names(self) -> tuple[str, ...]:
         """Without views."""
@@ -158,6 +162,26 @@ class SqlTool:
             return None
         value = table.rows[0][0]
         return value if isinstance(value, int) else None
+
+
+async def check_conditions(worker: Worker, policy: Policy) -> None:
+    """Raises SetupError where a condition of the policy does not run."""
+    for name in policy.tables():
+        dialect = worker.description.dialect
+        try:
+            await worker.run(f"SELECT 1 FROM {dialect.quoted(name) if dialect else name} WHERE 1 = 0")
+        except ToolError as error:
+            raise SetupError(f"The rows of {name} cannot be read with their condition: {error}") from error
+
+
+def notes_of(policy: Policy) -> tuple[str, ...]:
+    """What a model is told of it."""
+    mask = (
+        f"The values of {', '.join(policy.mask)} are masked: a token (masked_...) stands for each, the same for the "
+        "same value. Group, join, count and compare by tokens as by values; nothing else can be told from them."
+    )
+    rows = f"Of {', '.join(name for name, _ in policy.rows)} only some rows are there: those that this reader may see."
+    return tuple(text for text, there in ((mask, policy.mask), (rows, policy.rows)) if there)
 
 
 def unsaid(pitfalls: Sequence[Pitfall], text: str) -> list[str]:
