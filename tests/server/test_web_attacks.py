@@ -62,7 +62,7 @@ def request(place: Served, attack: dict[str, Any]) -> bytes:
         return text.replace("{port}", port).replace("{other_port}", "9").replace("{symlink_to_outside}", "link")
 
     headers = {name: filled(value) for name, value in attack["headers"].items()}
-    body = attack.get("body", "").encode()
+    body: bytes = attack.get("body", "").encode()
     if "gzip bomb" in attack.get("body", ""):
         body = gzip.compress(b"0" * 50_000_000)
     if body and "Content-Length" not in headers and "Transfer-Encoding" not in headers:

@@ -129,7 +129,8 @@ def names_in_config(config: Config) -> tuple[list[str], list[str]]:
 
 def lms_of(names: list[str], config: Config) -> list[str]:
     """Each with its price, where a file says it; that of a file where none is named."""
-    return [spec for name in names or [None] if (spec := config.lm(name))]
+    wanted: list[str | None] = [*names] or [None]
+    return [spec for name in wanted if (spec := config.lm(name))]
 
 
 def users_of(file: Path | None, connections: list[str], is_local: bool) -> tuple[Users, str]:

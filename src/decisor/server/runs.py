@@ -99,9 +99,9 @@ class Runs:
         names = chosen(before.connections, self.connections(user))
         old, start = before.past, next(events_of(before.entries, RunStart), None)
         options = options_of(body, self.serving)
-        options["technique"] = check_technique(old.technique)
+        technique = options["technique"] = check_technique(old.technique)
         settings = {name: self.serving.name_of(text) for name, text in old.inputs.settings.items()}
-        options["settings"] = settings_of(options["technique"], settings, self.serving)
+        options["settings"] = settings_of(technique, settings, self.serving)
         past = PastRun(old.question, owner=user.name, technique=old.technique, before=old.number)
 
         async def work(options: Options) -> object:
