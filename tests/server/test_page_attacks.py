@@ -18,7 +18,6 @@ from data import DATA
 from decisor.server.serving import Serving
 from decisor.session.sources import sources_of
 from decisor.trace.events import ActionResult, Conclusion, Entry, Event, RunStart
-from decisor.types import Question
 from report.browser import FOUND
 from server.page import Page, window, writing_lm
 from traces.every_event import filled

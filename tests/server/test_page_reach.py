@@ -147,7 +147,9 @@ def tab_to(page: Page, condition: str, most: int = 60) -> None:
 
 @pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/", "/runs/dag", "/runs/search", "/models/sql", "/compare?before=dag&after=search", ""])
+@pytest.mark.parametrize(
+    "path", ["/", "/runs/dag", "/runs/search", "/models/sql", "/compare?before=dag&after=search", ""]
+)
 def test_axe_finds_nothing_serious(page: Page, path: str, scheme: str) -> None:
     page.colours(scheme)
     if path:
