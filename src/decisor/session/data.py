@@ -96,7 +96,12 @@ class Data:
                 run.trace.add(Note(text))
             readings = options.get("readings", "auto") if choice.lm is not None else "off"
             settled = await settle(
-                question, meaning.around(self.databases), meaning.needs(), run, options.get("reader"), readings
+                question,
+                meaning.around(list(databases.values())),
+                meaning.needs(),
+                run,
+                options.get("reader"),
+                readings,
             )
             decision = await meaning.decide(choice.technique, settled, run)
             run.trace.add(RunUsage(run.budget.spent))

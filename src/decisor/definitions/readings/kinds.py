@@ -40,6 +40,8 @@ def best_by_what(subject: Subject) -> Iterator[OpenReading]:
     after = subject.text[match.end() :].split()[:3] if praise else []
     numbers = [column for table in subject.tables for column in table.columns
                if not (column.key or column.references or "id" in pieces(column.name))]  # fmt: skip
+    if len(subject.tables) == 1 and sum(is_number(one.type) for one in numbers) < 2:
+        return  # there is one thing to go by
     if any(
         set(pieces(one.name)) & {bare(word.strip("?.,")) for word in after} and is_number(one.type) for one in numbers
     ):
