@@ -24,6 +24,7 @@ from decisor.session.definitions import meaning_of
 from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
+from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
@@ -93,7 +94,11 @@ class Data:
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
-            decision = await meaning.decide(choice.technique, question, run)
+            readings = options.get("readings", "auto") if choice.lm is not None else "off"
+            settled = await settle(
+                question, meaning.around(self.databases), meaning.needs(), run, options.get("reader"), readings
+            )
+            decision = await meaning.decide(choice.technique, settled, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
