@@ -79,7 +79,7 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        databases = {tool.name: tool for tool in await about(question, self.databases)}
+        databases = {tool.name: tool for tool in await about(question, limited(self.databases, options))}
         meaning = meaning_of(question, list(databases.values()), self.definitions)
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
         tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
@@ -160,6 +160,17 @@ def gone_on(run: Run, past: Sequence[Entry]) -> Run:
     from decisor.techniques.replay.resume import resuming
 
     return resuming(run, past)
+
+
+def limited(tools: Sequence[Tool], options: Options) -> Sequence[Tool]:
+    """With the limit on what a query may read."""
+    if not options.get("max_scan"):
+        return tools
+    from decisor.tools.databases.scan import parse_max_scan
+    from decisor.tools.databases.sql import SqlTool
+
+    most = parse_max_scan(options["max_scan"])
+    return [replace(tool, max_scan=most) if isinstance(tool, SqlTool) else tool for tool in tools]
 
 
 async def about(question: Question, tools: Sequence[Tool]) -> list[Tool]:
