@@ -80,8 +80,8 @@ class Data:
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         databases = {tool.name: tool for tool in await about(question, limited(self.databases, options))}
-        meaning = meaning_of(question, list(databases.values()), self.definitions)
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
+        meaning = meaning_of(question, list(databases.values()), self.definitions, views)
         tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
