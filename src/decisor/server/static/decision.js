@@ -83,7 +83,7 @@ function table({ names, rows }, hits) {
       const place = `${one.id}-${column(names[at], at)}`, hit = hits.has(place);
       return el(`td${numeric[at] ? ".n" : ""}${hit ? ".hit" : ""}`, { id: hit ? `c-${place}` : null }, column(names[at], at) < 0 ? visible(one.text) : cell(one.fields[names[at]]));
     }));
-  return el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Evidence" }, el("table", {},
+  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Evidence" }, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "record"), order.map((at) => el(numeric[at] ? "th.n" : "th", { scope: "col" }, visible(names[at]))))),
     el("tbody", {}, rows.map(line))));
 }
@@ -100,7 +100,7 @@ export function ranking(one, before = null) {
     el("td.place", {}, String(at + 1), moved(places.get(each.name), at + 1)), el("td", {}, visible(each.name)), el("td.track", {}, bar(each, share)), el("td.n", {}, number(each.outcome))));
   const out = (one.excluded ?? []).slice(0, 5).map((each) => el("tr.out", {}, el("td.place", {}, "–"), el("td", {}, visible(each.name)), el("td.soft", {}, `${each.rules.join(" and ") || "no outcome"}: ${visible(each.why)}`), el("td.n", {}, each.outcome === null ? "" : number(each.outcome))));
   const rest = rows.slice(FIRST);
-  const box = (lines) => el("div.scroll.rank", { tabindex: 0, role: "region", "aria-label": "Ranking" }, el("table", {}, el("tbody", {}, lines)));
+  const box = (lines) => el("div.scroll.rank", { tabindex: 0, role: "group", "aria-label": "Ranking" }, el("table", {}, el("tbody", {}, lines)));
   return el("section", { "aria-label": "Ranking" },
     el("h2.measure", {}, `${one.measure}, ${one.goal === "min" ? "smallest" : "largest"} first`),
     box([...rows.slice(0, FIRST), ...out]),
