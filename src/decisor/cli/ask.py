@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -16,6 +16,7 @@ from decisor.budget import Limits
 from decisor.cli.again import asked_of, each, inputs_again, past_named, with_defaults
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
+from decisor.cli.reader import terminal_reader
 from decisor.cli.settings import tell_folder_file
 from decisor.config.current import current
 from decisor.errors import SetupError
@@ -28,6 +29,7 @@ from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
+    from decisor.definitions.readings.open import Readings
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
@@ -41,6 +43,8 @@ LM = (
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
+SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, where its engine tells ahead."
+READINGS = "When an LM judges whether the question can be read in two ways: where rules suspect it, always, never."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -73,6 +77,7 @@ def command(
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     go_on: Annotated[
@@ -82,6 +87,7 @@ def command(
         int | None, typer.Option("--continue-from", metavar="N", min=1, help="Or from run N.")
     ] = None,
     no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run.")] = False,
+    readings: Annotated[str, typer.Option("--readings", metavar="auto|always|off", help=READINGS)] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Answer a decision question from databases, documents and tools."""
@@ -103,7 +109,10 @@ def command(
     whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
     if past.run:
         whole = following(past.result(), whole)
-    decide = partial(asked_of, inputs, config, whole, trace=trace, history=keeping or False)
+    decide = partial(
+        asked_of, inputs, config, whole, trace=trace, history=keeping or False, readings=cast("Readings", readings),
+        reader=None if as_json else terminal_reader(inputs.definitions), max_scan=max_scan,
+    )  # fmt: skip
     tell_folder_file(config)
     with noted(keeping):
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)

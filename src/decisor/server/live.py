@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from decisor.definitions.readings.open import OpenReading
 from decisor.history.past_run import PastRun
 from decisor.history.recording import after
 from decisor.server.responses import State
@@ -15,6 +16,7 @@ from decisor.trace.writing import Writing
 from decisor.types import Action, Usage
 
 REFUSED = "A person refused this."
+READING_SECONDS = 600.0
 
 
 @dataclass(eq=False)
@@ -27,10 +29,19 @@ class Approval:
 
 
 @dataclass(eq=False)
+class OpenWords:
+    """Words of the question that wait for what they mean. ``reply``: '' where nobody says."""
+
+    number: int
+    reading: OpenReading
+    reply: asyncio.Future[str]
+
+
+@dataclass(eq=False)
 class LiveRun:
     """``past``: what the history will have of it. ``id``: its number there, or a name of its own where there is none.
-    ``approvals``: all there were, by number; ``writings``: the last of each call that is under way. ``is_kept``:
-    the history has it."""
+    ``approvals``, ``readings``: all there were, by number; ``writings``: the last of each call that is under way.
+    ``is_kept``: the history has it."""
 
     past: PastRun
     id: str
@@ -39,6 +50,7 @@ class LiveRun:
     entries: Sequence[Entry] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, Approval] = field(default_factory=dict)
+    readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
@@ -97,6 +109,28 @@ class LiveRun:
         if one is None or one.reply.done():
             return False
         one.reply.set_result("" if allow else f"{REFUSED} {why}".strip())
+        self.wake()
+        return True
+
+    async def read(self, reading: OpenReading) -> str:
+        """Waits, not for ever, until somebody says what is meant; '' where nobody does."""
+        one = OpenWords(len(self.readings) + 1, reading, asyncio.get_running_loop().create_future())
+        self.readings[one.number] = one
+        self.wake()
+        try:
+            return await asyncio.wait_for(one.reply, READING_SECONDS)
+        except TimeoutError:
+            return ""
+        finally:
+            one.reply.cancel()
+            self.wake()
+
+    def say(self, number: int, answer: str) -> bool:
+        """Whether such words waited."""
+        one = self.readings.get(number)
+        if one is None or one.reply.done():
+            return False
+        one.reply.set_result(answer)
         self.wake()
         return True
 

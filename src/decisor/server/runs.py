@@ -149,6 +149,8 @@ class Runs:
             options["on_text"] = live.hear_text
         if body.approve:
             options["approve"] = live.approve
+        if body.asks:
+            options["reader"] = live.read
         self.live[live.id] = live
         if number:
             self.keeper.live[number] = live

@@ -80,6 +80,7 @@ class Reader:
     state: str = ""
     texts: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, bool] = field(default_factory=dict)
+    readings: dict[int, bool] = field(default_factory=dict)
 
     def news(self) -> Iterator[str]:
         """What is new since the last time."""
@@ -88,6 +89,7 @@ class Reader:
             yield event_text("state", reply_of(self.live, with_result=False).model_dump_json())
         yield from self.writings()
         yield from self.decisions()
+        yield from self.open_words()
         entries = self.live.entries[self.sent : self.sent + MOST_AT_ONCE]
         self.sent += len(entries)
         yield from map(entry_text, entries)
@@ -120,6 +122,19 @@ class Reader:
                 why = "" if one.reply.cancelled() else one.reply.result()
                 allow = not one.reply.cancelled() and not why
                 yield event_text("approval", json.dumps({"number": one.number, "allow": allow, "why": why}))
+
+    def open_words(self) -> Iterator[str]:
+        for one in list(self.live.readings.values()):
+            was_said = self.readings.get(one.number)
+            if was_said is None and not one.reply.done():
+                self.readings[one.number] = False
+                data: Mapping[str, Any] = {"number": one.number, "words": one.reading.words,
+                                           "choices": list(one.reading.choices)}  # fmt: skip
+                yield event_text("reading", json.dumps(data))
+            elif was_said is False and one.reply.done():
+                self.readings[one.number] = True
+                answer = "" if one.reply.cancelled() else one.reply.result()
+                yield event_text("reading", json.dumps({"number": one.number, "answer": answer}))
 
 
 def writing_text(writing: Writing, keep: int) -> str:

@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
-from decisor.session.definitions import read_definitions
+from decisor.session.definitions_file import read_definitions
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result

@@ -10,7 +10,7 @@ from decisor import __version__
 from decisor.secrets import redact
 from decisor.server.asking import rows
 from decisor.server.here import HereNow, Who
-from decisor.server.requests import ApprovalBody, AskBody, ChangeBody, HowToRun, MarkBody
+from decisor.server.requests import ApprovalBody, AskBody, ChangeBody, HowToRun, MarkBody, ReadingBody
 from decisor.server.responses import (
     Choices,
     ColumnReply,
@@ -124,6 +124,15 @@ async def approve(id: str, number: int, body: ApprovalBody, here: HereNow, who: 
     live = await here.runs.find(who, id)
     if not live.decide(number, body.allow, body.why):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
+    return reply_of(live)
+
+
+@router.post("/runs/{id}/readings/{number}")
+async def say(id: str, number: int, body: ReadingBody, here: HereNow, who: Who) -> RunReply:
+    """Say what words of the question mean."""
+    live = await here.runs.find(who, id)
+    if not live.say(number, body.answer):
+        raise NotThere(f"No words {number} wait in run {id[:80]!r}.")
     return reply_of(live)
 
 

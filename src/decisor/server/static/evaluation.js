@@ -29,7 +29,7 @@ export async function evaluationView(name) {
   let source = null;
   const nodes = [el("div.page.wide", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, progress, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
     el("div.bar", {}, el("h2", {}, "Cases"), state), list)];
-  return { nodes, title: name, close: () => source?.close(), then: () => {
+  return { nodes, title: name, close: () => source?.close(), ready: () => {
     source = listen(`${path}/events`, {
       case: (one) => { cases.set(one.number, { ...cases.get(one.number), ...one }); soon(); },
       progress: (one) => { progress.max = one.planned || one.finished || 1; progress.value = one.finished; far.textContent = one.planned ? `${one.finished} of ${one.planned} finished` : `${one.finished} finished`; },
@@ -48,7 +48,7 @@ function summary(all) {
   }
   if (!rows.size) return el("p");
   const sorted = [...rows.values()].sort((a, b) => b.right / b.many - a.right / a.many);
-  return el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, ["technique", "benchmark", "model"].map((text) => el("th", { scope: "col" }, text)), ["cases", "right", "accuracy", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)))),
+  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, ["technique", "benchmark", "model"].map((text) => el("th", { scope: "col" }, text)), ["cases", "right", "accuracy", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)))),
     el("tbody", {}, sorted.map(({ one, many, right, calls }) => el("tr", {}, el("th", { scope: "row" }, one.technique), el("td", {}, one.benchmark), el("td", {}, one.model),
       el("td.n", {}, String(many)), el("td.n", {}, String(right)), el("td.n", {}, `${(100 * right / many).toFixed(1)} %`), el("td.n", {}, (calls / many).toFixed(1)))))));
 }

@@ -13,8 +13,10 @@ from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.policy import Policy
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.scan import MaxScan, check_scan
 from decisor.tools.databases.sql_brief import Brief
 from decisor.tools.databases.sql_literals import literals
 from decisor.tools.databases.sql_lookup import parse_lookup
@@ -39,6 +41,7 @@ class SqlTool:
     notes: tuple[str, ...] = ()
     view: SchemaView | None = None
     question: str = ""
+    max_scan: MaxScan | None = None
 
     @classmethod
     async def open(
@@ -48,14 +51,16 @@ class SqlTool:
         caps: Caps = Caps(),
         deny_tables: Sequence[str] = (),
         tables: Sequence[str] = (),
+        policy: Policy = Policy(),
     ) -> SqlTool:
-        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be.
+        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be. ``policy``: rows
+        and columns that are not for everybody.
 
         Raises:
             SetupError: the URL names no database, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)))
+        caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
         worker = Worker(engine, address, caps)
         try:
             if worker.description.dialect is None:
@@ -63,10 +68,11 @@ class SqlTool:
             await worker.start()
             schema = await read_schema(worker)
             there(tables, schema)
+            await check_conditions(worker, policy)
         except BaseException:
             await worker.close()
             raise
-        return cls(worker, schema, name)
+        return cls(worker, schema, name, notes=notes_of(policy))
 
     def table_names(self) -> tuple[str, ...]:
         """Without views."""
@@ -109,6 +115,8 @@ class SqlTool:
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
             return await self.schema_view.look_up(lookup, self.name)
+        if self.max_scan is not None:
+            await check_scan(self.worker, statement, self.tables, self.max_scan)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
@@ -158,6 +166,26 @@ class SqlTool:
             return None
         value = table.rows[0][0]
         return value if isinstance(value, int) else None
+
+
+async def check_conditions(worker: Worker, policy: Policy) -> None:
+    """Raises SetupError where a condition of the policy does not run."""
+    for name in policy.tables():
+        dialect = worker.description.dialect
+        try:
+            await worker.run(f"SELECT 1 FROM {dialect.quoted(name) if dialect else name} WHERE 1 = 0")
+        except ToolError as error:
+            raise SetupError(f"The rows of {name} cannot be read with their condition: {error}") from error
+
+
+def notes_of(policy: Policy) -> tuple[str, ...]:
+    """What a model is told of it."""
+    mask = (
+        f"The values of {', '.join(policy.mask)} are masked: a token (masked_...) stands for each, the same for the "
+        "same value. Group, join, count and compare by tokens as by values; nothing else can be told from them."
+    )
+    rows = f"Of {', '.join(name for name, _ in policy.rows)} only some rows are there: those that this reader may see."
+    return tuple(text for text, there in ((mask, policy.mask), (rows, policy.rows)) if there)
 
 
 def unsaid(pitfalls: Sequence[Pitfall], text: str) -> list[str]:

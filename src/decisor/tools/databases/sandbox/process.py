@@ -73,6 +73,10 @@ class Worker:
         reply = await self._ask("run", statement, parameters or {}, caps or self.caps, trusted)
         return table_of(reply["table"])
 
+    async def reveal(self, text: str) -> Table:
+        """Of each token in a text the value that it stands for. Raises ToolError where the reader may not see them."""
+        return table_of((await self._ask("reveal", text, {}, self.caps, False))["table"])
+
     async def check(self, statement: str) -> None:
         """Raises ToolError where the statement would be refused. Runs nothing."""
         await self._ask("check", statement, {}, self.caps, False)
