@@ -19,6 +19,7 @@ from decisor.story.drawing import WIDE, Box, Drawing, Line
 
 ACROSS, DOWN, MARGIN, POINT = 26.0, 46.0, 12.0, 12.0
 SWEEPS = 8
+Corner = tuple[float, float]
 Neighbours = Mapping[str, Sequence[str]]
 
 
@@ -92,26 +93,27 @@ class Layers:
         left = min((self.x[name] for name in self.boxes), default=0.0) - WIDE / 2 - MARGIN
         tops, y = [], MARGIN
         for layer in self.layers:
-            tops.append(y)
-            y += max((self.boxes[name].height for name in layer if name in self.boxes), default=0.0) + DOWN
+            high = max((self.boxes[name].height for name in layer if name in self.boxes), default=0.0)
+            tops.append((y, y + high))
+            y += high + DOWN
         placed: dict[str, Box] = {}
-        points: dict[str, tuple[float, float]] = {}
-        for top, layer in zip(tops, self.layers, strict=True):
+        points: dict[str, tuple[Corner, Corner]] = {}
+        for (top, bottom), layer in zip(tops, self.layers, strict=True):
             for name in layer:
                 x = round(self.x[name] - left, 1)
                 if name in self.boxes:
                     placed[name] = replace(self.boxes[name], x=round(x - WIDE / 2, 1), y=top)
                 else:
-                    points[name] = (x, top + 20)
+                    points[name] = ((x, top), (x, bottom))
         right = max((box.x + WIDE for box in placed.values()), default=0.0)
         lines = tuple(line_of(way, placed, points) for way in self.ways)
         boxes = tuple(placed[name] for name in self.boxes)
         return Drawing("dag", title, right + MARGIN, max(y - DOWN, 0.0) + MARGIN, boxes, lines)
 
 
-def line_of(way: Sequence[str], boxes: Mapping[str, Box], points: Mapping[str, tuple[float, float]]) -> Line:
+def line_of(way: Sequence[str], boxes: Mapping[str, Box], points: Mapping[str, tuple[Corner, Corner]]) -> Line:
     start, end = boxes[way[0]], boxes[way[-1]]
-    corners = [(start.x + WIDE / 2, start.y + start.height), *(points[one] for one in way[1:-1]),
+    corners = [(start.x + WIDE / 2, start.y + start.height), *(corner for one in way[1:-1] for corner in points[one]),
                (end.x + WIDE / 2, end.y)]  # fmt: skip
     return Line(start.name, end.name, tuple(corners), end.kind if end.kind == "failed" else "")
 

@@ -10,8 +10,8 @@ const FIRST = 10;
 export function decision(result, cells) {
   const best = ["budget", "steps"].includes(result.stopped) && result.answer ? " This is the best supported answer until then." : "";
   const links = new Links(result.evidence, cells);
-  return el(result.answer ? "section.card.decision" : "section.card.decision.open", { "aria-labelledby": "h-decision" },
-    el("h2", { id: "h-decision" }, "Decision"),
+  return el(result.answer ? "section.card.decision" : "section.card.decision.open", { "aria-label": "Decision" },
+    el("h2", {}, "Decision"),
     el(result.answer ? "p.answer" : "p.answer.none", {}, visible(result.answer) || "None"),
     ENDS[result.stopped] ? el("p.soft", {}, ENDS[result.stopped] + best) : null,
     result.reasons.map((text) => el("p", {}, links.text(text))),
@@ -68,7 +68,7 @@ export function evidence(result, cells) {
   }
   const hits = new Set(Object.values(cells).flat().map((one) => `${one.record}-${one.column}`));
   const computed = figures.filter((one) => one.support.startsWith("computed: "));
-  return el("section", { "aria-labelledby": "h-evidence" }, el("h2", { id: "h-evidence" }, "Evidence"),
+  return el("section", { "aria-label": "Evidence" }, el("h2", {}, "Evidence"),
     [...groups.values()].map((group) => table(group, hits)),
     computed.length ? el("dl.figures", {}, computed.map((one) => el("div", {}, el("dt", {}, one.text), el("dd", {}, visible(one.support.replace(/^computed: /, "")))))) : null);
 }
