@@ -43,6 +43,7 @@ LM = (
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
+SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, where its engine tells ahead."
 READINGS = "When an LM judges whether the question can be read in two ways: where rules suspect it, always, never."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
@@ -76,6 +77,7 @@ def command(
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     go_on: Annotated[
@@ -109,7 +111,7 @@ def command(
         whole = following(past.result(), whole)
     decide = partial(
         asked_of, inputs, config, whole, trace=trace, history=keeping or False, readings=cast("Readings", readings),
-        reader=None if as_json else terminal_reader(inputs.definitions),
+        reader=None if as_json else terminal_reader(inputs.definitions), max_scan=max_scan,
     )  # fmt: skip
     tell_folder_file(config)
     with noted(keeping):

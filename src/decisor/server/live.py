@@ -17,8 +17,6 @@ from decisor.types import Action, Usage
 
 REFUSED = "A person refused this."
 READING_SECONDS = 600.0
-NOTHING = Usage()
-ONE_ACTION = Usage(actions=1)
 
 
 @dataclass(eq=False)
@@ -43,7 +41,7 @@ class OpenWords:
 class LiveRun:
     """``past``: what the history will have of it. ``id``: its number there, or a name of its own where there is none.
     ``approvals``, ``readings``: all there were, by number; ``writings``: the last of each call that is under way.
-    ``spent``: so far. ``is_kept``: the history has it."""
+    ``is_kept``: the history has it."""
 
     past: PastRun
     id: str
@@ -54,7 +52,6 @@ class LiveRun:
     approvals: dict[int, Approval] = field(default_factory=dict)
     readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
-    spent: Usage = NOTHING
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
     is_kept: bool = False
@@ -71,18 +68,20 @@ class LiveRun:
     def seconds(self) -> float:
         return self.past.seconds if self.is_over else time.monotonic() - self.started
 
+    @property
+    def spent(self) -> Usage:
+        """So far."""
+        if self.past.usage.calls or self.is_over:
+            return self.past.usage
+        calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
+        actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
+        return sum(calls, Usage(actions=actions))
+
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
         assert isinstance(self.entries, list)
         self.entries.append(entry)
         self.past = after(self.past, entry)
-        match entry.event:
-            case LMCall(usage=usage) | FailedCall(usage=usage):
-                self.spent = self.spent + usage
-            case ActionStart():
-                self.spent = self.spent + ONE_ACTION
-            case _:
-                pass
         self.wake()
 
     def hear_text(self, writing: Writing) -> None:
@@ -141,7 +140,7 @@ class LiveRun:
         if past.state == "running":
             past = replace(past, state="failed" if state == "failed" else "interrupted", why=error)
         self.past = replace(past, entries=len(self.entries), seconds=round(time.monotonic() - self.started, 3),
-                            usage=past.usage if past.usage.calls else self.spent)  # fmt: skip
+                            usage=self.spent)  # fmt: skip
         self.state = state_of(self.past)
         self.writings.clear()
         self.wake()
@@ -165,4 +164,4 @@ def state_of(past: PastRun) -> State:
 def from_past(past: PastRun, entries: Sequence[Entry], connections: tuple[str, ...]) -> LiveRun:
     """A run of the history, to be read as if it had just ended."""
     own = tuple(name for name in connections if name in past.tools)
-    return LiveRun(past, str(past.number), own, state_of(past), entries, spent=past.usage, is_kept=True)
+    return LiveRun(past, str(past.number), own, state_of(past), entries, is_kept=True)

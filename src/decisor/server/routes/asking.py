@@ -10,7 +10,7 @@ from decisor import __version__
 from decisor.secrets import redact
 from decisor.server.asking import rows
 from decisor.server.here import HereNow, Who
-from decisor.server.requests import ApprovalBody, AskBody, ChangeBody, MarkBody, ReadingBody
+from decisor.server.requests import ApprovalBody, AskBody, ChangeBody, HowToRun, MarkBody, ReadingBody
 from decisor.server.responses import (
     Choices,
     ColumnReply,
@@ -100,6 +100,14 @@ async def ask(body: AskBody, here: HereNow, who: Who, response: Response) -> Run
 async def change(id: str, body: ChangeBody, here: HereNow, who: Who, response: Response) -> RunReply:
     """Change one thing in a run and go on from there, as a run of its own."""
     live = await here.runs.change(who, id, body)
+    response.headers["location"] = f"/api/runs/{live.id}"
+    return reply_of(live)
+
+
+@router.post("/runs/{id}/resume", status_code=201)
+async def resume(id: str, body: HowToRun, here: HereNow, who: Who, response: Response) -> RunReply:
+    """Go on from a run that was stopped or failed: what it bought is not bought again."""
+    live = await here.runs.resume(who, id, body)
     response.headers["location"] = f"/api/runs/{live.id}"
     return reply_of(live)
 
