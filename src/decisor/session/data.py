@@ -95,14 +95,8 @@ class Data:
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
             readings = options.get("readings", "auto") if choice.lm is not None else "off"
-            settled = await settle(
-                question,
-                meaning.around(list(databases.values())),
-                meaning.needs(),
-                run,
-                options.get("reader"),
-                readings,
-            )
+            data = meaning.around(list(databases.values()))
+            settled = await settle(question, data, meaning.needs(), run, options.get("reader"), readings)
             decision = await meaning.decide(choice.technique, settled, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
