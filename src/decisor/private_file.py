@@ -1,4 +1,5 @@
-"""Files that are private to the person: traces, saved runs and run stores hold questions, rows and prompts."""
+"""Files that are private to the person: traces, saved runs and run stores hold questions, rows and prompts. And the
+folder where such things are."""
 
 from __future__ import annotations
 
@@ -7,6 +8,17 @@ from pathlib import Path
 from typing import TextIO
 
 PRIVATE = 0o600
+
+
+def data_folder() -> Path:
+    """``$XDG_DATA_HOME/decisor``, or ``~/.local/share/decisor``."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "decisor"
+
+
+def make_folder(folder: Path) -> None:
+    """Its owner's alone, where it is not there. Raises OSError."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def open_private(path: Path) -> TextIO:

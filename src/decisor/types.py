@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from decisor.ranking import Excluded as Excluded
 from decisor.ranking import Goal as Goal
@@ -279,6 +279,15 @@ class Tool(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A tool that has more to say of its data than a prompt takes."""
+
+    async def about(self, question: str) -> Tool:
+        """The same tool, with a description of what the question is likely to need."""
+        ...
 
 
 class Environment(Protocol):

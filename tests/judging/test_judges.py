@@ -97,6 +97,27 @@ async def test_a_preference_must_hold_in_both_orders() -> None:
     assert await judge("t", "a", "b", judging(ScriptedLM(["Verdict: first", "?", "?", "?"]))) is None
 
 
+async def test_a_judge_may_say_that_two_answers_are_equal_and_half_a_point_goes_to_each() -> None:
+    lm = ScriptedLM(["Both name Lyon.\nVerdict: equal"] * 2)
+    assert await Preference()("t", "Lyon", "It is Lyon.", judging(lm)) == 0.5
+    points = await all_pairs(
+        "t", {"a": "Lyon", "b": "It is Lyon."}, Preference(), judging(ScriptedLM(lambda _: "equal"))
+    )
+    assert points == {"a": 0.5, "b": 0.5}
+
+
+async def test_equal_in_one_order_and_a_winner_in_the_other_is_no_preference() -> None:
+    lm = ScriptedLM(["Verdict: first", "Verdict: equal"])
+    assert await Preference()("t", "a", "b", judging(lm)) == 0.5
+
+
+async def test_of_several_votes_equal_counts_where_it_has_more_than_each_side() -> None:
+    judge = Preference(one_order=True, votes=3)
+    equal, first = "Verdict: equal", "Verdict: first"
+    assert await judge("t", "a", "b", judging(ScriptedLM([equal, equal, first]))) == 0.5
+    assert await judge("t", "a", "b", judging(ScriptedLM([first, equal, first]))) == 1.0
+
+
 async def test_votes_of_one_order_are_counted_and_an_even_split_is_no_preference() -> None:
     votes = ["Verdict: first", "Verdict: second", "Verdict: second"]
     assert await Preference(one_order=True, votes=3)("t", "a", "b", judging(ScriptedLM(votes))) == 0.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from decisor.calling import Function
 from decisor.errors import LMError
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.retry import Retries
@@ -23,6 +24,7 @@ SAID = {
     "usage": USAGE,
 }
 ANSWER = body(SAID)
+SEARCH = Function("search", "Finds.", {"type": "object", "properties": {"city": {"type": "string"}}})
 
 
 async def asked(
@@ -54,6 +56,34 @@ async def test_a_schema_is_a_tool_that_must_be_used() -> None:
     reply, server = await asked(body(used | {"stop_reason": "tool_use"}), sampling=Sampling(schema={"type": "object"}))
     assert reply.text == '{"city": "Lyon"}'
     assert server.bodies[0]["tool_choice"] == {"type": "tool", "name": "reply"}
+
+
+FORCED = "Thinking may not be enabled when tool_choice forces tool use."
+
+
+@pytest.mark.parametrize("sampling", [Sampling(schema={"type": "object"}), Sampling(functions=(SEARCH,))])
+async def test_a_model_that_refuses_to_be_forced_is_told_to_use_the_tool_from_then_on(sampling: Sampling) -> None:
+    name = "reply" if sampling.schema else "search"
+    used = body(SAID | {"content": [{"type": "tool_use", "name": name, "input": {"city": "Lyon"}}]})
+    async with faulty(status(400, FORCED), used, used) as server:
+        lm = Anthropic("claude-x", KEY, server.origin, retries=Retries(attempts=1))
+        replies = [await lm.complete(ASK, sampling) for _ in range(2)]
+        await lm.close()
+    assert ["Lyon" in reply.text for reply in replies] == [True, True]
+    forced, *free = server.bodies
+    assert forced["tool_choice"]["type"] in ("any", "tool") and len(free) == 2, "one refusal, which is remembered"
+    for sent in free:
+        assert sent["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True} and sent["tools"]
+        assert "using" in str(sent["messages"][-1]["content"]) and "using" not in str(forced["messages"])
+    assert not lm.ways.against, "it takes tools"
+
+
+async def test_a_second_refusal_of_the_tool_choice_is_an_error() -> None:
+    async with faulty(status(400, FORCED), status(400, FORCED)) as server:
+        lm = Anthropic("claude-x", KEY, server.origin, retries=Retries(attempts=1))
+        with pytest.raises(LMError, match="tool_choice"):
+            await lm.complete(ASK, Sampling(schema={"type": "object"}))
+        await lm.close()
 
 
 async def test_one_call_gives_one_text() -> None:

@@ -38,7 +38,10 @@ END
         --add-opens=java.base/sun.nio.ch=ALL-UNNAMED --add-opens=java.base/java.util.concurrent=ALL-UNNAMED \
         org.neo4j.server.CommunityEntryPoint --home-dir="$home" --config-dir="$home/conf"
     echo $! >"$home/pid"
-    await $port Neo4j "$home/server.log"
+    await $port Neo4j "$home/server.log" || {
+        end "$home/pid" # a server that answers too late is not left behind
+        return 1
+    }
 }
 
 stop() {

@@ -12,7 +12,7 @@ from decisor.budget import Budget
 from decisor.calls.clock import CallUnderWay, under_way
 from decisor.calls.context import context_of, sizes_in
 from decisor.calls.cutting import cut_in_half
-from decisor.calls.estimates import tokens_in
+from decisor.calls.estimates import fewest_tokens_in, tokens_in
 from decisor.calls.prompt_parts import shorten
 from decisor.calls.settings import settings_of
 from decisor.errors import BudgetExceeded, LMError, SetupError
@@ -102,13 +102,18 @@ class Call:
         if context := await self.room(tokens):
             room = context - min(sampling.max_tokens or LONGEST_REPLY, context // REPLY_SHARE)
             shorter = self.shortened(messages, tokens, room, "context")
-            if shorter is None and tokens > room * (1 if self.budget.estimates.knows(self.lm.name) else UNSURE):
+            if shorter is None and self.is_too_long(messages, room):
                 raise LMError(TOO_LONG.format(tokens=tokens, context=context, room=room), "context")
             messages = shorter or messages
         left = self.budget.tokens_left(True, 0) if self.final else None
         if left is not None:
             messages = self.shortened(messages, self.count(messages), left - LAST_REPLY, "tokens") or messages
         return messages
+
+    def is_too_long(self, messages: Sequence[Message], room: int) -> bool:
+        if self.budget.estimates.knows(self.lm.name):
+            return self.count(messages) > room
+        return sum(fewest_tokens_in(message.content) for message in messages) > room * UNSURE
 
     def shortened(
         self, messages: Sequence[Message], tokens: int, room: int, limit: Literal["context", "tokens"]

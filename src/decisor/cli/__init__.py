@@ -24,6 +24,7 @@ COMMANDS = {
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
     "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "history": ("decisor.cli.history", "Runs that were kept: list them, search them, mark them, delete them."),
+    "config": ("decisor.cli.config", "Say which settings and connections hold here, and from where."),
     "show": ("decisor.cli.show", "Show a run that was kept again."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
     "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
@@ -34,6 +35,7 @@ COMMANDS = {
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
     "model": ("decisor.cli.model", "Decision models: check a file on real rows, show it, rank, upgrade it."),
+    "definitions": ("decisor.cli.definitions", "What words mean in your data: check, draft, import, propose, approve."),
     "verify": ("decisor.cli.verify", "Compute old decisions again without an LM: do they still hold?"),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }
@@ -105,8 +107,9 @@ def called(words: Sequence[str]) -> int:
     from decisor.errors import SetupError
 
     wrong_usage: type[Any] = typer.BadParameter.__bases__[0]
-    words = list(words) or ["--help"]
-    app = build(words)
+    is_completing = "_DECISOR_COMPLETE" in os.environ
+    words = list(words) or ([] if is_completing else ["--help"])
+    app = build(words_so_far() if is_completing else words)
     check_repeats(app, words)
     try:
         code = app(args=words, prog_name="decisor", standalone_mode=False)
@@ -121,6 +124,12 @@ def called(words: Sequence[str]) -> int:
         raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def words_so_far() -> list[str]:
+    """What is typed where a shell asks how it goes on."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
+    return line.split()[1:]
 
 
 def check_repeats(app: typer.Typer, words: Sequence[str]) -> None:
@@ -150,7 +159,6 @@ def build(words: Sequence[str]) -> typer.Typer:
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 

@@ -15,6 +15,8 @@ import typer
 from decisor.budget import Limits
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
+from decisor.cli.settings import tell_folder_file
+from decisor.config.current import current, default_places
 from decisor.errors import SetupError
 from decisor.history.recording import Keeping
 from decisor.session.front import ask
@@ -27,13 +29,19 @@ if TYPE_CHECKING:
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
-DB = "A database (sqlite:///shop.db), or files (sales.csv, 'data/*.parquet'). Several times; NAME=URL names it."
+DB = (
+    "A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times; "
+    "NAME=URL names it."
+)
 TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
 LM = (
     'The LM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 '
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
+ROWS = "The rows of a table that may be read, as a condition in SQL. Several times."
+MASK = "Columns of which an LM gets tokens, and no values. Several times."
+AUDIT = "Note each query here: when, for whom, what, how many rows."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -52,6 +60,10 @@ def command(
     ] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show the values of masked columns in the result.")] = False,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
@@ -79,20 +91,36 @@ def command(
     world = example_of(example, question)
     if world is not None:
         db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
-    keeping = None if no_history or world else Keeping()
+    config = current()
+    keeping = None if no_history or world or not config.keeps_history else Keeping()
+    places = config.places(db or (() if graph or docs or tools or example else default_places(config)))
     whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
     decide = partial(
-        ask, whole, db=db or (), graph=graph or (), docs=docs or (), model=model, lm=lm, trace=trace,
+        ask, whole, db=places, graph=config.places(graph or ()), docs=config.places(docs or ()), model=model,
+        lm=config.lm(lm), trace=trace,
         tables=split_all(tables), deny_tables=split_all(deny_tables), definitions=definitions or (),
+        rows=conditions(rows or []), mask=split_all(mask), reveal=reveal, audit=audit,
         tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
-        technique=technique, settings=read_settings(settings or []),
-        limits=Limits(calls, tokens, dollars, seconds, actions), history=keeping or False,
+        technique=technique or config.text("technique"), settings=read_settings(settings or []),
+        limits=config.limits(Limits(calls, tokens, dollars, seconds, actions)), history=keeping or False,
     )  # fmt: skip
+    tell_folder_file(config)
     with noted(keeping):
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)
     if html is not None:
         result.html(html)
     raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
+
+
+def conditions(texts: list[str]) -> dict[str, str]:
+    """
+    >>> conditions(["orders=region = 'EU'"])
+    {'orders': "region = 'EU'"}
+    """
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [text for text, (name, _, condition) in zip(texts, pairs, strict=True) if not (name and condition)]:
+        raise SetupError(f"--rows is TABLE=CONDITION, such as orders=\"region = 'EU'\", not {wrong[0]!r}.")
+    return {name.strip(): condition.strip() for name, _, condition in pairs}
 
 
 @contextmanager

@@ -41,6 +41,10 @@ def command(
         str | None,
         typer.Option("--lm", metavar="MODEL[@URL]", help="The LM to test, or none; with settings, as for ask."),
     ] = None,
+    question: Annotated[
+        str,
+        typer.Option("--question", metavar="TEXT", help="Which tables of --db an LM is shown for it, and the cost."),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:
     """Say what was found here (LM, drivers), or what the sandbox says of statements without running them."""
@@ -52,7 +56,9 @@ def command(
     if tools:
         show_tools(tools, as_json)
         return
-    raise typer.Exit(examine(db, lm, as_json))
+    if question and not db:
+        raise SetupError("--question needs --db URL: it says which tables of it an LM is shown.")
+    raise typer.Exit(examine(db, lm, as_json, question))
 
 
 def show_tools(specs: list[str], as_json: bool) -> None:
@@ -124,7 +130,7 @@ def part_lines(parts: Parts, there: dict[str, bool]) -> list[str]:
     return lines
 
 
-def examine(url: str, lm: str | None, as_json: bool) -> int:
+def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
     from decisor.session.checks import check_database, check_lm, find_lms
     from decisor.tools.databases.sandbox.platforms import here
@@ -133,7 +139,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     places = find_lms(lm)
     lm_check = check_lm(lm) if any(place.chosen and place.model for place in places) else None
     drivers, documents = there(DRIVERS), there(DOCUMENTS)
-    database = check_database(url) if url else None
+    database = check_database(url, question) if url else None
     good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
         from decisor.cli.doctor_lm import as_object
@@ -162,4 +168,7 @@ def examine(url: str, lm: str | None, as_json: bool) -> int:
     if database is not None:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
         print(clean(database.schema))
+        if database.tables:
+            others = f", and {database.others:,} more tables" if database.others else ""
+            print(f"About {database.tokens:,} tokens: {len(database.tables):,} tables with columns{others}.")
     return 0 if good else 1

@@ -26,6 +26,9 @@ app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="A decision model (TOML).")]
 DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database it is about: a URL or a file.")]
 GraphOf = Annotated[str, typer.Option("--graph", metavar="URL", help="Or a graph; then the file has [copy].")]
+DefinitionsOf = Annotated[
+    Path | None, typer.Option("--definitions", metavar="FILE", help="Where measures name metrics: their definitions.")
+]
 SetOf = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the file.")]
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
@@ -37,15 +40,15 @@ app.command("draft")(draft_command)
 def check_command(
     file: FileOf, db: DbOf = "", graph: GraphOf = "",
     second: Annotated[Path | None, typer.Option("--second", help="Another model of the same question.")] = None,
-    values: SetOf = None, as_json: JsonOf = False,
+    definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False,
 ) -> None:  # fmt: skip
     """Check a model on its real rows; every fault has its line. The exit code is 1 where there is one."""
     from decisor.decision_models.checks.run import check
 
     async def run() -> list[Finding]:
         async with AsyncExitStack() as stack:
-            model = await opened(stack, file, db, graph, values)
-            other = await opened(stack, second, db, graph, values) if second else None
+            model = await opened(stack, file, db, graph, values, definitions)
+            other = await opened(stack, second, db, graph, values, definitions) if second else None
             return await asyncio.to_thread(lambda: list(check(model, other)))
 
     findings = result_of(run)
@@ -60,13 +63,15 @@ def check_command(
 
 
 @app.command("show")
-def show_command(file: FileOf, db: DbOf = "", graph: GraphOf = "", values: SetOf = None) -> None:
+def show_command(
+    file: FileOf, db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None
+) -> None:
     """Say a model in plain words, with real rows."""
     from decisor.decision_models.show import show
 
     async def run() -> list[str]:
         async with AsyncExitStack() as stack:
-            model = await opened(stack, file, db, graph, values)
+            model = await opened(stack, file, db, graph, values, definitions)
             return await asyncio.to_thread(lambda: list(show(model)))
 
     print("\n".join(result_of(run)))
@@ -79,7 +84,7 @@ def rank_command(
     change: Annotated[str, typer.Option("--change", metavar="SQL", help="UPDATEs before the choice.")] = "",
     trials: Annotated[int, typer.Option("--trials", min=0, help="How often the inputs vary.")] = 200,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Ends it with what is known.")] = 3600.0,
-    values: SetOf = None, as_json: JsonOf = False,
+    definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False,
 ) -> None:  # fmt: skip
     """Rank all candidates, without an LM."""
     from decisor.decision_models.solver import decide
@@ -88,7 +93,7 @@ def rank_command(
 
     async def run() -> Ranking:
         async with AsyncExitStack() as stack:
-            model = await opened(stack, file, db, graph, values)
+            model = await opened(stack, file, db, graph, values, definitions)
             return await asyncio.to_thread(
                 lambda: decide(model, trials=trials, seconds=seconds, scenario=scenario, changes=change, progress=bar())
             )
@@ -103,7 +108,8 @@ def rank_command(
 def whatif_command(
     file: FileOf,
     wish: Annotated[str, typer.Argument(metavar="INPUT", help="Such as 'why NAME', 'turning points', 'T.C × 1.1'.")],
-    db: DbOf = "", graph: GraphOf = "", values: SetOf = None, as_json: JsonOf = False,
+    db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None,
+    as_json: JsonOf = False,
 ) -> None:  # fmt: skip
     """Ask a model what if, without an LM: docs/what-if.md has every input."""
     from rich.console import Console
@@ -114,7 +120,7 @@ def whatif_command(
 
     async def run() -> Observation:
         async with AsyncExitStack() as stack:
-            return await ModelTool(await opened(stack, file, db, graph, values)).call(wish)
+            return await ModelTool(await opened(stack, file, db, graph, values, definitions)).call(wish)
 
     observation = result_of(run)
     if as_json:
@@ -166,10 +172,19 @@ def bar() -> Callable[[int, int], None] | None:
     return hear
 
 
-async def opened(stack: AsyncExitStack, file: Path, db: str, graph: str, values: Sequence[str] | None) -> OpenModel:
+async def opened(
+    stack: AsyncExitStack,
+    file: Path,
+    db: str,
+    graph: str,
+    values: Sequence[str] | None,
+    definitions: Path | None = None,
+) -> OpenModel:
+    from decisor.definitions.parse import read
     from decisor.session.models import opened_model
 
-    return await stack.enter_async_context(opened_model(file, db, graph, **parameters(values or ())))
+    words = read(definitions) if definitions else None
+    return await stack.enter_async_context(opened_model(file, db, graph, words, **parameters(values or ())))
 
 
 def result_of(run: Callable[[], Awaitable[T]]) -> T:

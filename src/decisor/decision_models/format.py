@@ -43,7 +43,8 @@ class Recompute:
 
 @dataclass(frozen=True)
 class Measure:
-    """``now``: what the books say today. ``sum``: the same as a linear sum over variables, for the solver."""
+    """``now``: what the books say today. ``sum``: the same as a linear sum over variables, for the solver. ``metric``:
+    of the definitions, whose query ``sql`` becomes."""
 
     name: str
     goal: Goal
@@ -51,6 +52,7 @@ class Measure:
     sql: str = ""
     now: float | None = None
     sum: str = ""
+    metric: str = ""
 
 
 @dataclass(frozen=True)

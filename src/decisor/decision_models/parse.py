@@ -190,8 +190,9 @@ def contradictions(model: Model) -> Iterator[tuple[tuple[str, ...], str]]:
     if not model.take.per and model.take.low > model.take.high:
         yield ("take",), f"take goes from {model.take.low} to {model.take.high}; the first is to be the smaller"
     for measure in model.measures:
-        if not measure.sql:
-            yield ("measure", measure.name), f"measure.{measure.name} needs sql, a query that gives one number"
+        if bool(measure.sql) == bool(measure.metric):
+            words = "has sql and metric: one is enough" if measure.sql else "needs sql, a query that gives one number"
+            yield ("measure", measure.name), f"measure.{measure.name} {words}"
     for rule in model.rules:
         yield from ((("rule", rule.name), f"rule.{rule.name} {words}") for words in faults_of_rule(rule, measures))
     for one in model.inputs:

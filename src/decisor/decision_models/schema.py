@@ -30,6 +30,7 @@ def named(schema: Schema) -> Schema:
 MEASURE = fields(
     "What is computed. The first decides; several give the Pareto front.", ("goal",),
     goal={"enum": ["min", "max"]}, unit={"type": "string"}, sql={**TEXT, "description": "a query of one number"},
+    metric={**TEXT, "description": "instead of sql: a metric of the definitions"},
     now={**NUMBER, "description": "what the books say today"}, sum={**TEXT, "description": "for the solver"},
 )  # fmt: skip
 RULE = fields(

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from decisor.decision_models.lines import line_of, lines_of
+from decisor.decision_models.lines import Lines, line_of, lines_of
 from decisor.decision_models.schema import faults
 from decisor.definitions.format import (
     Calendar,
@@ -79,7 +79,7 @@ def parse(text: str) -> Definitions:
     """
     content = toml(text)
     lines = lines_of(text)
-    if wrong := [(line_of(lines, path), f"{'.'.join(path)} {words}") for path, words in faults(content, DEFINITIONS)]:
+    if wrong := [(place(lines, path), f"{'.'.join(path)} {words}") for path, words in faults(content, DEFINITIONS)]:
         raise DefinitionsFault(wrong)
     definitions = replace(definitions_of(content), lines=lines)
     if wrong := [(line_of(lines, path), words) for path, words in contradictions(definitions)]:
@@ -87,14 +87,21 @@ def parse(text: str) -> Definitions:
     return definitions
 
 
+def place(lines: Lines, path: tuple[str, ...]) -> int:
+    """The line of a key, or of the first thing in it; of what holds it where there is none."""
+    inner = [line for key, line in lines.items() if key[: len(path)] == path]
+    return min(inner) if inner else line_of(lines, path)
+
+
 def toml(text: str) -> dict[str, Any]:
     """Raises DefinitionsFault where it is no TOML. A date without quotes is the text that it is written as."""
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        match = re.search(r"\(at line (\d+), column \d+\)", str(error))
         words = re.sub(r" \(at (line \d+.*|end of document)\)$", "", str(error))
-        raise DefinitionsFault([(int(place[1]) if place else 0, f"this is not TOML: {words}")]) from error
+        line = int(match[1]) if match else text.count("\n") + 1
+        raise DefinitionsFault([(line, f"this is not TOML: {words}")]) from error
     for group in content.values():
         for section in group.values() if isinstance(group, dict) else ():
             if isinstance(section, dict) and isinstance(section.get("on"), date):

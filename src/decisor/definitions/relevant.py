@@ -74,7 +74,9 @@ def score(one: Definition, text: Sequence[str]) -> float:
             if here & PERIODS and one.default:
                 return WHOLE
     names = (one.name, *getattr(one, "synonyms", ()))
-    points = max(WHOLE * share if (share := says(name, text)) == 1 else share * 1.5 for name in names)
+    points = max(
+        WHOLE + len(words_of(name)) / 10 if (share := says(name, text)) == 1 else share * 1.5 for name in names
+    )
     if isinstance(one, Metric | Entity) and here & set(words_of(one.about)):
         points += 0.3 * len(here & set(words_of(one.about)))
     return points

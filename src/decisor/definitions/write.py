@@ -22,7 +22,7 @@ def section(one: Definition) -> str:
     >>> from decisor.definitions.format import Reading
     >>> print(section(Reading("best", ["best customer"], "by revenue", origin=Origin(by="ann"))), end="")
     [reading.best]
-    words = ["best customer"]
+    words = "best customer"
     means = "by revenue"
     by = "ann"
     """
@@ -46,12 +46,17 @@ def text_of(value: object) -> str:
     """A text, a list of texts, true or false, as TOML.
 
     >>> print(text_of(["a", 'b"c']), text_of(True), text_of("x\\x7f"))
-    ["a", "b\\"c"] true "x\\u007f"
+    ["a", 'b"c'] true "x\\u007f"
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
+        if len(value) == 1:
+            return text_of(value[0])
         return f"[{', '.join(text_of(one) for one in value)}]"
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key_text(key)} = {text_of(one)}' for key, one in value.items())} }}"
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = str(value)
+    if '"' in text and "'" not in text and text.isprintable():
+        return f"'{text}'"
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -20,10 +20,9 @@ from typing import TypeAlias
 
 from decisor.encoding import json_text
 from decisor.errors import SetupError
-from decisor.history.folder import data_folder, make_folder
 from decisor.history.lock import is_locked
 from decisor.history.past_run import Mark, PastRun
-from decisor.private_file import create_private
+from decisor.private_file import create_private, data_folder, make_folder
 from decisor.trace.decoding import decoder
 from decisor.trace.events import Entry
 from decisor.trace.file import read_trace

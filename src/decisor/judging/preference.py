@@ -1,7 +1,7 @@
 """Which of two answers is better, asked in both orders, and ranks from all pairs.
 
     for each pair: ask with (one, other), ask with (other, one)
-        the same winner twice   1 point to it
+        the same winner twice   1 point to it                 (a judge may say that they are equal)
         else                    half a point to each
     rank by points; equal points share the mean of their ranks; average over instances
 
@@ -23,7 +23,7 @@ from decisor.judging.lm_judge import quoted, verdict, verdict_form
 from decisor.run import Run
 from decisor.types import Message, Sampling
 
-WORDS = ("first", "second")
+WORDS = ("first", "second", "equal")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Preference:
     temperature: float = 0.0
 
     async def __call__(self, task: str, one: str, other: str, run: Run) -> float | None:
-        """1 where ``one`` is better, 0 where ``other`` is, one half where the orders disagree; None: not to be read."""
+        """1 where ``one`` is better, 0 where ``other`` is, one half where they are equal or the orders disagree; None:
+        not to be read."""
         forward = await self.share(task, one, other, run)
         if forward is None or self.one_order:
             return forward
@@ -53,8 +54,10 @@ class Preference:
         prompt = [Message("system", system), Message("user", user)]
         ask = Sampling(temperature=self.temperature, max_tokens=400)
         votes = [await verdict(run, prompt, FORM, replace(ask, seed=number or None)) for number in range(self.votes)]
-        firsts, seconds = votes.count("first"), votes.count("second")
-        return None if not firsts + seconds else 0.5 if firsts == seconds else float(firsts > seconds)
+        firsts, seconds, equals = (votes.count(word) for word in WORDS)
+        if not firsts + seconds + equals:
+            return None
+        return 0.5 if firsts == seconds or equals > max(firsts, seconds) else float(firsts > seconds)
 
 
 async def all_pairs(
@@ -105,7 +108,9 @@ def by_passing(one_passed: bool, other_passed: bool) -> float | None:
 
 
 FORM = verdict_form(
-    WORDS, "Say in one sentence what decides, then end with one line:\nVerdict: first\nor\nVerdict: second\n"
+    WORDS,
+    "Say in one sentence what decides, then end with one line:\nVerdict: first\nor\nVerdict: second\n"
+    "or, only where neither is better in anything that counts,\nVerdict: equal\n",
 )
 
 CRITERIA = "It answers what the task asks for, correctly and completely; then: it is supported by what was found."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 from decisor.calling import Ways
@@ -30,8 +31,12 @@ VERSION = "2023-06-01"
 MAX_TOKENS = 8192
 REPLY = "reply"
 """The tool whose input is the reply, where that is to fit a schema."""
+USE_REPLY = f"Reply by using the tool {REPLY}, once, and write nothing else."
+USE_ONE = "Reply by using one of the tools, once, and write nothing else."
 FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length", "refusal": "refusal",
           "model_context_window_exceeded": "length", "loop": "loop"}  # fmt: skip
+
+DROPPABLE = ("temperature", "top_p", "stop_sequences", "tool_choice", "tools")
 
 Send = Callable[[Mapping[str, object], Read], Awaitable[Completion]]
 
@@ -39,7 +44,8 @@ Send = Callable[[Mapping[str, object], Read], Awaitable[Completion]]
 class Anthropic:
     """One LM behind ``POST {base_url}/v1/messages``. Fields as in OpenAICompatible.
 
-    A schema is asked for as the input of a tool that must be used. ``n`` texts are ``n`` calls; a seed is not offered.
+    A schema is asked for as the input of a tool that must be used; of a model that refuses to be forced (one that
+    thinks), by an instruction, from its first refusal on. ``n`` texts are ``n`` calls; a seed is not offered.
     """
 
     def __init__(
@@ -117,7 +123,7 @@ class Anthropic:
                 if marks is not None and error.kind == "request" and "cache_control" in str(error):
                     self.dropped.add("cache_control")
                     continue
-                if refused not in ("temperature", "top_p", "stop_sequences", "tool_choice", "tools"):
+                if refused in self.dropped or refused not in DROPPABLE:
                     raise
                 self.dropped.add(refused)
                 if refused == "tools":
@@ -134,7 +140,7 @@ def request(
     """The body of a Messages request: system text apart, turns that alternate, blank stop words left out; ``marks``:
     for the endpoint's cache."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
-    words = instruction(sampling, {"tools", "response_format"}) if "tools" in without else ""
+    words = instruction(sampling, {"tools", "response_format"}) if "tools" in without else to_use(sampling, without)
     turns = alternating([*messages_of(messages), *([Message("user", words)] if words else [])])
     if system and not turns:
         turns, system = [{"role": "user", "content": system}], ""
@@ -152,7 +158,16 @@ def request(
         body["stop_sequences"] = stops
     if "tools" not in without:
         body |= tools_of(sampling)
-    return {name: value for name, value in body.items() if name not in without}
+    if "tool_choice" in without and "tool_choice" in body:
+        body["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+    return {name: value for name, value in body.items() if name not in without - {"tool_choice"}}
+
+
+def to_use(sampling: Sampling, without: AbstractSet[str]) -> str:
+    """What the prompt says where a tool must be used and the endpoint lets nobody be forced to; '' else."""
+    if "tool_choice" not in without or not (sampling.functions or sampling.schema):
+        return ""
+    return USE_ONE if sampling.functions else USE_REPLY
 
 
 def tools_of(sampling: Sampling) -> dict[str, object]:

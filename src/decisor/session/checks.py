@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from decisor.calls.estimates import tokens_in
 from decisor.errors import Error
 from decisor.lms.choose import places_of_lms
 from decisor.lms.measure import Measurement, measure
@@ -18,20 +19,27 @@ from decisor.session.opening import open_source
 from decisor.session.sources import sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import left_out, open_tools, servers, tool_specs
+from decisor.types import Describing
 
 if TYPE_CHECKING:
     from decisor.lms.choose import Place
     from decisor.tools.databases.sandbox.report import Verdict
+    from decisor.tools.databases.sql_brief import TableView
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseCheck:
-    """``url``: without user and password. ``schema``: as an LM is shown it; '' where it does not open."""
+    """``url``: without user and password. ``schema``: as an LM is shown it for the question that was named, if any; ''
+    where it does not open. ``tokens``: what it costs, by estimate. ``tables``: those that it shows with columns;
+    ``others``: how many more there are."""
 
     url: str
     ok: bool
     error: str = ""
     schema: str = ""
+    tokens: int = 0
+    tables: tuple[TableView, ...] = ()
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +72,20 @@ def check_lm(spec: str | None) -> Measurement | None:
     return in_thread(check())
 
 
-def check_database(url: str) -> DatabaseCheck:
-    """Opens it in its sandbox and describes it. Never raises for what it finds."""
+def check_database(url: str, question: str = "") -> DatabaseCheck:
+    """Opens it in its sandbox and describes it, for a question where one is named. Never raises for what it finds."""
+
+    from decisor.tools.databases.sql import SqlTool
+    from decisor.tools.databases.sql_brief import Brief
 
     async def check() -> DatabaseCheck:
         source = sources_of(db=url).places[0]
         tool = await open_source(source)
         try:
-            return DatabaseCheck(source.label, True, schema=tool.describe())
+            described = await tool.about(question) if question and isinstance(tool, Describing) else tool
+            schema = described.describe()
+            brief = described.brief if isinstance(described, SqlTool) else Brief(schema, (), 0)
+            return DatabaseCheck(source.label, True, "", schema, tokens_in(schema), brief.tables, brief.others)
         finally:
             await tool.close()
 

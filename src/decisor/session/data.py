@@ -22,6 +22,7 @@ from decisor.session.definitions import meaning_of
 from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
+from decisor.session.readers import revealed
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
@@ -29,7 +30,7 @@ from decisor.session.tools import with_calculator
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
-from decisor.types import LM, Decision, Question, Record, Tool
+from decisor.types import LM, Decision, Describing, Question, Record, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -72,8 +73,10 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        meaning = meaning_of(question, self.databases, self.definitions)
-        tools = with_calculator(meaning.around(await self.tools_for(question, choice)), choice.technique)
+        databases = {tool.name: tool for tool in await about(question, self.databases)}
+        meaning = meaning_of(question, list(databases.values()), self.definitions)
+        views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
+        tools = with_calculator(meaning.around(views), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,
@@ -88,11 +91,12 @@ class Data:
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
-        return Result(
+        result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
             trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
+        return await revealed(result, self.databases)
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """With the decision model that the question is about, where there is one, beside the data."""
@@ -129,6 +133,12 @@ class Data:
             except BaseException as error:
                 tell_cost(error, run)
                 raise
+
+
+async def about(question: Question, tools: Sequence[Tool]) -> list[Tool]:
+    """Each with a description for the question, where it has more to say than a prompt takes."""
+    text = "\n".join(filter(None, (question.text, question.goal, question.rules)))
+    return [await tool.about(text) if isinstance(tool, Describing) else tool for tool in tools]
 
 
 def notes_of(tools: Sequence[Tool]) -> Iterator[str]:

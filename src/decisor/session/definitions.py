@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from decisor.decision_models.format import Model
 from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
 from decisor.errors import BudgetExceeded, SetupError
 from decisor.run import Run
@@ -14,17 +15,22 @@ from decisor.session.decide import decide
 from decisor.trace.events import ActionResult, Conclusion, events_of
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Technique, Tool
 
+if TYPE_CHECKING:
+    from decisor.definitions.check import Finding
+
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
 
 
 @dataclass
 class DefinedTool:
-    """A database with the definitions that a question needs. ``used``: those that its queries computed."""
+    """A database with the definitions that a question needs. ``used``: the metrics that its queries
+    computed; ``other``: those that they computed in another way, and how."""
 
     tool: Any
     definitions: Definitions
     needs: Sequence[Definition]
     used: dict[str, Metric] = field(default_factory=dict)
+    other: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -50,6 +56,7 @@ class DefinedTool:
         meant = [one for one in self.needs if isinstance(one, Metric)]
         computed = matches(strip_fence(text), self.definitions.metrics, dialect, self.tool.tables, meant)
         self.used |= {match.metric.name: match.metric for match in computed if not match.how}
+        self.other |= {title(match.metric): match.how for match in computed if match.how}
         how = " ".join(match.how for match in computed)
         return replace(observation, note=f"{observation.note} {how}".strip()) if how else observation
 
@@ -104,11 +111,13 @@ class Meaning:
         used = [one for tool in self.tools.values() for one in (*tool.used.values(), *followed(tool.needs))]
         names = {title(one): one for one in used}
         cited = [record for record in records if record.fields["definition"] in names]
-        if not decision.answer or not cited:
+        if not decision.answer:
             return decision
         ids = (*decision.evidence.ids, *(record.id for record in cited))
         lines = [f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].origin} "
                  f"[{record.id}]." for record in cited]  # fmt: skip
+        lines += [f"A query computed something else: {how}" for tool in self.tools.values()
+                  for name, how in tool.other.items() if name not in names]  # fmt: skip
         return replace(decision, evidence=Evidence(ids, decision.evidence.figures),
                        reasons=(*decision.reasons, *lines))  # fmt: skip
 
@@ -149,6 +158,56 @@ def meaning_of(question: Question, databases: Sequence[Tool], definitions: Mappi
             if needs:
                 tools[database.name] = DefinedTool(database, file, needs)
     return Meaning(tools)
+
+
+def with_metrics(model: Model, definitions: Definitions | None, source: Any) -> Model:
+    """A decision model whose measures have the queries of the metrics that they name, in the SQL of its copy.
+
+    Raises:
+        SetupError: a metric is not defined, or cannot be computed on a copy.
+    """
+    named = [one for one in model.measures if one.metric]
+    if not named:
+        return model
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    there = {metric.name: metric for metric in definitions.metrics} if definitions else {}
+    queries = {}
+    for measure in named:
+        if measure.metric not in there:
+            names = (
+                f"there is {', '.join(there)}" if there else "there are no definitions: give them with --definitions"
+            )
+            raise SetupError(f"measure.{measure.name} names the metric {measure.metric}; {names}.")
+        query = there[measure.metric].whole()
+        try:
+            queries[measure.name] = sqlglot.transpile(query, read=dialect_of(source) or None, write="duckdb")[0]
+        except SqlglotError as error:
+            raise SetupError(f"The metric {measure.metric} cannot be computed on a copy: {error}") from error
+    unit = {one.name: one.unit or there[one.metric].unit for one in named}
+    measures = [replace(one, sql=queries[one.name], unit=unit[one.name]) if one.metric else one
+                for one in model.measures]  # fmt: skip
+    return replace(model, measures=tuple(measures))
+
+
+async def check_file(file: Path, db: str) -> list[Finding]:
+    """A file of definitions held against its database.
+
+    Raises:
+        SetupError: the file or the database cannot be read.
+    """
+    from decisor.definitions.check import check
+    from decisor.definitions.parse import read
+    from decisor.session.opening import open_source
+    from decisor.session.sources import sources_of
+
+    definitions = read(file)
+    tool: Any = await open_source(sources_of(db=db).places[0])
+    try:
+        return await check(definitions, tool)
+    finally:
+        await tool.close()
 
 
 def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]) -> dict[str, Definitions]:

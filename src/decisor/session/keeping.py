@@ -31,6 +31,8 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
     left_out: list[str] = []
 
     def place(source: Source) -> list[str]:
+        if source.connection is not None:
+            return [source.name]
         text = source.place if source.name == source.form else f"{source.name}={source.place}"
         if sources.frames is not None and source.place == sources.frames.url:
             left_out.append(f"the table {source.name}")

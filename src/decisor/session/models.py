@@ -10,14 +10,17 @@ from typing import Any
 
 from decisor.decision_models.format import Model
 from decisor.decision_models.machine import OpenModel
+from decisor.definitions.format import Definitions
 from decisor.errors import SetupError
 
 
 @asynccontextmanager
 async def opened_model(
-    model: str | Path | Model, db: str = "", graph: str = "", **parameters: str | float | bool
-) -> AsyncIterator[OpenModel]:
+    model: str | Path | Model, db: str = "", graph: str = "", definitions: Definitions | None = None,
+    **parameters: str | float | bool,
+) -> AsyncIterator[OpenModel]:  # fmt: skip
     """A model file, its text's Model, or the path of one, on a copy of the data at ``db`` or ``graph``.
+    ``definitions``: of the metrics that its measures name.
 
     Its methods block: call them with ``asyncio.to_thread`` where other things run on the loop.
 
@@ -26,6 +29,7 @@ async def opened_model(
     """
     from decisor.decision_models.machine import open_model
     from decisor.decision_models.parse import read
+    from decisor.session.definitions import with_metrics
     from decisor.session.opening import open_source
     from decisor.session.sources import sources_of
     from decisor.tools.databases.sandbox.blocking import start_machine
@@ -36,7 +40,7 @@ async def opened_model(
         raise SetupError("A decision model needs data: give --db or --graph.")
     source: Any = await open_source(places[0])
     try:
-        machine = await open_model(parsed, source, start_machine)
+        machine = await open_model(with_metrics(parsed, definitions, source), source, start_machine)
         try:
             yield machine
         finally:

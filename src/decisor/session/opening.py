@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from decisor.aio import each
+from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
@@ -18,6 +20,7 @@ from decisor.session.options import Options, check_options
 from decisor.session.result import Result
 from decisor.session.sources import Source, Sources, check_names, tables_of
 from decisor.session.tools import open_tools
+from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.types import Question, Tool
 
 
@@ -47,22 +50,23 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         places = await each(tool_of, sources.places)
         databases = places[: len(sources.databases)]
         tools = [*places]
+        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         if sources.model is not None:
             from decisor.session.whatif import from_file
 
-            model = await from_file(sources.model, databases, stack)
+            model = await from_file(sources.model, databases, stack, definitions)
             tools[len(databases) : len(databases)] = [model] if model else []
         for tool in open_tools(sources.tools):
             if not any(tool is spec for spec in sources.tools.specs):  # what a person opened, they close
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         yield Data(tools, databases, lms, partial(ask_once, sources), sources, definitions)
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
     """Raises SetupError where it cannot be opened, or has not what ``tables`` names."""
+    source = as_configured(source)
     if source.form == "passages":
         from decisor.session.documents import open_documents
 
@@ -75,13 +79,30 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
     from decisor.tools.databases.sql import SqlTool
 
     if not names_files(source.place):
-        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables)
+        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables,
+                                  policy=source.policy, audit=source.audit)  # fmt: skip
     from decisor.tools.databases.files.store import store_of
 
     store = await asyncio.to_thread(store_of, source.place)
-    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables)
-    tool.notes = store.notes
+    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables,
+                              policy=source.policy, audit=source.audit)  # fmt: skip
+    tool.notes = (*store.notes, *tool.notes)
     return tool
+
+
+def as_configured(source: Source) -> Source:
+    """With the rows and masks that a config file says of it, which nobody can leave out.
+
+    Raises:
+        SetupError: nothing would keep to them: it is no database in SQL.
+    """
+    if source.connection is None or not (source.connection.mask or source.connection.rows):
+        return source
+    if source.form != "sql":
+        raise SetupError(f"connections.{source.name}: mask and rows are for databases in SQL, so it is not opened.")
+    if source.policy:
+        return source
+    return replace(source, policy=policy_of(source.connection.rows, source.connection.mask))
 
 
 async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:

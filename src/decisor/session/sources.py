@@ -6,20 +6,24 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from decisor.config.connection import Connection
 from decisor.errors import SetupError
 from decisor.secrets import redact
 from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
 from decisor.tools.databases.files.frames import FrameStore, is_frame, store_frames
 from decisor.tools.databases.files.places import names_files
+from decisor.tools.databases.sandbox.audit import Audit
+from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
 from decisor.tools.databases.sandbox.urls import query_language
 
 Form = Literal["sql", "cypher", "passages"]
-Places: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, object]"
+Place: TypeAlias = "str | os.PathLike[str] | Connection"
+Places: TypeAlias = "Place | Sequence[Place] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
 RESERVED = ("whatif", "think", "decision_model", "person", "definitions")
@@ -28,11 +32,16 @@ RESERVED = ("whatif", "think", "decision_model", "person", "definitions")
 
 @dataclass(frozen=True)
 class Source:
-    """One database, graph or place with documents. ``name``: what a model calls it."""
+    """One database, graph or place with documents. ``name``: what a model calls it. ``connection``: what a config file
+    says of it, where it is named there. ``policy``: rows and columns of it that are not for who asks. ``audit``: where
+    its queries are noted."""
 
     form: Form
     place: str
     name: str
+    connection: Connection | None = field(default=None, compare=False)
+    policy: Policy = NO_POLICY
+    audit: Audit | None = None
 
     @property
     def label(self) -> str:
@@ -83,7 +92,8 @@ def sources_of(
         SetupError: two have one name, a URL names no database, or something is no tool.
     """
     db, frames = with_frames(db)
-    texts: list[tuple[Form, str]] = [(language_of(place_of(text)[1]), text) for text in (*each_of(db), *each_of(graph))]
+    texts: list[tuple[Form, str | Connection]] = [(language_of(own_place(one)), one)
+                                                  for one in (*each_of(db), *each_of(graph))]  # fmt: skip
     texts += [("passages", text) for text in each_of(docs)]
     count = Counter(form for form, _ in texts)
     sources = tuple(source_of(form, text, alone=count[form] == 1) for form, text in texts)
@@ -91,9 +101,37 @@ def sources_of(
     if reserved := [source.name for source in sources if source.name in RESERVED]:
         raise SetupError(f"{reserved[0]} is a name of decisor's own: give the data another, as NAME=URL.")
     model_file = Path(model) if model else None
-    files = tuple((name, Path(place)) for name, place in map(place_of, each_of(definitions)))
-    return Sources(sources, tool_specs(tools), model_file, tuple(each_of(tables)), tuple(each_of(deny_tables)), frames,
-                   files)  # fmt: skip
+    files = tuple((name, Path(place)) for name, place in map(place_of, names_in(definitions)))
+    return with_connections(
+        Sources(sources, tool_specs(tools), model_file, names_in(tables), names_in(deny_tables), frames, files)
+    )
+
+
+def with_connections(sources: Sources) -> Sources:
+    """With what config files say may be read: a person's ``tables`` can only be fewer.
+
+    Raises:
+        SetupError: none of those that are named may be read.
+    """
+    tables, denied, files = list(sources.tables), list(sources.deny_tables), list(sources.definitions)
+    for source in sources.databases:
+        if source.connection is None:
+            continue
+        file = source.connection.definitions
+        if file and not any(name in ("", source.name) for name, _ in sources.definitions):
+            files.append((source.name, Path(source.connection.folder, file)))
+        denied += [f"{source.name}.{name}" for name in source.connection.deny_tables]
+        allowed, own = source.connection.tables, tables_of(sources.tables, source, sources)
+        if allowed and own and (beyond := [name for name in own if name.lower() not in map(str.lower, allowed)]):
+            raise SetupError(f"{beyond[0]} may not be read: decisor.toml lets only {', '.join(allowed)} be read of "
+                             f"{source.name}.")  # fmt: skip
+        if allowed and not own:
+            tables += [f"{source.name}.{name}" for name in allowed]
+    return replace(sources, tables=tuple(tables), deny_tables=tuple(denied), definitions=tuple(files))
+
+
+def names_in(names: Places) -> tuple[str, ...]:
+    return tuple(text for text in each_of(names) if isinstance(text, str))
 
 
 def with_frames(db: Places) -> tuple[Places, FrameStore | None]:
@@ -128,12 +166,15 @@ def tables_of(names: Sequence[str], source: Source, sources: Sources) -> list[st
             if not dot or head == source.name or head not in heads]  # fmt: skip
 
 
-def each_of(places: Places) -> Iterator[str]:
-    if isinstance(places, str | os.PathLike):
+def each_of(places: Places) -> Iterator[str | Connection]:
+    if isinstance(places, str | os.PathLike | Connection):
         places = (places,)
     if not isinstance(places, Iterable):
         raise SetupError(f"{places!r} is no place: give a URL, a path, or several.")
     for place in places:
+        if isinstance(place, Connection):
+            yield place
+            continue
         if not isinstance(place, str | os.PathLike):
             raise SetupError(f"{place!r} is no place: give a URL, a path, or several.")
         if text := os.fspath(place).strip():
@@ -150,8 +191,14 @@ def place_of(text: str) -> tuple[str, str]:
     return ("", text) if match is None or Path(text).exists() else (match[1], match[2])
 
 
-def source_of(form: Form, text: str, alone: bool) -> Source:
-    """Where there is one of a form, it is called by its form."""
+def own_place(place: str | Connection) -> str:
+    return place.place if isinstance(place, Connection) else place_of(place)[1]
+
+
+def source_of(form: Form, text: str | Connection, alone: bool) -> Source:
+    """Where there is one of a form, it is called by its form; a connection by its name."""
+    if isinstance(text, Connection):
+        return Source(form, text.place, text.name, text)
     name, place = place_of(text)
     return Source(form, place, name or (form if alone else name_from(place)))
 

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from decisor.definitions.format import Definitions
 from decisor.errors import SetupError
 from decisor.settings import IMPORT_PATH, import_named
 from decisor.types import Observation, Question, Tool
 
+NO_DEFINITIONS: Mapping[str, Definitions] = {}
 
-async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack) -> Tool | None:
+
+async def from_file(
+    path: Path,
+    databases: Sequence[Tool],
+    stack: AsyncExitStack,
+    definitions: Mapping[str, Definitions] = NO_DEFINITIONS,
+) -> Tool | None:
     """Of a file, or of ``module:function``, on a copy of the first database; None where there is none. ``stack`` closes
     it.
 
@@ -39,8 +47,10 @@ async def from_file(path: Path, databases: Sequence[Tool], stack: AsyncExitStack
     from decisor.decision_models.machine import open_model
     from decisor.decision_models.model_tool import ModelTool, described
     from decisor.decision_models.parse import read
+    from decisor.session.definitions import with_metrics
 
-    model = await open_model(read(path), source, start_machine)
+    parsed = with_metrics(read(path), definitions.get(source.name), source)
+    model = await open_model(parsed, source, start_machine)
     stack.callback(model.close)
     return InTurn(ModelTool(model, await asyncio.to_thread(described, model)))
 

@@ -7,27 +7,26 @@ from decisor.types import Question
 
 THINK_TOOL = """\
 ### Tool: think
-Write down a calculation or a comparison for yourself. It returns nothing and costs no action."""
+A note to yourself, such as a comparison. It returns nothing and costs no action."""
 
 HOW_TO_WORK = """\
 # How to work
-- First settle which candidates the words of the question allow, and why: what it wants to reach is rarely one of them.
-- Let the query compute. Once you know what the rules predict, write one query that computes this outcome for every
-  candidate and ranks the candidates by it, best first. A computed column can be cited like a stored one.
-- Put the rules into formulas before you trust a short cut: a large stored value is not yet a large effect.
-- Where a rule is unclear, test it on stored rows first: does it give the values that are stored? Where two readings
-  remain, see whether they choose differently. If they do, follow the wording of the rules, and say so in Assumptions.
-- Where two places in the data contradict each other, find out which one the rules mean, and name the other one.
-- Numbers are shown with seven digits; a query has all of them. So compute in the query, and join on keys.
+- First settle which candidates the question allows: what it wants to reach is rarely one of them.
+- Put the rules into formulas: a large stored value is not yet a large effect. Then let one query compute the outcome
+  for every candidate and rank them by it, best first. A computed column can be cited.
+- Test an unclear rule on stored rows: does it give what is stored? Where two readings remain and choose differently,
+  follow the wording of the rules, and say so in Assumptions.
+- Where the data contradict themselves, find out what the rules mean, and name the other place.
+- You see seven digits, a query all of them: compute in the query, and join on keys.
 """
 
 FINAL_ANSWER = f"""\
 Final answer: the name or id of the candidate, and nothing else
-Because: one to three sentences with the figures that decide, each with the id of the record it comes from, like [o2.r3]
+Because: one to three sentences with the figures that decide, each with the id of its record, like [o2.r3]
 Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}
 
-Cite only ids that you were shown. If the data cannot decide, write Final answer: none
+Cite only ids that you were shown. Where the data cannot decide: Final answer: none
 """
 
 

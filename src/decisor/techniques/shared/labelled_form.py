@@ -19,9 +19,9 @@ ACT = {
     "action_input": "what you give it (for a database, one query and nothing else)",
 }
 NAME = 'the name or id of the candidate, and nothing else; "none" where the data cannot decide'
-BECAUSE = "one to three sentences with the figures that decide, each with the id of the record it is from, like [o2.r3]"
+BECAUSE = "one to three sentences with the figures that decide, each with the id of its record, like [o2.r3]"
 RUNNER_UP = "the next best candidate with its figure, or none"
-ASSUMPTIONS = "what you took for granted where the rules or the data leave it open, or none"
+ASSUMPTIONS = "what you took for granted where rules or data leave it open, or none"
 ANSWER = {"thought": "how the candidates compare", "final_answer": NAME, "because": BECAUSE, "runner_up": RUNNER_UP,
           "assumptions": ASSUMPTIONS}  # fmt: skip
 TO_ACT, TO_ANSWER = "To act:", "To answer, when you know the best candidate:"

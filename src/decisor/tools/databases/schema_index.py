@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +49,7 @@ class Fit:
 class SchemaIndex:
     """Built once for a schema, asked for each question."""
 
-    tables: Sequence[TableInfo]
+    tables: list[TableInfo]
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -68,14 +68,18 @@ class SchemaIndex:
                 near.append((columns, order[-1]))
         return tuple(Family(tuple(members)) for members in order)
 
-    def rank(self, question: str) -> tuple[Fit, ...]:
-        """All families, the best fit first; those that fit equally stay in order."""
+    def rank(self, question: str, tied: bool = True) -> tuple[Fit, ...]:
+        """All families, the best fit first; those that fit equally stay in order. ``tied``: tables gain by the tables
+        that they are tied to."""
         scores = [0.0] * len(self.families)
         for word in question_words(question):
             posting = self.postings.get(word, {})
             rarity = math.log(1 + (len(scores) - len(posting) + 0.5) / (len(posting) + 0.5))
             for number, weight in posting.items():
                 scores[number] += rarity * weight * (K1 + 1) / (weight + K1 * self.lengths[number])
+        if not tied:
+            fits = [Fit(family, score) for family, score in zip(self.families, scores, strict=True)]
+            return tuple(sorted(fits, key=lambda fit: -fit.score))
         lent = [max((scores[other] for other in self.neighbours.get(number, ())), default=0.0)
                 for number in range(len(scores))]  # fmt: skip
         ties = [math.log2(1 + len(self.neighbours.get(number, ()))) for number in range(len(scores))]
@@ -84,7 +88,7 @@ class SchemaIndex:
         return tuple(sorted(fits, key=lambda fit: -fit.score))
 
     @cached_property
-    def words(self) -> tuple[Counter[str], ...]:
+    def words(self) -> tuple[Mapping[str, float], ...]:
         """Of each family, with what their mentions are worth."""
         return tuple(self._words(self.tables[family.tables[-1]]) for family in self.families)
 
@@ -123,8 +127,8 @@ class SchemaIndex:
                     pairs.setdefault(there, set()).add(number)
         return pairs
 
-    def _words(self, table: TableInfo) -> Counter[str]:
-        worth: Counter[str] = Counter()
+    def _words(self, table: TableInfo) -> Mapping[str, float]:
+        worth: defaultdict[str, float] = defaultdict(float)
         place, _, name = table.name.rpartition(".")
         for word in words_of(place):
             worth[word] += PLACE

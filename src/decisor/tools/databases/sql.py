@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -12,14 +12,17 @@ from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.pitfalls.rules import Pitfalls
+from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.policy import Policy
+from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.sql_brief import Brief
 from decisor.tools.databases.sql_literals import literals
-from decisor.tools.databases.sql_render import render
+from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
 from decisor.tools.databases.sql_tables import TableInfo
+from decisor.tools.databases.sql_view import SchemaView
 from decisor.types import Observation, Pitfall, Record, Table
 
 BULK_SECONDS = 300.0
@@ -28,14 +31,17 @@ COUNT_SECONDS = 2.0
 
 @dataclass(eq=False)
 class SqlTool:
-    """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then. ``notes``: what was
-    read from files, where the data come from some."""
+    """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then; ``view``, what a model is shown
+    of it, for a ``question`` where it is long. ``notes``: what was read from files, where the data come from some."""
 
     worker: Worker
     tables: tuple[TableInfo, ...]
     name: str = "sql"
     form: Literal["sql"] = "sql"
     notes: tuple[str, ...] = ()
+    pitfalls: Pitfalls | None = field(default=None, repr=False)
+    view: SchemaView | None = None
+    question: str = ""
 
     @classmethod
     async def open(
@@ -45,28 +51,31 @@ class SqlTool:
         caps: Caps = Caps(),
         deny_tables: Sequence[str] = (),
         tables: Sequence[str] = (),
-        policy: Policy = Policy(),
+        policy: Policy = NO_POLICY,
+        audit: Audit | None = None,
     ) -> SqlTool:
         """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be. ``policy``: rows
-        and columns that are not for everybody.
+        and columns that are not for everybody. ``audit``: where each query is noted.
 
         Raises:
             SetupError: the URL names no database, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
         caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
-        worker = Worker(engine, address, caps)
+        worker = Worker(engine, address, caps, audit=audit, source=name)
         try:
             if worker.description.dialect is None:
                 raise SetupError(f"{without_password(url)} is no SQL database. Give {examples('sql')}.")
             await worker.start()
             schema = await read_schema(worker)
             there(tables, schema)
-            await check_conditions(worker, policy)
+            await check_conditions(worker, policy, schema)
         except BaseException:
             await worker.close()
             raise
-        return cls(worker, schema, name, notes=notes_of(policy))
+        dialect = worker.description.dialect
+        pitfalls = Pitfalls.of(worker, dialect, schema) if dialect else None
+        return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls)
 
     def table_names(self) -> tuple[str, ...]:
         """Without views."""
@@ -75,7 +84,25 @@ class SqlTool:
     def quoted(self, name: str) -> str:
         """A name of a table or column, as it stands in a query."""
         dialect = self.worker.description.dialect
-        return dialect.quoted(name) if dialect else name
+        table = next((table for table in self.tables if table.schema and table.name == name), None)
+        return name if dialect is None else table.place(dialect) if table else dialect.quoted(name)
+
+    async def about(self, question: str) -> SqlTool:
+        """The same tool with a description for this question; itself where the schema is short."""
+        if not await self.schema_view.look(question):
+            return self
+        return replace(self, view=self.schema_view, question=question)
+
+    @property
+    def schema_view(self) -> SchemaView:
+        if self.view is None:
+            self.view = SchemaView(self.worker, self.tables)
+        return self.view
+
+    @property
+    def brief(self) -> Brief:
+        """What is shown of the schema."""
+        return self.schema_view.text(self.question)
 
     def describe(self) -> str:
         return self.described
@@ -83,11 +110,14 @@ class SqlTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return "\n".join([render(self.worker.description, self.tables), *self.notes])
+        return "\n".join([self.brief.text, *self.notes])
 
     async def call(self, text: str) -> Observation:
-        """One reading statement. Raises ToolError, with close names where a table or column is misspelt."""
+        """One reading statement, or ``describe TABLE``, ``find WORDS``. Raises ToolError, with close names where a
+        table or column is misspelt."""
         statement = strip_fence(text)
+        if (lookup := parse_lookup(statement)) is not None:
+            return await self.schema_view.look_up(lookup, self.name)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
@@ -109,11 +139,6 @@ class SqlTool:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
         wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
         return await self.worker.run(query, caps=wide, trusted=trusted)
-
-    @cached_property
-    def pitfalls(self) -> Pitfalls | None:
-        dialect = self.worker.description.dialect
-        return Pitfalls.of(self.worker, dialect, self.tables) if dialect else None
 
     async def close(self) -> None:
         await self.worker.close()
@@ -139,14 +164,15 @@ class SqlTool:
         return value if isinstance(value, int) else None
 
 
-async def check_conditions(worker: Worker, policy: Policy) -> None:
+async def check_conditions(worker: Worker, policy: Policy, schema: Sequence[TableInfo]) -> None:
     """Raises SetupError where a condition of the policy does not run."""
-    for name in policy.tables():
-        dialect = worker.description.dialect
-        try:
-            await worker.run(f"SELECT 1 FROM {dialect.quoted(name) if dialect else name} WHERE 1 = 0")
-        except ToolError as error:
-            raise SetupError(f"The rows of {name} cannot be read with their condition: {error}") from error
+    rules, dialect = policy.tables(), worker.description.dialect
+    for table in schema if dialect else ():
+        if dialect and table.bare.lower() in rules:
+            try:
+                await worker.run(f"SELECT 1 FROM {table.place(dialect)} WHERE 1 = 0")
+            except ToolError as error:
+                raise SetupError(f"The rows of {table.name} cannot be read with their condition: {error}") from error
 
 
 def notes_of(policy: Policy) -> tuple[str, ...]:
@@ -171,5 +197,5 @@ def lower(names: Sequence[str]) -> tuple[str, ...]:
 def there(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
     """Raises SetupError where one of the names is no table that may be read."""
     for name in names:
-        if name.rpartition(".")[2].strip('"`[]').lower() not in {table.name.lower() for table in schema}:
+        if name.rpartition(".")[2].strip('"`[]').lower() not in {table.bare.lower() for table in schema}:
             raise SetupError(f"There is no table {name} to read.")

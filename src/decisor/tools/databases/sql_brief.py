@@ -3,6 +3,7 @@ columns in full, more of them with a line each, the rest by name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +13,16 @@ from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engine import Engine
 from decisor.tools.databases.schema_index import SchemaIndex, column_fits, masked
 from decisor.tools.databases.schema_words import question_words
-from decisor.tools.databases.sql_render import column_line, head, identifier, table_head
+from decisor.tools.databases.sql_render import (
+    column_line,
+    dotted,
+    head,
+    identifier,
+    path,
+    render,
+    table_head,
+    table_texts,
+)
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
 
 BUDGET = 2_000
@@ -22,6 +32,8 @@ LINES, NAMES = 0.65, 0.08
 FEW, MANY = 5, 14
 """Columns of a table that has a line, and of one that is shown in full; more where the question names them."""
 NAMED = 0.99
+LEAST = 2
+"""Tokens of a column, however short."""
 COMMENT_CHARS = 60
 HOW = (
     "It has {count} tables; those that fit the question best are shown. Other inputs: `describe TABLE` shows all of a "
@@ -30,7 +42,7 @@ HOW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TableView:
     """One table of a brief schema. ``columns``: how many of them; ``whole``: with types and examples. ``alike``: tables
     that are named with it, since their names differ in digits only."""
 
@@ -43,11 +55,13 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """``text`` is what a model reads. ``names``: how many tables are there by name alone."""
+    """``text`` is what a model reads. ``others``: how many tables are there by name or number alone. ``complete``:
+    it is all of the schema."""
 
     text: str
-    tables: tuple[Shown, ...]
-    names: int
+    tables: tuple[TableView, ...]
+    others: int
+    complete: bool = False
 
     @property
     def tokens(self) -> int:
@@ -66,6 +80,19 @@ class Entry:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.table.columns)
+
+
+def schema_text(engine: Engine, index: SchemaIndex, question: str, budget: int = BUDGET) -> Brief:
+    """The whole schema where the budget suffices."""
+    columns = sum(len(table.columns) for table in index.tables)
+    if LEAST * columns <= budget:
+        text = render(engine, index.tables)
+        if tokens_in(text) <= budget:
+            parts = table_texts(engine, index.tables)
+            tables = (TableView(one.name, tuple(column.name for column in one.columns), True, tokens_in(part))
+                      for one, part in zip(index.tables, parts, strict=True))  # fmt: skip
+            return Brief(text, tuple(tables), 0, complete=True)
+    return brief(engine, index, question, budget)
 
 
 def brief(engine: Engine, index: SchemaIndex, question: str, budget: int = BUDGET) -> Brief:
@@ -89,14 +116,15 @@ def brief(engine: Engine, index: SchemaIndex, question: str, budget: int = BUDGE
             break
     texts = page.texts
     left += int(names_left) - sum(page.costs)
-    rest = names_of([index.tables[fit.family.tables[-1]].name for fit in fits[len(texts) :]],
-                    len(index.tables) - sum(len(fit.family.tables) for fit in fits[: len(texts)]), left)  # fmt: skip
+    others = len(index.tables) - sum(len(fit.family.tables) for fit in fits[: len(texts)])
+    last = [index.tables[fit.family.tables[-1]].name for fit in fits[len(texts) :]]
+    rest = names_of(last, others, left)
     tables = tuple(
-        Shown(one.table.name, tuple(one.table.columns[number].name for number in columns_of(one, at < page.wholes)),
+        TableView(one.table.name, tuple(one.table.columns[number].name for number in columns_of(one, at < page.wholes)),
               at < page.wholes, page.costs[at], one.alike)
         for at, one in enumerate(page.entries)
     )  # fmt: skip
-    return Brief("\n".join([*begin, *texts, *rest]), tables, len(fits) - len(texts))
+    return Brief("\n".join([*begin, *texts, *rest]), tables, others)
 
 
 @dataclass(eq=False)
@@ -121,13 +149,14 @@ class Page:
         self.texts.append(text)
         self.costs.append(cost)
         if len(entry.columns) > 2:
-            self.firsts.setdefault(entry.columns, entry.table.name)
+            self.firsts.setdefault(entry.columns, path(entry.table, self.dialect))
         return True
 
     def widen(self, at: int) -> bool:
         """The block of a table instead of its line; False where there is no room."""
         entry = self.entries[at]
-        if self.firsts.get(entry.columns, entry.table.name) != entry.table.name:
+        name = path(entry.table, self.dialect)
+        if self.firsts.get(entry.columns, name) != name:
             self.wholes = at + 1  # its columns stand with another table, in full
             return True
         text = block_of(entry, self.dialect)
@@ -170,7 +199,7 @@ def entry_of(index: SchemaIndex, members: Sequence[int], words: frozenset[str], 
         repeats.append(seen.get(mask := masked(column.name), 0) > 1)
         seen[mask] = seen.get(mask, 0) + 1
 
-    def worth(number: int) -> tuple[bool, float, bool, int]:
+    def worth(number: int) -> tuple[bool, bool, float, int]:
         column = table.columns[number]
         linked = column.key or bool(column.references or column.joins)
         return (fits[number] < NAMED, repeats[number] and fits[number] < NAMED, -fits[number] - 0.5 * linked, number)
@@ -190,7 +219,7 @@ def columns_of(entry: Entry, whole: bool) -> list[int]:
 def line_of(entry: Entry, dialect: Dialect | None, same: str = "") -> str:
     """A table with a few of its columns, in one line. ``same``: a table before it that has the same columns."""
     if same:
-        return f"{table_head(entry.table, dialect)}{alike(entry)}: columns as in {identifier(same, dialect)}"
+        return f"{table_head(entry.table, dialect)}{alike(entry)}: columns as in {same}"
     columns = [entry.table.columns[number] for number in columns_of(entry, whole=False)]
     names = [identifier(column.name, dialect) + pointer(column, dialect) for column in columns]
     more = len(entry.table.columns) - len(columns)
@@ -211,7 +240,7 @@ def block_of(entry: Entry, dialect: Dialect | None) -> str:
 
 def pointer(column: ColumnInfo, dialect: Dialect | None) -> str:
     table, _, name = (column.references or column.joins).rpartition(".")
-    return f" -> {identifier(table, dialect)}({identifier(name, dialect)})" if table else ""
+    return f" -> {dotted(table, dialect)}({identifier(name, dialect)})" if table else ""
 
 
 def about(comment: str) -> str:
@@ -225,7 +254,8 @@ def alike(entry: Entry) -> str:
     """
     if not entry.alike:
         return ""
-    names = [entry.alike[0]] if len(entry.alike) == 1 else [entry.alike[0], entry.alike[-1]]
+    order = sorted(entry.alike, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+    names = order if len(order) == 1 else [order[0], order[-1]]
     return f" and {len(entry.alike)} alike ({' to '.join(one_line(name, COMMENT_CHARS) for name in names)})"
 
 

@@ -1,4 +1,4 @@
-"""The catalog of a database, by plain queries in its worker: tables, columns, keys and views of the default schema.
+"""The catalog of a database, by plain queries in its worker: tables, columns, keys and views.
 
 One query per kind, whatever the number of tables. Nothing here runs a view. Only SQLite must bind one to tell its
 columns, under the authorizer that bounds every query; a view that cannot be bound there is left out. Functions are
@@ -27,16 +27,22 @@ class Column:
     nullable: bool
     key: bool
     references: str
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """``runs``: its rows may be read to show some of them; not so where a view does what a query may not do."""
+    """``schema``: its own, where that is not the default one; then it begins the name. ``runs``: its rows may be read
+    to show some of them; not so where a view does what a query may not do. ``rows``: about how many, None where the
+    catalog does not tell."""
 
     name: str
     view: bool
     columns: tuple[Column, ...]
     runs: bool = True
+    schema: str = ""
+    comment: str = ""
+    rows: int | None = None
 
 
 async def read_catalog(worker: Worker) -> tuple[Relation, ...]:
@@ -50,22 +56,33 @@ async def read_catalog(worker: Worker) -> tuple[Relation, ...]:
     if queries.unbound:
         names = (await _rows(worker, queries.unbound)).rows
         columns = (*columns, *[row for (name,) in names for row in await _bound(worker, queries.bound, str(name))])
+    about = {str(name): (str(comment), rows) for name, comment, rows in
+             ((await _rows(worker, queries.tables)).rows if queries.tables else ())}  # fmt: skip
+    if worker.caps.policy:  # an estimate counts the rows of others too
+        about = {name: (comment, None) for name, (comment, _) in about.items()}
     primary = {(table, column) for table, column, there, _ in keys if not there}
     foreign = {
         (table, column): f"{there}.{to or column}"
         for table, column, there, to in keys
-        if there and str(there).lower() not in worker.hidden
+        if there and not {str(there).lower(), str(there).lower().rpartition(".")[2]} & worker.hidden
     }
-    relations: dict[tuple[str, bool], list[Column]] = {}
-    for table, view, name, kind, nullable in columns:
+    relations: dict[tuple[str, bool, str], list[Column]] = {}
+    for table, view, name, kind, nullable, *more in columns:
         at = (table, name)
-        column = Column(str(name), str(kind), bool(nullable), at in primary, foreign.get(at, ""))
-        relations.setdefault((str(table), bool(view)), []).append(column)
+        schema, comment = (str(text) for text in more) if more else ("", "")
+        column = Column(str(name), str(kind), bool(nullable), at in primary, foreign.get(at, ""), comment)
+        relations.setdefault((str(table), bool(view), schema), []).append(column)
     return tuple(
-        Relation(name, view, tuple(its_columns), name.lower() not in worker.closed)
-        for (name, view), its_columns in relations.items()
-        if name.lower() not in worker.hidden
+        Relation(
+            name, view, tuple(its_columns), bare not in worker.closed, schema, *_about(*about.get(name, ("", None)))
+        )
+        for (name, view, schema), its_columns in relations.items()
+        if (bare := name[len(schema) + bool(schema) :].lower()) not in worker.hidden
     )
+
+
+def _about(comment: str, rows: Value) -> tuple[str, int | None]:
+    return comment, rows if isinstance(rows, int) and rows >= 0 else None
 
 
 async def _rows(worker: Worker, query: str) -> Table:

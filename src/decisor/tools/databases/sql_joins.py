@@ -13,6 +13,8 @@ from decisor.tools.databases.sandbox.process import Worker
 from decisor.types import Value
 
 SECONDS = 2.0
+MOST_PAIRS = 200_000
+"""Of columns and keys that are compared. A schema with more of them is left as it is declared."""
 FEWEST_VALUES = 3
 """Of different texts that must be keys of the other table, where the names are unlike."""
 KEY_WORDS = frozenset({"id", "code", "key", "name", "no", "number", "nr", "uuid", "fk", "pk"})
@@ -29,10 +31,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The one column of a table's primary key."""
+    """The one column of a table's primary key. ``schema`` begins the table's name where it is not the default one."""
 
     table: str
     column: str
+    schema: str = ""
 
 
 async def guess(
@@ -55,7 +58,9 @@ async def guess(
 
 
 def pairs(places: Sequence[Place], keys: Sequence[Key]) -> Iterator[tuple[Place, Key]]:
-    """Those worth a look, the likeliest first."""
+    """Those worth a look, the likeliest first; none of a schema that has too many."""
+    if len(places) * len(keys) > MOST_PAIRS:
+        return
     worth = [
         (-likeness(place, key), at, place, key)
         for at, place in enumerate(places)
@@ -97,11 +102,16 @@ def words(name: str) -> set[str]:
     return {part.lower() if part.lower() in ("goods", "is") else part.lower().removesuffix("s") for part in parts}
 
 
+def place_of(key: Key, dialect: Dialect) -> str:
+    bare = key.table[len(key.schema) + 1 :] if key.schema else key.table
+    return ".".join(dialect.quoted(part) for part in (key.schema, bare) if part)
+
+
 async def all_are_keys(worker: Worker, place: Place, key: Key, dialect: Dialect, seconds: float) -> bool:
     names = {f"v{at}": value for at, value in enumerate(dict.fromkeys(place.values))}
     column = dialect.quoted(key.column)
     within = ", ".join(f":{name}" for name in names)
-    query = f"SELECT count(DISTINCT {column}) FROM {dialect.quoted(key.table)} WHERE {column} IN ({within})"
+    query = f"SELECT count(DISTINCT {column}) FROM {place_of(key, dialect)} WHERE {column} IN ({within})"
     try:
         table = await worker.run(query, names, replace(worker.caps, seconds=max(0.2, seconds)), trusted=True)
     except ToolError:

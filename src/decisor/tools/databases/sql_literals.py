@@ -29,7 +29,7 @@ def literals(statement: str, tables: Sequence[TableInfo], dialect: Dialect) -> t
 def _literals(tree: Expr, tables: Sequence[TableInfo], dialect: Dialect) -> Iterator[Literal]:
     from sqlglot import exp
 
-    names = {table.name.lower(): table for table in tables}
+    names = {table.bare.lower(): table for table in tables}
     aliases = {
         node.alias_or_name.lower(): names[node.name.lower()]
         for node in tree.find_all(exp.Table)
@@ -61,7 +61,7 @@ def _literal(
             if info.name.lower() != column.name.lower():
                 continue
             name, place = dialect.quoted(info.name), f"{table.name}.{info.name}"
-            source = f"{name} FROM {dialect.quoted(table.name)} WHERE {name} IS NOT NULL"
+            source = f"{name} FROM {table.place(dialect)} WHERE {name} IS NOT NULL"
             if literal.is_string:
                 yield Literal(literal.name.strip("%"), place, f"SELECT DISTINCT {source} LIMIT {MOST_VALUES}")
             else:

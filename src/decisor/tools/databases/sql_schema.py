@@ -12,7 +12,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.outside import json_line, short
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sql_catalog import read_catalog
+from decisor.tools.databases.sql_catalog import Relation, read_catalog
 from decisor.tools.databases.sql_joins import Key, Place, guess
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo, key_of
 from decisor.types import Value
@@ -21,6 +21,8 @@ SAMPLED_ROWS = 20
 SHOWN_VALUES = 3
 SHOWN_CHARS = 40
 SAMPLING_SECONDS = 5.0
+MANY = 400
+"""Tables: of more, none is sampled at opening. Those that a question needs are sampled when it is asked."""
 AFTER = r""":?\s*["'`]?(?P<name>[\w.$ -]+?)["'`]?(?=$|[\s"'`,!])"""
 
 
@@ -30,31 +32,41 @@ async def read_schema(worker: Worker) -> tuple[TableInfo, ...]:
         relations = await read_catalog(worker)
     except ToolError as error:
         raise SetupError(f"The schema of the database cannot be read: {' '.join(str(error).split())}") from error
-    until = time.monotonic() + SAMPLING_SECONDS
-    tables = []
+    tables = [table_of(one) for one in relations]
     places: list[Place] = []
-    for one in relations:
-        columns = tuple(ColumnInfo(c.name, c.type, c.nullable, c.key, c.references) for c in one.columns)
-        table = TableInfo(one.name, columns, one.view)
-        tables.append(await _sampled(worker, table, until, places) if one.runs else table)
-    keys = [Key(table.name, key[0].name) for table in tables if len(key := key_of(table)) == 1 and not table.view]
+    if len(tables) <= MANY:
+        until = time.monotonic() + SAMPLING_SECONDS
+        tables = [await sampled(worker, table, until, places) for table in tables]
+    keys = [Key(table.name, key[0].name, table.schema) for table in tables
+            if len(key := key_of(table)) == 1 and not table.view]  # fmt: skip
     joins = await guess(worker, places, keys, {table.name: table.rows for table in tables})
-    return tuple(
-        replace(
-            table,
-            columns=tuple(replace(one, joins=joins.get((table.name, one.name), "")) for one in table.columns),
-        )
-        for table in tables
+    return tuple(with_joins(table, joins) for table in tables)
+
+
+def table_of(relation: Relation) -> TableInfo:
+    columns = tuple(
+        ColumnInfo(one.name, one.type, one.nullable, one.key, one.references, comment=one.comment)
+        for one in relation.columns
+    )
+    return TableInfo(
+        relation.name, columns, relation.view, relation.rows, relation.schema, relation.comment, relation.runs, False
     )
 
 
-async def _sampled(worker: Worker, table: TableInfo, until: float, places: list[Place]) -> TableInfo:
+def with_joins(table: TableInfo, joins: Mapping[tuple[str, str], str]) -> TableInfo:
+    if not any(name == table.name for name, _ in joins):
+        return table
+    columns = (replace(one, joins=joins.get((table.name, one.name), "")) for one in table.columns)
+    return replace(table, columns=tuple(columns))
+
+
+async def sampled(worker: Worker, table: TableInfo, until: float, places: list[Place]) -> TableInfo:
     """With counts and examples. Columns that may hold the keys of other tables are added to ``places``."""
     left = until - time.monotonic()
-    if left <= 0:
-        return table
     dialect = worker.description.dialect
-    name = dialect.quoted(table.name) if dialect else table.name
+    if left <= 0 or not table.runs or table.sampled or dialect is None:
+        return table
+    name = table.place(dialect)
     caps = replace(worker.caps, rows=SAMPLED_ROWS, cell_chars=SHOWN_CHARS, seconds=max(0.2, min(2.0, left)))
     try:
         sample = await worker.run(f"SELECT * FROM {name} LIMIT {SAMPLED_ROWS}", caps=caps, trusted=True)
@@ -65,7 +77,7 @@ async def _sampled(worker: Worker, table: TableInfo, until: float, places: list[
     columns = tuple(replace(column, examples=examples(values.get(column.name, ()))) for column in table.columns)
     places += places_of(table, values)
     rows = count.rows[0][0]
-    return replace(table, columns=columns, rows=rows if isinstance(rows, int) else None)
+    return replace(table, columns=columns, rows=rows if isinstance(rows, int) else None, exact=True, sampled=True)
 
 
 def places_of(table: TableInfo, values: Mapping[str, Sequence[Value]]) -> Iterator[Place]:
@@ -104,7 +116,7 @@ def close_names(message: str, tables: Sequence[TableInfo], dialect: Dialect) -> 
     for table in tables:
         for column in table.columns:
             holders.setdefault(column.name, []).append(table.name)
-    names = {table.name: table.name for table in tables}
+    names = {table.bare: table.name for table in tables}
     if kind == "column":
         names = {column: f"{column} (in {', '.join(homes[:4])})" for column, homes in holders.items()}
     lower = {entry.lower(): text for entry, text in names.items()}

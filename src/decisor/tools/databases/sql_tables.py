@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from decisor.tools.databases.sandbox.dialect import Dialect
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnInfo:
@@ -24,7 +26,7 @@ class ColumnInfo:
 class TableInfo:
     """``name`` is SCHEMA.TABLE where it is not in the default schema; then ``schema`` names it. ``rows`` is None
     where counting was not possible in time. ``runs``: its rows may be read; not so where a view does what no query
-    may do."""
+    may do. ``exact``: the rows were counted; else they are the engine's estimate. ``sampled``: some were looked at."""
 
     name: str
     columns: tuple[ColumnInfo, ...]
@@ -33,6 +35,17 @@ class TableInfo:
     schema: str = ""
     comment: str = ""
     runs: bool = True
+    exact: bool = True
+    sampled: bool = False
+
+    @property
+    def bare(self) -> str:
+        """Its name without the schema."""
+        return self.name[len(self.schema) + 1 :] if self.schema else self.name
+
+    def place(self, dialect: Dialect) -> str:
+        """As it stands in a query."""
+        return ".".join(dialect.quoted(part) for part in (self.schema, self.bare) if part)
 
 
 def key_of(table: TableInfo) -> tuple[ColumnInfo, ...]:

@@ -24,20 +24,22 @@ INFORMATION_SCHEMA = {
 
 @dataclass(frozen=True)
 class Queries:
-    """What reads the catalog, of the default schema but for ``definitions``.
+    """What reads the catalog, each of all tables at once. A table outside the default schema is SCHEMA.TABLE.
 
-    ``columns``: table, is a view, column, type, nullable. ``keys``: table, column of the primary key, '', '', or table,
-    column, table and column that it references. ``definitions``, of all schemas: relation or macro, what it reads as
-    text ('' for a table, None where it is not known), and its kind ('table', 'view' or 'macro'). ``unbound``, where the
-    columns of some relations are told only by binding them one by one: their names; ``bound``: one's ``columns``, by
-    the parameter ``name``. ``functions``: those made by users, and whether one argument of theirs is a row.
-    ``operators``: those that call such a function, and the types that one casts to, or from by itself ('' for the other
-    of the two).
+    ``columns``: table, is a view, column, type, nullable; then, where the engine has them, its schema ('' for the
+    default one) and the column's comment. ``keys``: table, column of the primary key, '', '', or table, column, table
+    and column that it references. ``tables``: table, its comment, about how many rows it has (NULL or below 0 where
+    that is not known). ``definitions``, of all schemas: relation or macro, what it reads as text ('' for a table, None
+    where it is not known), and its kind ('table', 'view' or 'macro'). ``unbound``, where the columns of some relations
+    are told only by binding them one by one: their names; ``bound``: one's ``columns``, by the parameter ``name``.
+    ``functions``: those made by users, and whether one argument of theirs is a row. ``operators``: those that call such
+    a function, and the types that one casts to, or from by itself ('' for the other of the two).
     """
 
     columns: str
     keys: str
     definitions: str
+    tables: str = ""
     unbound: str = ""
     bound: str = ""
     functions: str = ""
@@ -67,7 +69,8 @@ class Dialect:
     may take for a file. ``odd_text``: a pattern of statements to refuse, with the reason.
     ``checks_views``: nothing but the guard bounds what a view does, so only a view that it lets through may be read.
     ``folds``: names without quotes are in lower case. ``bare``: a name that needs no quotes. ``names_by_text``: a
-    column without an alias is named by the text of its expression. ``rewrite``: changes a tree that sqlglot would write
+    column without an alias is named by the text of its expression. ``schemas``: the catalog tells of tables outside the
+    default schema too. ``rewrite``: changes a tree that sqlglot would write
     in words that this engine does not have, or that mean something else here.
     ``misspelt``: what stands before a name in a complaint about it, by the kind of name. ``token``: an expression of
     ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a limit that cuts nothing, across which no
@@ -92,6 +95,7 @@ class Dialect:
     folds: bool = False
     bare: str = r"[A-Za-z_][A-Za-z0-9_]*"
     names_by_text: bool = False
+    schemas: bool = False
     rewrite: Callable[[exp.Expr], exp.Expr] | None = None
     misspelt: tuple[tuple[str, str], ...] = ()
     token: str = ""

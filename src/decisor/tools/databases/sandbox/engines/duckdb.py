@@ -23,18 +23,31 @@ if TYPE_CHECKING:
     from sqlglot import Expr
 
 ROWS_AT_ONCE = 64
+HERE = "system.main.current_schema()"
+OURS = "database_name = system.main.current_database() AND NOT internal"
+
+
+def named(table: str) -> str:
+    """SQL for a table's name, with its schema where that is not the default one."""
+    return f"CASE WHEN schema_name = {HERE} THEN '' ELSE schema_name || '.' END || {table}"
+
+
 QUERIES = Queries(
-    columns="""SELECT c.table_name, t.name IS NULL, c.column_name, c.data_type, c.is_nullable
+    columns=f"""SELECT {named("c.table_name")}, t.name IS NULL, c.column_name, c.data_type, c.is_nullable,
+            CASE WHEN schema_name = {HERE} THEN '' ELSE schema_name END, coalesce(c.comment, '')
             FROM system.main.duckdb_columns() AS c LEFT JOIN
             (SELECT table_name AS name, schema_oid, database_oid FROM system.main.duckdb_tables()) AS t
             ON t.name = c.table_name AND t.schema_oid = c.schema_oid AND t.database_oid = c.database_oid
-            WHERE NOT c.internal AND c.schema_name = system.main.current_schema()
-            AND c.database_name = system.main.current_database()
-            ORDER BY t.name IS NULL, c.table_name, c.column_index""",
-    keys="""SELECT table_name, unnest(constraint_column_names), coalesce(referenced_table, ''),
+            WHERE {OURS} ORDER BY t.name IS NULL, schema_name <> {HERE}, schema_name, c.table_name, c.column_index""",
+    keys=f"""SELECT {named("table_name")}, unnest(constraint_column_names),
+            CASE WHEN coalesce(referenced_table, '') = '' THEN '' ELSE {named("referenced_table")} END,
             coalesce(unnest(referenced_column_names), '') FROM system.main.duckdb_constraints()
             WHERE constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
-            AND schema_name = system.main.current_schema() AND database_name = system.main.current_database()""",
+            AND database_name = system.main.current_database()""",
+    tables=f"""SELECT {named("table_name")}, coalesce(comment, ''), estimated_size FROM system.main.duckdb_tables()
+            WHERE {OURS}
+            UNION ALL SELECT {named("view_name")}, comment, NULL FROM system.main.duckdb_views()
+            WHERE {OURS} AND comment IS NOT NULL""",
     definitions="""SELECT view_name, sql, 'view' FROM system.main.duckdb_views() WHERE NOT internal
         UNION ALL SELECT table_name, '', 'table' FROM system.main.duckdb_tables()
         UNION ALL SELECT function_name, CASE function_type WHEN 'macro' THEN 'SELECT ' || macro_definition
@@ -85,6 +98,7 @@ def with_full_match(tree: Expr) -> Expr:
 DIALECT = Dialect(
     name="duckdb",
     queries=QUERIES,
+    schemas=True,
     functions=FUNCTIONS,
     forms=Forms(
         explain=r"(EXPLAIN|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",

@@ -35,7 +35,8 @@ GARBLED = (UnicodeError, ValueError, IndexError, TypeError, AssertionError, stru
 OURS = "table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')"
 QUERIES = Queries(
     columns="""SELECT c.table_name, t.table_type LIKE '%VIEW', c.column_name,
-            concat(upper(c.data_type), substring(c.column_type, length(c.data_type) + 1)), c.is_nullable = 'YES'
+            concat(upper(c.data_type), substring(c.column_type, length(c.data_type) + 1)), c.is_nullable = 'YES',
+            '', c.column_comment
             FROM information_schema.columns AS c JOIN information_schema.tables AS t
             ON t.table_schema = c.table_schema AND t.table_name = c.table_name
             WHERE c.table_schema = database() AND t.table_schema = database() AND c.extra NOT LIKE '%INVISIBLE%'
@@ -43,6 +44,8 @@ QUERIES = Queries(
     keys="""SELECT table_name, column_name, coalesce(referenced_table_name, ''),
             coalesce(referenced_column_name, '') FROM information_schema.key_column_usage
             WHERE table_schema = database() AND (constraint_name = 'PRIMARY' OR referenced_table_name IS NOT NULL)""",
+    tables="""SELECT table_name, CASE WHEN table_type LIKE '%VIEW' THEN '' ELSE table_comment END, table_rows
+            FROM information_schema.tables WHERE table_schema = database()""",
     # The text of a view is empty where the account may not see it. A table of the engine MERGE reads others, which the
     # catalog does not name; one that reads another server or a file is no query's to read.
     definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view' FROM information_schema.views WHERE {OURS}

@@ -44,24 +44,50 @@ OWN_FUNCTIONS = f"""(SELECT f.oid FROM pg_catalog.pg_proc AS f
         JOIN pg_catalog.pg_namespace AS n ON n.oid = f.pronamespace
         WHERE {USERS} AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d WHERE d.objid = f.oid
         AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.deptype = 'e'))"""
-CASTS_ITSELF = f"""EXISTS (SELECT FROM pg_catalog.pg_cast AS k JOIN pg_catalog.pg_attribute AS a
-        ON a.atttypid = k.castsource WHERE a.attrelid = c.oid AND k.castcontext = 'i'
-        AND k.castfunc IN {OWN_FUNCTIONS})"""
-QUERIES = Queries(
-    columns="""SELECT c.relname, c.relkind = 'v', a.attname,
-            pg_catalog.replace(pg_catalog.replace(
+CASTS_ITSELF = f"""c.oid IN (SELECT a.attrelid FROM pg_catalog.pg_cast AS k JOIN pg_catalog.pg_attribute AS a
+        ON a.atttypid = k.castsource WHERE k.castcontext = 'i' AND k.castfunc IN {OWN_FUNCTIONS})"""
+HERE = "pg_catalog.current_schema()::regnamespace::oid"
+SEEN = f"{USERS} AND (n.oid = {HERE} OR pg_catalog.has_schema_privilege(n.oid, 'USAGE'))"
+KIND = """pg_catalog.replace(pg_catalog.replace(
             pg_catalog.upper(pg_catalog.format_type(a.atttypid, a.atttypmod)), 'CHARACTER VARYING', 'VARCHAR'),
-            ' WITHOUT TIME ZONE', ''), NOT a.attnotnull
+            ' WITHOUT TIME ZONE', '')"""
+
+
+def named(table: str, schema: str) -> str:
+    """SQL for a table's name, with its schema where that is not the default one."""
+    return f"CASE WHEN {table}.relnamespace = {HERE} THEN '' ELSE {schema}.nspname || '.' END || {table}.relname"
+
+
+QUERIES = Queries(
+    columns=f"""WITH enums AS (SELECT e.enumtypid AS id, 'ENUM(' || pg_catalog.string_agg(
+            pg_catalog.quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) || ')' AS labels
+            FROM pg_catalog.pg_enum AS e GROUP BY e.enumtypid)
+            SELECT {named("c", "n")}, c.relkind IN ('v', 'm'), a.attname,
+            coalesce(e.labels, i.labels || '[]', {KIND}), NOT a.attnotnull,
+            CASE WHEN c.relnamespace = {HERE} THEN '' ELSE n.nspname END, coalesce(d.description, '')
             FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid
-            WHERE c.relnamespace = pg_catalog.current_schema()::regnamespace::oid AND c.relkind IN ('r', 'p', 'v')
-            AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relkind = 'v', c.relname, a.attnum""",
-    keys="""SELECT c.relname, a.attname, coalesce(r.relname, ''), coalesce(b.attname, '')
+            JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+            JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+            LEFT JOIN enums AS e ON e.id = t.oid LEFT JOIN enums AS i ON i.id = t.typelem AND t.typlen = -1
+            LEFT JOIN pg_catalog.pg_description AS d ON d.objoid = c.oid AND d.objsubid = a.attnum
+            AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
+            WHERE {SEEN} AND c.relkind IN ('r', 'p', 'v', 'm') AND a.attnum > 0 AND NOT a.attisdropped
+            ORDER BY c.relkind IN ('v', 'm'), n.oid <> {HERE}, n.nspname, c.relname, a.attnum""",
+    keys=f"""SELECT {named("c", "n")}, a.attname, coalesce({named("r", "m")}, ''), coalesce(b.attname, '')
             FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.conrelid
+            JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
             CROSS JOIN LATERAL ROWS FROM (pg_catalog.unnest(k.conkey), pg_catalog.unnest(k.confkey)) AS u(here, there)
             JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = u.here
             LEFT JOIN pg_catalog.pg_class AS r ON r.oid = k.confrelid
+            LEFT JOIN pg_catalog.pg_namespace AS m ON m.oid = r.relnamespace
             LEFT JOIN pg_catalog.pg_attribute AS b ON b.attrelid = k.confrelid AND b.attnum = u.there
-            WHERE k.contype IN ('p', 'f') AND c.relnamespace = pg_catalog.current_schema()::regnamespace::oid""",
+            WHERE k.contype IN ('p', 'f') AND {SEEN}""",
+    tables=f"""SELECT {named("c", "n")}, coalesce(d.description, ''), c.reltuples::bigint
+            FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+            LEFT JOIN pg_catalog.pg_description AS d ON d.objoid = c.oid AND d.objsubid = 0
+            AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
+            WHERE {SEEN} AND c.relkind IN ('r', 'p', 'v', 'm')
+            AND (d.description IS NOT NULL OR c.relkind IN ('r', 'p', 'm'))""",
     # A partition holds rows of its parent, and its parent reads them. A column of a type that a user's function casts
     # without being asked to makes its table one that no query may read.
     definitions=f"""SELECT c.relname,
@@ -90,6 +116,7 @@ QUERIES = Queries(
 DIALECT = Dialect(
     name="postgres",
     queries=QUERIES,
+    schemas=True,
     functions=COMMON
     | words(
         """age array_agg array_append array_cat array_dims array_length array_lower array_ndims array_position
@@ -237,6 +264,8 @@ def open_connection(url: str) -> Connection:
     for name in AS_TEXT.split():
         if psycopg.adapters.types.get(name) is not None:
             db.adapters.register_loader(name, TextLoader)
+    with contextlib.suppress(psycopg.Error):  # compiling a query of the catalog takes longer than running it
+        db.execute("SET jit = off")
     with contextlib.suppress(psycopg.Error):  # since PostgreSQL 14: a query ends soon after its client has gone
         db.execute(f"SET client_connection_check_interval = '{CANCEL_SECONDS}s'")
     return db

@@ -1,0 +1,95 @@
+"""``decisor definitions``: what words mean in a database, written, checked, imported and approved."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from decisor.cli.exits import Exit
+from decisor.errors import SetupError
+
+app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
+FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
+DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database that they are about.")]
+JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
+
+
+@app.command("check")
+def check_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
+    """Check definitions on their database; every fault has its line. The exit code is 1 where there is one."""
+    from decisor.session.definitions import check_file
+
+    findings = asyncio.run(check_file(file, db))
+    if as_json:
+        print(json.dumps({"file": str(file), "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
+    else:
+        for one in findings:
+            print(one)
+        print(f"{file}: {f'{len(findings)} to look at' if findings else 'nothing to complain about'}")
+    if any(one.kind == "error" for one in findings):
+        raise typer.Exit(Exit.FAILED)
+
+
+@app.command("draft")
+def draft_command(
+    db: DbOf, out: OutOf = None,
+    lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="Who improves it, or none.")] = None,
+) -> None:  # fmt: skip
+    """Draft definitions from schema, keys and measured uniqueness, each with its reason; an LM, if any, goes on
+    from that."""
+    from decisor.session.definitions_draft import counts, draft_definitions
+
+    whole = asyncio.run(draft_definitions(db, lm))
+    write(whole.text(), out)
+    tell(counts(whole), out)
+
+
+@app.command("import")
+def import_command(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json, or an interchange YAML.")],
+    out: OutOf = None,
+) -> None:
+    """Import dbt's semantic manifest, or a model of the open semantic interchange. What is left out is said."""
+    from decisor.definitions.imported import imported
+    from decisor.session.definitions_draft import counts
+
+    whole = imported(source)
+    write(whole.text(), out)
+    for note in whole.notes if out else ():
+        print(f"Left out: {note}", file=sys.stderr)
+    tell(counts(whole), out)
+
+
+@app.command("schema")
+def schema_command() -> None:
+    """The JSON Schema of a definitions file."""
+    from decisor.definitions.schema import DEFINITIONS
+
+    print(json.dumps(DEFINITIONS, indent=2))
+
+
+def tell(counts: Mapping[str, int], out: Path | None) -> None:
+    words = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing"
+    check = f". Check it: decisor definitions check {out} --db URL" if out else ""
+    print(f"{words}{check}", file=sys.stderr)
+
+
+def write(text: str, out: Path | None) -> None:
+    """Raises SetupError where the file is there, or cannot be written."""
+    if out is None:
+        print(text, end="")
+        return
+    if out.exists():
+        raise SetupError(f"{out} is there already: name another --out file.")
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SetupError(f"Cannot write {out}: {error.strerror}.") from error

@@ -1,0 +1,101 @@
+"""A database, graph or place with documents, by a name, with what of it may be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from decisor.config.secret_names import named_secrets, refuse_password, with_secrets
+from decisor.errors import SetupError
+
+FILES = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
+LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows"), ("url", "definitions")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """``url``: as for ``--db``, ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``. Where ``tables``
+    names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``mask``: how a column is shown, by
+    ``"table.column"``. ``rows``: a condition in SQL that the rows of a table fulfil, by the table. ``definitions``: a
+    file with what words mean in these data. ``folder``: what a path in ``url`` and ``definitions`` is relative to."""
+
+    name: str
+    url: str
+    tables: tuple[str, ...] = ()
+    deny_tables: tuple[str, ...] = ()
+    mask: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, str] = field(default_factory=dict)
+    definitions: str = ""
+    folder: str = ""
+
+    @property
+    def place(self) -> str:
+        """With its secrets, and a path from where its file is.
+
+        Raises:
+            SetupError: a secret is not set.
+        """
+        return with_secrets(self.absolute)
+
+    @property
+    def absolute(self) -> str:
+        """
+        >>> Connection("sites", "sqlite:///sites.db", folder="/home/ann").absolute
+        'sqlite:////home/ann/sites.db'
+        >>> Connection("shop", "postgresql://ann@host/shop", folder="/home/ann").absolute
+        'postgresql://ann@host/shop'
+        """
+        head = next((scheme for scheme in FILES if self.url.startswith(scheme)), "")
+        if not self.folder or self.url.startswith("${") or ("://" in self.url and not head):
+            return self.url
+        return head + str(Path(self.folder) / self.url[len(head) :])
+
+    @property
+    def file(self) -> Path | None:
+        """The file or folder that it is, None where it is a server."""
+        if "://" in self.url and not self.url.startswith(FILES):
+            return None
+        return Path(self.absolute.partition(":///")[2] or self.absolute)
+
+    def is_within(self, folder: Path) -> bool:
+        """Whether it is a file below ``folder``, and takes nothing from the environment."""
+        path = self.file
+        is_below = path is not None and path.resolve().is_relative_to(folder.resolve())
+        return is_below and not named_secrets(self.url)
+
+
+def read_connection(name: str, values: object, folder: Path) -> Connection:
+    """From its table in a file, or its URL alone.
+
+    Raises:
+        SetupError: it is none, or holds a password.
+    """
+    where = f"connections.{name}"
+    if not name.isidentifier():
+        raise SetupError(f"{where}: a name is letters, digits and _, and begins with no digit.")
+    table: Any = {"url": values} if isinstance(values, str) else values
+    if not isinstance(table, dict) or not isinstance(table.get("url"), str):
+        raise SetupError(f'{where} needs a url: [{where}] url = "postgresql://me@host/shop"')
+    known = [one.name for one in fields(Connection) if one.name not in ("name", "folder")]
+    if unknown := [key for key in table if key not in known]:
+        raise SetupError(f"{where} has no {unknown[0]}; there is {', '.join(known)}.")
+    for key, value in table.items():
+        check(f"{where}.{key}", key, value)
+    parts: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
+    return Connection(name, **parts, folder=str(folder))
+
+
+def check(where: str, key: str, value: object) -> None:
+    """Raises SetupError where a value does not fit, or holds a password."""
+    is_table = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    is_list = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if key in TABLES and not is_table:
+        raise SetupError(f'{where} takes texts by name: {where} = {{ "table" = "..." }}')
+    if key in LISTS and not is_list:
+        raise SetupError(f'{where} takes a list of texts: {where} = ["orders", "customers"]')
+    if key in TEXTS and not isinstance(value, str):
+        raise SetupError(f"{where} takes a text.")
+    if key == "url":
+        refuse_password(where, str(value))

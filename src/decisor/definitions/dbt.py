@@ -1,0 +1,199 @@
+"""The ``semantic_manifest.json`` of a dbt project as definitions.
+
+Metrics that need a history or a second model's filter (cumulative, conversion, offsets) are left out, with why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from decisor.definitions.format import Definitions, Dimension, Entity, Join, Metric, Origin
+from decisor.definitions.imported import Import, name_of, named_once
+from decisor.errors import SetupError
+
+AGGREGATES = {
+    "sum": "SUM({})", "average": "AVG({})", "count": "COUNT({})", "count_distinct": "COUNT(DISTINCT {})",
+    "min": "MIN({})", "max": "MAX({})", "median": "MEDIAN({})", "sum_boolean": "SUM(CASE WHEN {} THEN 1 ELSE 0 END)",
+}  # fmt: skip
+REFERENCE = re.compile(r"\{\{\s*(?:Time)?(?:Dimension|Entity)\(\s*['\"]([\w.]+)['\"][^}]*\)\s*\}\}(?:\.\w+\([^)]*\))*")
+ORIGIN = Origin(why="imported from dbt")
+
+
+class LeftOut(Exception):
+    """A metric that cannot be said as one query."""
+
+
+def from_manifest(content: object) -> Import:
+    """Raises SetupError where it is no semantic manifest."""
+    if not isinstance(content, dict) or not isinstance(content.get("semantic_models"), list):
+        raise SetupError("This is no semantic manifest of dbt: it has no semantic_models.")
+    manifest = Manifest([Model(one) for one in content["semantic_models"] if isinstance(one, dict)],
+                        {one["name"]: one for one in content.get("metrics") or ()})  # fmt: skip
+    metrics, notes = [], []
+    for name in manifest.metrics:
+        try:
+            metrics.append(manifest.metric(name))
+        except (LeftOut, KeyError, TypeError, AttributeError) as error:
+            notes.append(f"metric {name}: {error if isinstance(error, LeftOut) else 'it lacks a part'}")
+    dimensions = [one for model in manifest.models for one in model.dimensions()]
+    entities = [one for model in manifest.models for one in model.entities()]
+    return Import(Definitions(metrics=named_once(metrics), dimensions=named_once(dimensions),
+                              entities=named_once(entities), joins=named_once(manifest.joins())), notes)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Model:
+    """A semantic model of the manifest."""
+
+    content: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.content["name"])
+
+    @property
+    def table(self) -> str:
+        return str((self.content.get("node_relation") or {}).get("alias") or self.name)
+
+    def parts(self, key: str) -> Sequence[Mapping[str, Any]]:
+        return self.content.get(key) or ()
+
+    def key(self) -> str:
+        """The column of its primary entity; '' where it has none."""
+        return next(
+            (expression(one) for one in self.parts("entities") if one.get("type") in ("primary", "natural")), ""
+        )
+
+    def date(self, name: str | None) -> str:
+        """The column of a time dimension, or of the default one."""
+        name = name or (self.content.get("defaults") or {}).get("agg_time_dimension")
+        return next((expression(one) for one in self.parts("dimensions") if one["name"] == name), "")
+
+    def column(self, reference: str) -> str | None:
+        """What ``entity__dimension`` stands for, None where that is another model's."""
+        name = reference.rpartition("__")[2]
+        return next((expression(one) for key in ("dimensions", "entities") for one in self.parts(key)
+                     if one["name"] == name), None)  # fmt: skip
+
+    def dimensions(self) -> list[Dimension]:
+        return [Dimension(name_of(one["name"]), expression(one), self.table, about=one.get("description") or "",
+                          synonyms=label(one), origin=ORIGIN)
+                for one in self.parts("dimensions") if one.get("type") == "categorical"]  # fmt: skip
+
+    def entities(self) -> list[Entity]:
+        key = self.key()
+        about = self.content.get("description") or ""
+        return [Entity(name_of(self.name), self.table, [key], about=about, origin=ORIGIN)] if key else []
+
+
+def expression(one: Mapping[str, Any]) -> str:
+    return str(one.get("expr") or one["name"])
+
+
+def label(one: Mapping[str, Any]) -> tuple[str, ...]:
+    text = str(one.get("label") or "")
+    return (text,) if text and name_of(text).lower() != str(one["name"]).lower() else ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``metrics``: by name, as they are written."""
+
+    models: Sequence[Model]
+    metrics: Mapping[str, Mapping[str, Any]]
+    busy: set[str] = field(default_factory=set)
+
+    def joins(self) -> list[Join]:
+        """From a foreign entity to the model whose own it is."""
+        own = {one["name"]: (model, expression(one)) for model in self.models for one in model.parts("entities")
+               if one.get("type") in ("primary", "unique", "natural")}  # fmt: skip
+        joins = []
+        for model in self.models:
+            for one in model.parts("entities"):
+                if one.get("type") == "foreign" and one["name"] in own:
+                    other, column = own[one["name"]]
+                    joins.append(Join(name_of(f"{model.name}_{other.name}"), [f"{model.table}.{expression(one)}"],
+                                      [f"{other.table}.{column}"], origin=ORIGIN))  # fmt: skip
+        return joins
+
+    def metric(self, name: str) -> Metric:
+        """Raises LeftOut."""
+        one = self.metrics[name]
+        kind, parameters = one.get("type"), one.get("type_params") or {}
+        if name in self.busy:
+            raise LeftOut("it is defined by itself")
+        self.busy.add(name)
+        try:
+            if kind == "simple":
+                metric = self.simple(one, parameters)
+            elif kind == "ratio":
+                parts: dict[str, Mapping[str, Any]] = {
+                    "numerator": parameters["numerator"],
+                    "denominator": parameters["denominator"],
+                }
+                metric = self.combined("1.0 * numerator / NULLIF(denominator, 0)", parts, one)
+            elif kind == "derived":
+                parts = {part.get("alias") or part["name"]: part for part in parameters.get("metrics") or ()}
+                metric = self.combined(parameters["expr"], parts, one)
+            else:
+                raise LeftOut(f"{kind} metrics are no single query")
+        finally:
+            self.busy.discard(name)
+        return replace(metric, name=name_of(name), synonyms=label(one), about=one.get("description") or "",
+                       origin=ORIGIN)  # fmt: skip
+
+    def simple(self, one: Mapping[str, Any], parameters: Mapping[str, Any]) -> Metric:
+        if own := parameters.get("metric_aggregation_params"):
+            model = next(model for model in self.models if model.name == own["semantic_model"])
+            measure: Mapping[str, Any] = {**own, "name": own.get("expr") or one["name"]}
+            filters = [one.get("filter")]
+        else:
+            wish = parameters["measure"]
+            places = [(model, part) for model in self.models for part in model.parts("measures")
+                      if part["name"] == wish["name"]]  # fmt: skip
+            if not places:
+                raise LeftOut(f"there is no measure {wish['name']}")
+            (model, measure), filters = places[0], [one.get("filter"), wish.get("filter")]
+        if measure["agg"] not in AGGREGATES:
+            raise LeftOut(f"the aggregation {measure['agg']} has no plain SQL")
+        if measure.get("non_additive_dimension"):
+            raise LeftOut("it may not be added up over one of its dimensions")
+        where = [self.condition(text, model) for part in filters for text in templates(part)]
+        key = model.key()
+        return Metric(one["name"], AGGREGATES[measure["agg"]].format(expression(measure)), model.table, where,
+                      grain=[key] if key else [], date=model.date(measure.get("agg_time_dimension")))  # fmt: skip
+
+    def condition(self, template: str, model: Model) -> str:
+        def column(match: re.Match[str]) -> str:
+            name = model.column(match[1])
+            if name is None:
+                raise LeftOut(f"its filter is about {match[1]}, which is another model's")
+            return name
+
+        text = REFERENCE.sub(column, template).strip()
+        if "{{" in text or "{%" in text:
+            raise LeftOut(f"its filter is a template: {text}")
+        return text
+
+    def combined(self, sql: str, parts: Mapping[str, Mapping[str, Any]], one: Mapping[str, Any]) -> Metric:
+        """Over the same rows one expression, else one query over queries."""
+        if any(part.get("offset_window") or part.get("offset_to_grain") for part in parts.values()):
+            raise LeftOut("it compares with another time")
+        if any(templates(part.get("filter")) for part in parts.values()) or templates(one.get("filter")):
+            raise LeftOut("it filters other metrics")
+        metrics = {alias: self.metric(part["name"]) for alias, part in parts.items()}
+        first = next(iter(metrics.values()))
+        same = all((m.source, tuple(m.where)) == (first.source, tuple(first.where)) and m.sql for m in metrics.values())
+        texts = {alias: f"({metric.sql if same else metric.whole()})" for alias, metric in metrics.items()}
+        sql = re.sub(r"\w+", lambda match: texts.get(match[0], match[0]), sql)
+        if same:
+            return replace(first, name=one["name"], sql=sql)
+        return Metric(one["name"], query=f"SELECT {sql} AS {name_of(one['name'])}")
+
+
+def templates(condition: Mapping[str, Any] | None) -> list[str]:
+    """The conditions of a filter, as they are written."""
+    return [str(one["where_sql_template"]) for one in (condition or {}).get("where_filters") or ()]

@@ -1,0 +1,1 @@
+"""Words of a question that could mean two things in these data: noticed by rules and by an LM, settled by a person."""

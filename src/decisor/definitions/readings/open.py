@@ -1,0 +1,122 @@
+"""The nouns: words that are open, and who may say what they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from decisor.definitions.relevant import bare
+
+Readings = Literal["auto", "always", "off"]
+"""When an LM is asked whether a question has two readings: where the rules suspect it, always, never."""
+
+
+@dataclass(frozen=True)
+class OpenReading:
+    """``words`` of the question, and the two things that they could mean; the first is the one to take where nobody
+    says. ``keys``: columns and words that a definition which settles it speaks of."""
+
+    words: str
+    choices: Sequence[str]
+    keys: Sequence[str] = ()
+
+    def line(self) -> str:
+        """As a person is asked.
+
+        >>> OpenReading("revenue", ("gross", "net")).line()
+        'What is meant by "revenue"? 1 gross, 2 net'
+        """
+        choices = ", ".join(f"{number} {text}" for number, text in enumerate(self.choices, 1))
+        return f'What is meant by "{self.words}"? {choices}'
+
+    def choice(self, answer: str) -> str:
+        """What an answer says: the choice that it numbers, or itself; '' where it says nothing.
+
+        >>> [OpenReading("revenue", ("gross", "net")).choice(text) for text in ("2", "Net.", "by invoice", " ")]
+        ['net', 'net', 'by invoice', '']
+        """
+        answer = " ".join(answer.split()).rstrip(".")
+        if answer.isdigit() and 1 <= int(answer) <= len(self.choices):
+            return self.choices[int(answer) - 1]
+        return next((text for text in self.choices if text.casefold() == answer.casefold()), answer)
+
+
+Reader: TypeAlias = Callable[[OpenReading], Awaitable[str]]
+"""Somebody who is asked what is meant: the number of a choice, its text or words of their own; '' where they do not
+know."""
+
+
+class Column(Protocol):
+    """As ``tools.databases.sql_schema.ColumnInfo`` has it. ``examples``: values as JSON."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def key(self) -> bool: ...
+    @property
+    def references(self) -> str: ...
+    @property
+    def joins(self) -> str: ...
+    @property
+    def examples(self) -> Sequence[str]: ...
+
+
+class Relation(Protocol):
+    """As ``tools.databases.sql_schema.TableInfo`` has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def view(self) -> bool: ...
+    @property
+    def columns(self) -> Sequence[Column]: ...
+
+
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+WORD = re.compile(r"[^\W_]+")
+
+
+def pieces(name: str) -> tuple[str, ...]:
+    """
+    >>> pieces("OrderDate"), pieces("monthly_net")
+    (('order', 'date'), ('monthly', 'net'))
+    """
+    return tuple(word.lower() for word in WORD.findall(CAMEL.sub(" ", name)))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A question and the tables that it is asked of. ``text``: in lower case."""
+
+    text: str
+    tables: Sequence[Relation]
+    decides: bool = True
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Words as they are written."""
+        return tuple(WORD.findall(self.text.replace("_", " ")))
+
+    def has(self, pattern: str) -> re.Match[str] | None:
+        return re.search(pattern, self.text)
+
+    def named(self) -> list[Relation]:
+        """The tables that it names."""
+        stems = {bare(word) for word in self.tokens}
+        return [
+            table for table in self.tables if not table.view and stems & {bare(word) for word in pieces(table.name)}
+        ]
+
+    def parents(self, table: Relation) -> list[Relation]:
+        """The tables that a row of this one belongs to."""
+        names = {place.rpartition(".")[0].rpartition(".")[2].lower() for column in table.columns
+                 if (place := column.references or column.joins)}  # fmt: skip
+        return [other for other in self.tables if other.name.lower() in names]
+
+    def says(self, column: Column) -> bool:
+        """Whether every word of a column's name stands in the question."""
+        return all(word in self.tokens for word in pieces(column.name))

@@ -1,0 +1,261 @@
+"""Definitions checked on real databases, drafted from them, and imported."""
+
+import json
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.cli import run
+from decisor.definitions.check import check
+from decisor.definitions.draft import draft
+from decisor.definitions.imported import imported
+from decisor.definitions.parse import parse
+from decisor.definitions.write import written
+from decisor.errors import SetupError
+from decisor.lms.scripted import ScriptedLM
+from decisor.session.definitions_draft import draft_definitions
+from decisor.tools.databases.sql import SqlTool
+from decisor.types import Message
+from definition_shops import DEFINITIONS, definitions_file, shop
+
+WRONG = """
+[metric.misspelt]
+sql = "SUM(prise)"
+from = "line"
+[metric.rowwise]
+sql = "price"
+from = "line"
+[metric.words]
+sql = "MAX(product)"
+from = "line"
+[metric.multiplied]
+sql = "COUNT(*)"
+from = "purchase p JOIN line l ON l.purchase_id = p.id"
+grain = "p.id"
+[metric.writes]
+query = "DELETE FROM line"
+[metric.nothing]
+sql = "SUM(price)"
+from = "line"
+where = "price < 0"
+[entity.line]
+table = "line"
+key = "purchase_id"
+[join.turned]
+left = "purchase.id"
+right = "line.purchase_id"
+cardinality = "many to one"
+[value."customer.country"]
+Atlantis = "A"
+[example.broken]
+question = "x"
+sql = "SELECT nothing FROM line"
+[dimension.gone]
+sql = "customer.planet"
+"""
+FAULTS = [
+    "line 2: metric.misspelt: no such column",
+    "line 6: metric.rowwise gives 5 rows, and a metric is one number: is there an aggregate in it?",
+    "line 9: metric.words gives 'tea', which is no number",
+    "line 14: metric.multiplied says that a row is one p.id, and rows share 1 of its values: a join multiplies them",
+    "line 15: metric.writes: ",
+    "line 18: doubt: metric.nothing is empty: no row is left, or its columns are",
+    "line 23: entity.line has the key purchase_id, and rows share 1 of its values",
+    "line 27: join.turned is one to many as measured, not many to one",
+    "line 29: value.customer.country has 'Atlantis', which no row has",
+    "line 30: example.broken: no such column",
+    "line 33: dimension.gone: ",
+]
+
+
+@pytest.fixture
+async def rows(tmp_path: Path) -> AsyncIterator[SqlTool]:
+    tool = await SqlTool.open(shop(tmp_path))
+    yield tool
+    await tool.close()
+
+
+async def test_definitions_that_hold_have_no_fault(rows: SqlTool) -> None:
+    assert [str(one) for one in await check(parse(DEFINITIONS), rows)] == []
+
+
+async def test_every_fault_is_found_on_the_rows_and_named_with_its_line(rows: SqlTool) -> None:
+    findings = [str(one) for one in await check(parse(WRONG), rows)]
+    assert len(findings) == len(FAULTS)
+    for finding, fault in zip(findings, FAULTS, strict=True):
+        assert finding.startswith(fault)
+
+
+async def test_a_draft_passes_its_own_check_and_each_line_has_a_reason(rows: SqlTool) -> None:
+    first = await draft(rows, rows.tables)
+    text = written(first)
+    assert [str(one) for one in await check(parse(text), rows)] == []
+    assert all(one.origin.why for one in first)
+    assert "SUM(price * quantity * (1 - discount))" in text and 'cardinality = "one to one"' not in text
+    assert {one.name for one in first.entities} == {"customer", "purchase", "line"}
+
+
+async def test_a_key_that_nobody_declared_is_measured(tmp_path: Path) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    path = tmp_path / "loose.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.executescript("CREATE TABLE a (group_id INT, a_id INT); INSERT INTO a VALUES (1, 1), (1, 2), (2, 3);")
+    tool = await SqlTool.open(f"sqlite:///{path}")
+    try:
+        (entity,) = (await draft(tool, tool.tables)).entities
+    finally:
+        await tool.close()
+    assert (list(entity.key), entity.origin.why) == (
+        ["a_id"], "no key is declared; as measured, no two of 3 rows share it")  # fmt: skip
+
+
+async def test_an_lm_improves_a_draft_and_what_fails_its_check_is_left_out(tmp_path: Path) -> None:
+    reply = """```toml
+[metric.net_revenue]
+synonyms = ["turnover"]
+sql = "SUM(price * quantity * (1 - discount))"
+from = "line"
+grain = ["purchase_id", "product"]
+[metric.profit]
+sql = "SUM(price - cost)"
+from = "line"
+why = "guessed"
+```"""
+    prompts: list[str] = []
+
+    def answer(messages: Sequence[Message]) -> str:
+        prompts.append(messages[-1].content)
+        return reply
+
+    whole = await draft_definitions(shop(tmp_path), ScriptedLM(answer))
+    assert [one.name for one in whole.definitions.metrics] == ["net_revenue"]
+    assert whole.definitions.metrics[0].origin.why == "by the LM, without a reason"
+    assert "no such column" in whole.notes[0] and whole.text().startswith("# Left out: metric.profit")
+    assert "table purchase" in prompts[0] and "[entity.purchase]" in prompts[0]
+
+
+def manifest() -> dict[str, Any]:
+    orders = {
+        "name": "orders", "node_relation": {"alias": "purchase"}, "defaults": {"agg_time_dimension": "day"},
+        "entities": [{"name": "order", "type": "primary", "expr": "id"},
+                     {"name": "customer", "type": "foreign", "expr": "customer_id"}],
+        "measures": [{"name": "order_count", "agg": "sum", "expr": "1"}],
+        "dimensions": [{"name": "day", "type": "time", "expr": "ordered_on"},
+                       {"name": "status", "type": "categorical", "expr": None}],
+    }  # fmt: skip
+    customers = {
+        "name": "customers", "node_relation": {"alias": "customer"},
+        "entities": [{"name": "customer", "type": "primary", "expr": "id"}],
+        "dimensions": [{"name": "country", "type": "categorical"}],
+    }  # fmt: skip
+    closed = {"where_filters": [{"where_sql_template": "{{ Dimension('order__status') }} = 'closed'"}]}
+    abroad = {"where_filters": [{"where_sql_template": "{{ Dimension('customer__country') }} = 'USA'"}]}
+    metrics = [
+        simple("orders", "order_count"), simple("closed_orders", "order_count", closed),
+        simple("abroad", "order_count", abroad),
+        {"name": "customers", "label": "Buyers", "type": "simple", "type_params": {"metric_aggregation_params": {
+            "semantic_model": "customers", "agg": "count_distinct", "expr": "id"}}},
+        {"name": "share", "type": "ratio", "type_params": {"numerator": {"name": "closed_orders"},
+                                                           "denominator": {"name": "orders"}}},
+        {"name": "twice", "type": "derived", "type_params": {"expr": "2 * n", "metrics": [
+            {"name": "orders", "alias": "n"}]}},
+        {"name": "so_far", "type": "cumulative", "type_params": {}},
+        {"name": "loop", "type": "derived", "type_params": {"expr": "loop", "metrics": [{"name": "loop"}]}},
+    ]  # fmt: skip
+    return {"semantic_models": [orders, customers], "metrics": metrics}
+
+
+def simple(name: str, measure: str, filter: object = None) -> dict[str, Any]:
+    return {"name": name, "type": "simple", "type_params": {"measure": {"name": measure}}, "filter": filter}
+
+
+async def test_a_manifest_of_dbt_is_imported_and_holds_on_the_rows(rows: SqlTool, tmp_path: Path) -> None:
+    path = tmp_path / "semantic_manifest.json"
+    path.write_text(json.dumps(manifest()))
+    whole = imported(path)
+    definitions = parse(whole.text())
+    assert [str(one) for one in await check(definitions, rows)] == []
+    assert [one.name for one in definitions.metrics] == ["orders", "closed_orders", "customers", "share", "twice"]
+    values = {one.name: next(iter((await rows.call(one.whole())).records[0].fields.values()))
+              for one in definitions.metrics}  # fmt: skip
+    assert values == {"orders": 4, "closed_orders": 3, "customers": 3, "share": 0.75, "twice": 8}
+    assert [note.partition(":")[0] for note in whole.notes] == ["metric abroad", "metric so_far", "metric loop"]
+    assert definitions.joins[0].left == ("purchase.customer_id",) and definitions.metrics[2].synonyms == ("Buyers",)
+
+
+INTERCHANGE = """
+version: 0.2.0
+semantic_model:
+  - name: shop
+    datasets:
+      - name: lines
+        source: db.main.line
+        primary_key: [purchase_id, product]
+        fields:
+          - {name: product, expression: product, dimension: {is_time: false}, ai_context: {synonyms: [article]}}
+      - {name: orders, source: db.main.purchase, primary_key: [id]}
+    relationships:
+      - {name: line_order, from: lines, to: orders, from_columns: [purchase_id], to_columns: [id]}
+    metrics:
+      - name: gross
+        description: before discounts
+        expression:
+          dialects:
+            - {dialect: TABLEAU, expression: "SUM([price])"}
+            - {dialect: ANSI_SQL, expression: "SUM(lines.price * lines.quantity)"}
+        ai_context: {synonyms: [turnover]}
+      - name: per_order
+        expression:
+          - {dialect: ANSI_SQL, expression: "SUM(lines.price) / COUNT(DISTINCT orders.id)"}
+      - {name: pieces, expression: [{dialect: ANSI_SQL, aggregation_type: SUM, input_expr: lines.quantity}]}
+      - {name: odd, expression: {dialects: [{dialect: MDX, expression: "[Measures].[x]"}]}}
+"""
+
+
+async def test_a_model_of_the_semantic_interchange_is_imported_and_holds_on_the_rows(
+    rows: SqlTool, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(INTERCHANGE)
+    whole = imported(path)
+    definitions = parse(whole.text())
+    assert [str(one) for one in await check(definitions, rows)] == []
+    assert [one.name for one in definitions.metrics] == ["gross", "per_order", "pieces"]
+    assert definitions.metrics[1].source == (
+        "line AS lines JOIN purchase AS orders ON lines.purchase_id = orders.id")  # fmt: skip
+    assert whole.notes == ["metric odd: it has no SQL"]
+    assert definitions.dimensions[0].synonyms == ("article",)
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[1]", "a: !!python/object/apply:os.getcwd []", "a: [", '{"semantic_models": 3}']
+)
+def test_a_file_that_is_neither_is_one_line_for_the_person(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(SetupError) as error:
+        imported(path)
+    assert "\n" not in str(error.value)
+
+
+def test_the_command_checks_drafts_and_imports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.chdir(tmp_path)
+    url = shop(tmp_path)
+    definitions_file(tmp_path)
+    assert run(["definitions", "check", "definitions.toml", "--db", url]) == 0
+    definitions_file(tmp_path, WRONG)
+    assert run(["definitions", "check", "definitions.toml", "--db", url, "--json"]) == 1
+    findings = json.loads(capsys.readouterr().out.splitlines()[-1])["findings"]
+    assert findings[0]["line"] == 2 and findings[5]["kind"] == "doubt"
+    assert run(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 0
+    assert run(["definitions", "check", "draft.toml", "--db", url]) == 0
+    assert run(["definitions", "draft", "--db", url, "--lm", "none", "--out", "draft.toml"]) == 2
+    Path("m.json").write_text(json.dumps(manifest()))
+    assert run(["definitions", "import", "m.json", "--out", "dbt.toml"]) == 0
+    assert "Left out: metric so_far" in capsys.readouterr().err
+    assert run(["definitions", "schema"]) == 0

@@ -1,0 +1,92 @@
+"""The file of definitions: read, written, and ranked for a question."""
+
+from pathlib import Path
+
+import pytest
+
+from decisor.definitions.format import Definitions, Metric, title
+from decisor.definitions.parse import DefinitionsFault, parse, read
+from decisor.definitions.relevant import relevant
+from decisor.definitions.show import line
+from decisor.definitions.write import written
+from decisor.errors import SetupError
+from definition_shops import DEFINITIONS, definitions_file
+
+
+def test_what_is_written_reads_as_what_it_was() -> None:
+    first = parse(DEFINITIONS)
+    again = parse(written(first))
+    assert list(again) == list(first)
+    assert first.metrics[0].origin.by == "ann" and first.line(first.metrics[0], "sql") == 4
+
+
+def test_texts_with_every_kind_of_quote_are_written_so_that_they_read_the_same() -> None:
+    sql = "SUM(\"a\") + 'x\\y' || '\n'"
+    assert parse(written([Metric("m", sql, "t")])).metrics[0].sql == sql
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[metric.a]\nsql = 'SUM(x)'", "line 1: metric.a needs from: the rows that sql is computed over."),
+        ("[metric.a]\nfrom = 't'", "line 1: metric.a needs either sql with from, or query."),
+        ("[metric.a]\nquery = 'SELECT 1'\nunits = 'x'", "line 3: metric.a.units is not known here; there is sql,"),
+        ("[reading.a]\nwords = 'x'\nmeans = 'y'\nmetric = 'z'", "line 4: reading.a names the metric z; there is none."),
+        ("[calendar.a]\nstarts = '13-01'", 'line 2: calendar.a.starts "13-01" is not in the form MM-DD.'),
+        ("[entity.a]\ntable = 't'\n\n[x.y]\n", "line 1: entity.a needs key; line 4: x is not known here"),
+        ("[metric.a]\nsql = ", "line 2: this is not TOML: Invalid value."),
+        ("[join.a]\nleft = ['t.a', 't.b']\nright = 'u.a'", "line 1: join.a needs as many columns in left as in right."),
+        ("metric = 3", "line 1: metric is to be a table."),
+        ("[value.country]\nUSA = 'US'", "line 1: value.country is not a name that can stand here."),
+    ],
+)
+def test_a_fault_is_one_line_with_its_place(text: str, complaint: str) -> None:
+    with pytest.raises(DefinitionsFault) as error:
+        parse(text)
+    assert str(error.value).startswith(complaint) and "\n" not in str(error.value)
+
+
+def test_a_file_that_cannot_be_read_is_the_persons_to_mend(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="cannot be read: No such file"):
+        read(tmp_path / "none.toml")
+    bad = definitions_file(tmp_path, "[metric.a]\n")
+    with pytest.raises(SetupError, match=r"definitions.toml: line 1: metric.a needs either sql"):
+        read(bad)
+    bad.write_bytes(b"\xff\xfe")
+    with pytest.raises(SetupError, match="is not UTF-8"):
+        read(bad)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who is our best customer?", ["reading.best_customer", "metric.net_revenue"]),
+        ("What was the turnover last year?", ["metric.net_revenue", "calendar.fiscal"]),
+        ("Which customers in the United States spend most?", ["value.customer.country"]),
+        ("How many orders were made?", ["entity.purchase"]),
+        ("Which purchases are late this week?", ["entity.purchase", "example.late"]),
+        ("Which product should we drop?", []),
+    ],
+)
+def test_a_question_gets_the_definitions_that_it_names_and_no_others(question: str, names: list[str]) -> None:
+    needs = {title(one) for one in relevant(question, parse(DEFINITIONS)) if not title(one).startswith("join.")}
+    assert needs == set(names)
+
+
+def test_joins_come_along_where_both_of_their_tables_are_used() -> None:
+    definitions = parse(DEFINITIONS)
+    assert "join.line_purchase" in [title(one) for one in relevant("revenue", definitions)]
+    assert "join.line_purchase" not in [title(one) for one in relevant("orders", definitions)]
+
+
+def test_of_a_thousand_definitions_ten_are_shown_at_most() -> None:
+    many = Definitions(
+        metrics=[Metric(f"revenue_{number}", "SUM(x)", "t", synonyms=["revenue"]) for number in range(1000)]
+    )
+    assert len(relevant("What is the revenue 7?", many)) == 10
+    assert relevant("What is the revenue 7?", many)[0].name == "revenue_7"
+
+
+def test_a_definition_is_one_line_whatever_stands_in_it() -> None:
+    metric = Metric("m", "SUM(\n x)", "t", about="first\n### Tool: x\u202e")
+    assert line(metric) == "metric.m: first ### Tool: x; SUM( x) over t"
