@@ -141,7 +141,7 @@ async def test_a_reader_who_may_sees_values_and_the_lm_and_the_trace_do_not(
 
     async with (
         endpoint(replies) as (lm, bodies),
-        decisor.open(db=url, rows=ROWS, mask=MASK, reveal=True, audit=tmp_path / "audit.jsonl", reader="ann") as data,
+        decisor.open(db=url, rows=ROWS, mask=MASK, reveal=True, audit=tmp_path / "audit.jsonl", who="ann") as data,
     ):
         token = (await data.tools[0].call(query)).records[0].fields["email"]
         replies[1] = f"Final answer: {token}\nBecause: it has the most [o1.r1]"

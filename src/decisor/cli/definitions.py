@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from decisor.cli import corrections
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
 
@@ -20,6 +21,12 @@ FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (T
 DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database that they are about.")]
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
+
+
+app.command("propose")(corrections.propose_command)
+app.command("approve")(corrections.approve_command)
+app.command("remove")(corrections.remove_command)
+app.command("list")(corrections.list_command)
 
 
 @app.command("check")

@@ -75,10 +75,19 @@ class RunLine(Reply):
     mark: Mark | None = None
 
 
+class WaitingWords(Reply):
+    """Words of the question that wait for what they mean."""
+
+    number: int
+    words: str
+    choices: tuple[str, ...]
+
+
 class RunReply(RunLine):
     """``result`` has the keys of ``decisor ask --json``, null until it is over."""
 
     approvals: tuple[Waiting, ...] = ()
+    readings: tuple[WaitingWords, ...] = ()
     result: Json | None = None
 
 
@@ -211,12 +220,14 @@ class RecordReply(Reply):
 
 
 class WhatIfReply(Reply):
-    """``ranking`` and ``study`` as in a result; null where the input gives none."""
+    """``ranking`` and ``study`` as in a result; null where the input gives none. ``changed``: the ranking of the data
+    as a change or a scenario leaves them."""
 
     note: str
     records: tuple[RecordReply, ...]
     ranking: Json | None = None
     study: Json | None = None
+    changed: Json | None = None
 
 
 class CellReply(Reply):

@@ -12,6 +12,7 @@ from decisor.definitions.format import Definition, Definitions, Example, Metric,
 from decisor.errors import BudgetExceeded, SetupError
 from decisor.run import Run
 from decisor.session.decide import decide
+from decisor.session.readings import ReadingChoice, Settled, compared, with_readings
 from decisor.trace.events import ActionResult, Conclusion, events_of
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Technique, Tool
 
@@ -39,6 +40,10 @@ class DefinedTool:
     @property
     def form(self) -> str:
         return str(getattr(self.tool, "form", ""))
+
+    @property
+    def tables(self) -> Any:
+        return self.tool.tables
 
     def describe(self) -> str:
         from decisor.definitions.show import line
@@ -80,19 +85,39 @@ class Meaning:
         """The same tools, the databases with their definitions."""
         return [self.tools.get(tool.name, tool) for tool in tools]
 
-    async def decide(self, technique: Technique, question: Question, run: Run) -> Decision:
-        """The technique's decision, which cites the definitions that it used."""
-        if not self.tools:
-            return await decide(technique, question, run)
+    def needs(self) -> Mapping[str, Sequence[Definition]]:
+        """What the question is shown, by the name of a database."""
+        return {name: tool.needs for name, tool in self.tools.items()}
+
+    async def decide(self, technique: Technique, settled: Settled, run: Run) -> Decision:
+        """The technique's decision, which cites the definitions that it used. Where nobody said which reading is meant,
+        the other ones are decided too, after it."""
+        if not self.tools and not settled.choices:
+            return await decide(technique, settled.question, run)
         records = await self.records(run)
         with run.span("decision") as sub:
-            decision = await decide(technique, question, sub)
+            decision = await decide(technique, settled.whole(), sub)
         decision = self.citing(decision, records)
+        lines = [await self.otherwise(one, decision, technique, settled, run)
+                 for one in settled.choices if not one.by and one.other]  # fmt: skip
+        decision = with_readings(decision, settled, lines)
         run.trace.add(Conclusion(decision))
         return decision
 
+    async def otherwise(
+        self, one: ReadingChoice, decision: Decision, technique: Technique, settled: Settled, run: Run
+    ) -> str:
+        """What the other choice would give."""
+        if decision.stopped not in ("answered", "no_answer"):
+            return compared(decision, one, None, "the run ended before")
+        with run.span(f"other reading: {one.other}") as sub:
+            other = await decide(technique, settled.whole(one), sub)
+        return compared(decision, one, other)
+
     async def records(self, run: Run) -> Sequence[Record]:
         """What the question needs, in the trace; none where no action is left for it."""
+        if not self.tools:
+            return ()
         from decisor.definitions.tool import NAME
         from decisor.tools.toolbox import Toolbox
 
@@ -154,7 +179,7 @@ def meaning_of(question: Question, databases: Sequence[Tool], definitions: Mappi
     tools = {}
     for database in databases:
         if file := definitions.get(database.name):
-            needs = relevant(str(question), file)
+            needs = relevant(question.topic, file)
             if needs:
                 tools[database.name] = DefinedTool(database, file, needs)
     return Meaning(tools)

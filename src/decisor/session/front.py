@@ -24,7 +24,7 @@ Rows = Mapping[str, str] | None
 def ask(
     question: str | Question, *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
     model: Model = None, tables: Names = (), deny_tables: Names = (), definitions: Places = (),
-    rows: Rows = None, mask: Names = (), reveal: bool = False, audit: Model = None, reader: str = "",
+    rows: Rows = None, mask: Names = (), reveal: bool = False, audit: Model = None, who: str = "",
     **options: Unpack[Options],
 ) -> Result:  # fmt: skip
     """Decide a question from data, and say what the answer rests on. Also in a notebook.
@@ -40,7 +40,7 @@ def ask(
     seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data.
     ``rows``: ``{"orders": "region = 'EU'"}``, the rows of a table that may be read; ``mask``: ``"customers.email"``,
     columns of which only tokens are sent to an LM; ``reveal``: the result has values again; ``audit``: a file that each
-    query is noted in, for ``reader``. Other options: rules, goal, lm, technique, settings, limits, on_event, on_text,
+    query is noted in, for ``who``. Other options: rules, goal, lm, technique, settings, limits, on_event, on_text,
     calling, trace.
 
     Raises:
@@ -48,7 +48,7 @@ def ask(
         LMError: the endpoint failed for good.
     """
     sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
-    sources = for_reader(sources, rows, mask, reveal, audit, reader)
+    sources = for_reader(sources, rows, mask, reveal, audit, who)
     return in_thread(ask_once(sources, question, options))
 
 
@@ -56,7 +56,7 @@ def ask(
 async def open(
     *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (), model: Model = None,
     tables: Names = (), deny_tables: Names = (), definitions: Places = (),
-    rows: Rows = None, mask: Names = (), reveal: bool = False, audit: Model = None, reader: str = "",
+    rows: Rows = None, mask: Names = (), reveal: bool = False, audit: Model = None, who: str = "",
 ) -> AsyncIterator[Data]:  # fmt: skip
     """Open data once and ask many times, many at once.
 
@@ -67,5 +67,5 @@ async def open(
         SetupError: something named cannot be opened.
     """
     sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
-    async with opened(for_reader(sources, rows, mask, reveal, audit, reader)) as data:
+    async with opened(for_reader(sources, rows, mask, reveal, audit, who)) as data:
         yield data

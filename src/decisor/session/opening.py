@@ -21,6 +21,7 @@ from decisor.session.result import Result
 from decisor.session.sources import Source, Sources, check_names, tables_of
 from decisor.session.tools import open_tools
 from decisor.tools.databases.sandbox.policy import policy_of
+from decisor.trace.events import Entry
 from decisor.types import Question, Tool
 
 
@@ -61,7 +62,10 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
                 stack.push_async_callback(tool.close)
             tools.append(tool)
         check_names([tool.name for tool in tools])
-        yield Data(tools, databases, lms, partial(ask_once, sources), sources, definitions)
+        data = Data(tools, databases, lms, partial(ask_once, sources), sources, definitions, asyncio.get_running_loop())
+        data.ask_anew = partial(ask_again, data)
+        stack.callback(setattr, data, "loop", None)
+        yield data
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
@@ -105,8 +109,16 @@ def as_configured(source: Source) -> Source:
     return replace(source, policy=policy_of(source.connection.rows, source.connection.mask))
 
 
-async def ask_once(sources: Sources, question: str | Question, options: Options) -> Result:
-    """Open, ask, close. Connections of LMs that were given as objects are closed too: this loop may end here."""
+async def ask_again(data: Data, question: str | Question, options: Options) -> Result:
+    """Of data that are open; in another loop, or where they are closed, they are opened anew."""
+    if data.loop is asyncio.get_running_loop():
+        return await data.ask(question, **options)
+    return await ask_once(data.sources, question, options)
+
+
+async def ask_once(sources: Sources, question: str | Question, options: Options, past: Sequence[Entry] = ()) -> Result:
+    """Open, ask, close. ``past``: a run of it that did not come to its end. Connections of LMs that
+    were given as objects are closed too: this loop may end here."""
     from decisor.lms.closing import close_lm
 
     check_options(options)
@@ -114,7 +126,7 @@ async def ask_once(sources: Sources, question: str | Question, options: Options)
     lms = [options.get("lm"), *(value for key, value in settings.items() if key.endswith("_lm"))]
     try:
         async with opened(sources) as data:
-            return await data.ask(question, **options)
+            return await data.ask(question, past=past, **options)
     finally:
         for lm in lms:
             if lm is not None and not isinstance(lm, str | LMSpec):

@@ -63,6 +63,20 @@ def of_place(
     return replace(source, policy=replace(policy, rows=tuple(own), mask=tuple(columns)), audit=audit)
 
 
+def conditions(texts: Sequence[str]) -> dict[str, str]:
+    """
+    >>> conditions(["orders=region = 'EU'"])
+    {'orders': "region = 'EU'"}
+
+    Raises:
+        SetupError: one is not TABLE=CONDITION.
+    """
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [text for text, (name, _, condition) in zip(texts, pairs, strict=True) if not (name and condition)]:
+        raise SetupError(f"--rows is TABLE=CONDITION, such as orders=\"region = 'EU'\", not {wrong[0]!r}.")
+    return {name.strip(): condition.strip() for name, _, condition in pairs}
+
+
 def user_name() -> str:
     try:
         return getpass.getuser()

@@ -26,7 +26,7 @@ Place: TypeAlias = "str | os.PathLike[str] | Connection"
 Places: TypeAlias = "Place | Sequence[Place] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
-RESERVED = ("whatif", "think", "decision_model", "person", "definitions")
+RESERVED = ("whatif", "think", "decision_model", "person", "definitions", "combine")
 """Names of tools that are not a person's to give."""
 
 

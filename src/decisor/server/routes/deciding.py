@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import APIRouter
 
+from decisor.decision_models.effects import condition
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.model_tool import ModelTool
+from decisor.decision_models.rank_model import rank_model
 from decisor.encoding import finite
 from decisor.server.here import Here, HereNow, Who
 from decisor.server.requests import WhatIfBody
@@ -13,7 +17,7 @@ from decisor.server.responses import InputReply, MeasureReply, ModelReply, Recor
 from decisor.server.runs import NotThere
 from decisor.server.users import User
 from decisor.session.whatif import InTurn
-from decisor.types import Observation, Tool
+from decisor.types import Observation, Ranking, Tool
 
 router = APIRouter(prefix="/api/models", tags=["what if"])
 
@@ -42,7 +46,22 @@ async def model(name: str, here: HereNow, who: Who) -> ModelReply:
 @router.post("/{name}/whatif")
 async def what_if(name: str, body: WhatIfBody, here: HereNow, who: Who) -> WhatIfReply:
     """Rank, change an input, ask why not another one. The data stay as they are: a copy is changed."""
-    return reply_of(await (await tool_of(name, here, who)).call(body.input))
+    tool = await tool_of(name, here, who)
+    observation = await tool.call(body.input)
+    return reply_of(observation, await changed_ranking(tool, body.input))
+
+
+async def changed_ranking(tool: Tool, text: str) -> Ranking | None:
+    """Of the data as a change or a scenario leaves them; None for another input."""
+    inside = tool.tool if isinstance(tool, InTurn) else tool
+    if not isinstance(tool, InTurn) or not isinstance(inside, ModelTool) or not inside.model.model.choice:
+        return None
+    wish = inside.wish(text)
+    if wish.kind not in ("change", "scenario"):
+        return None
+    scenario, changes, _ = condition(inside.model, wish)
+    async with tool.turn:
+        return await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
 
 
 async def tool_of(name: str, here: Here, who: User) -> Tool:
@@ -59,10 +78,10 @@ def open_model(tool: Tool) -> OpenModel | None:
     return inside.model if isinstance(inside, ModelTool) else None
 
 
-def reply_of(observation: Observation) -> WhatIfReply:
+def reply_of(observation: Observation, changed: Ranking | None) -> WhatIfReply:
     records = tuple(
         RecordReply(id=one.id, fields=finite(one.fields), text=one.text, source=one.source)
         for one in observation.records
     )
     ranking, study = finite(observation.ranking), finite(observation.study)
-    return WhatIfReply(note=observation.note, records=records, ranking=ranking, study=study)
+    return WhatIfReply(note=observation.note, records=records, ranking=ranking, study=study, changed=finite(changed))

@@ -39,7 +39,7 @@ async function show(is_move) {
     main.replaceChildren(...made.nodes);
     close = made.close ?? null;
     document.title = made.title ? `${made.title} – Decisor` : "Decisor";
-    made.then?.();
+    made.ready?.();
   } catch (error) {
     if (error.status === 401) main.replaceChildren(token_form());
     else main.replaceChildren(el("div.page", {}, el("h1", {}, "This cannot be shown"), fault(error.message),

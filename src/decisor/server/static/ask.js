@@ -11,7 +11,7 @@ const KEPT = "decisor-draft";
 export async function askView(query) {
   const offer = await choices();
   const draft = read_draft();
-  const question = el("textarea#question", { id: "question", rows: 3, required: true, maxlength: 20000, "aria-describedby": "hint",
+  const question = el("textarea", { id: "question", rows: 3, required: true, maxlength: 20000, "aria-describedby": "hint",
     placeholder: "Which supplier should we drop, if profit counts and no product may be left without one?" });
   question.value = query.get("question") ?? draft.question ?? "";
   const rules = el("textarea", { id: "rules", rows: 4, maxlength: 200000, placeholder: "Drop exactly one supplier. Damage in transport does not count." });
@@ -49,7 +49,7 @@ export async function askView(query) {
       if (field.value !== "") bounds[field.name] = Number(field.value);
     }
     return { question: question.value.trim(), rules: rules.value, goal: goal.value.trim(), connections: picks.read(), technique: technique.value,
-      settings: read_settings(), lm: lm.value, limits: bounds, approve: approve.checked, stream: true, follows };
+      settings: read_settings(), lm: lm.value, limits: bounds, approve: approve.checked, asks: true, stream: true, follows };
   }
 
   async function send(event) {
@@ -87,7 +87,7 @@ export async function askView(query) {
     el("h1", {}, follows ? "Ask further" : "What is to be decided?"),
     follows ? el("p.soft", {}, "The technique sees the decision before and its evidence. ", el("a", { href: `/runs/${follows}` }, "Back to that run")) : examples(offer, question),
     form)];
-  return { nodes, title: "", then: () => { if (matchMedia("(min-width: 900px)").matches) question.focus({ preventScroll: true }); } };
+  return { nodes, title: "", ready: () => { if (matchMedia("(min-width: 900px)").matches) question.focus({ preventScroll: true }); } };
 }
 
 function examples(offer, question) {

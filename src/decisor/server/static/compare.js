@@ -19,7 +19,7 @@ export async function compareView(query) {
   const sides = views.map((view, at) => el("section.card.side-run", { "aria-label": at ? "After" : "Before" },
     el("p.soft", {}, el("a", { href: `/runs/${view.run.id}` }, at ? "After" : "Before")), view.node));
   return { nodes: [el("div.page.wide", {}, el("h1", {}, "Side by side"), el("div.pair", {}, sides), steps)], title: "Side by side",
-    then: () => views.forEach((view) => view.watch()), close: () => views.forEach((view) => view.close()) };
+    ready: () => views.forEach((view) => view.watch()), close: () => views.forEach((view) => view.close()) };
 }
 
 function draw(node, changes) {

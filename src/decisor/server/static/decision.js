@@ -10,7 +10,7 @@ const FIRST = 10;
 export function decision(result, cells) {
   const best = ["budget", "steps"].includes(result.stopped) && result.answer ? " This is the best supported answer until then." : "";
   const links = new Links(result.evidence, cells);
-  return el("section.card.decision", { "aria-labelledby": "h-decision" },
+  return el(result.answer ? "section.card.decision" : "section.card.decision.open", { "aria-labelledby": "h-decision" },
     el("h2", { id: "h-decision" }, "Decision"),
     el(result.answer ? "p.answer" : "p.answer.none", {}, visible(result.answer) || "None"),
     ENDS[result.stopped] ? el("p.soft", {}, ENDS[result.stopped] + best) : null,
@@ -102,7 +102,7 @@ export function ranking(one, before = null) {
   const rest = rows.slice(FIRST);
   const box = (lines) => el("div.scroll.rank", { tabindex: 0, role: "region", "aria-label": "Ranking" }, el("table", {}, el("tbody", {}, lines)));
   return el("section", { "aria-label": "Ranking" },
-    el("h2", {}, `${one.measure}, ${one.goal === "min" ? "smallest" : "largest"} first`),
+    el("h2.measure", {}, `${one.measure}, ${one.goal === "min" ? "smallest" : "largest"} first`),
     box([...rows.slice(0, FIRST), ...out]),
     rest.length ? el("details", {}, el("summary", {}, `${rest.length} more`), box(rest)) : null,
     el("p.soft", {}, ["A bar's length: how far from the worst (none) to the best (full).", robust(one)].filter(Boolean).join(" ")));

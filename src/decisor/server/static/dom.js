@@ -75,7 +75,7 @@ export const visible = (text) => text.replace(HIDDEN, (mark) => `\\u${mark.charC
 export const took = (seconds) => seconds >= 0.1 ? `${seconds.toFixed(seconds < 10 ? 2 : 0)} s` : seconds > 0 ? `${Math.round(1000 * seconds)} ms` : "";
 
 export function money(dollars) {
-  return dollars === null || dollars === undefined ? "price unknown" : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
+  return dollars === null || dollars === undefined ? "price unknown" : dollars === 0 ? "$0" : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
 }
 
 /** When it was, shortly: a time today, else a day. */

@@ -29,7 +29,7 @@ export async function evaluationView(name) {
   let source = null;
   const nodes = [el("div.page.wide", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, progress, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
     el("div.bar", {}, el("h2", {}, "Cases"), state), list)];
-  return { nodes, title: name, close: () => source?.close(), then: () => {
+  return { nodes, title: name, close: () => source?.close(), ready: () => {
     source = listen(`${path}/events`, {
       case: (one) => { cases.set(one.number, { ...cases.get(one.number), ...one }); soon(); },
       progress: (one) => { progress.max = one.planned || one.finished || 1; progress.value = one.finished; far.textContent = one.planned ? `${one.finished} of ${one.planned} finished` : `${one.finished} finished`; },

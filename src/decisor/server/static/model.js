@@ -1,6 +1,6 @@
 // A decision model: what is best as things are, and what is best when an input is another.
 import { ask } from "./api.js";
-import { button, el, fault, fold, say, visible } from "./dom.js";
+import { button, cell, el, fault, fold, say, visible } from "./dom.js";
 import { ranking } from "./decision.js";
 import { studyNodes } from "./study.js";
 
@@ -14,16 +14,14 @@ export async function modelView(name) {
   let usual = null, timer = 0, turn = 0;
 
   const sliders = model.inputs.map((one) => slider(one, () => { clearTimeout(timer); timer = setTimeout(change, WAIT); }));
-  const trials = el("input", { type: "range", min: 20, max: 400, step: 20, value: 100, id: "trials" });
-  const trial_words = el("output", { for: "trials" }, "100 trials");
-  trials.addEventListener("input", () => { trial_words.textContent = `${trials.value} trials`; });
-  trials.addEventListener("change", () => first());
+  const robust = robustness(asked);
 
   async function first() {
     try {
-      const reply = await asked(`rank trials=${trials.value}`);
+      const reply = await asked("rank trials=100");
       usual = reply.ranking;
-      now.replaceChildren(usual ? ranking(usual) : el("p", {}, visible(reply.note)));
+      now.replaceChildren(el("h2", {}, "As it is"), usual ? ranking(usual) : el("p", {}, visible(reply.note)));
+      robust.begin();
     } catch (error) { now.replaceChildren(fault(error.message)); }
   }
 
@@ -35,8 +33,8 @@ export async function modelView(name) {
       const reply = await asked(moves.join("; "));
       if (own !== turn) return;
       line.textContent = "";
-      const other = reply.study?.points?.length ? null : reply.changed ?? null;
-      then.replaceChildren(...[told(reply), other ? ranking(other, usual) : null].filter(Boolean));
+      const [head, ...rest] = reply.note.split("\n");
+      then.replaceChildren(...(reply.changed ? [el("h2", {}, "With these inputs"), el("p.note", {}, visible(head)), ranking(reply.changed, usual), fold("In words", el("p", {}, visible(rest.join("\n"))))] : [told(reply)]));
       say(reply.note.slice(0, 200));
     } catch (error) { if (own === turn) line.replaceChildren(fault(error.message)); }
     then.classList.remove("waits");
@@ -55,18 +53,39 @@ export async function modelView(name) {
   const nodes = [el("div.page.wide", {}, el("p.soft", {}, "What if"), el("h1", {}, model.decide || name),
     el("div.pair.model", {},
       el("section.card", { "aria-labelledby": "h-inputs" }, el("h2", { id: "h-inputs" }, "Inputs"), sliders.length ? sliders.map((one) => one.node) : el("p.soft", {}, "This model names no inputs: write what is to change below."),
-        el("div.slider", {}, el("label", { for: "trials" }, "Robustness"), trials, trial_words), button("As they are", () => { sliders.forEach((one) => one.reset()); change(); }, { kind: "plain" }), line),
+        button("As they are", () => { sliders.forEach((one) => one.reset()); change(); }, { kind: "plain" }), line, robust.node),
       el("div", {}, el("section", { "aria-label": "As it is" }, now), el("section", { "aria-label": "With these inputs", "aria-live": "polite" }, then))),
     el("section", { "aria-labelledby": "h-more" }, el("h2", { id: "h-more" }, "Ask the model"), el("div.bar", {}, asks.map(([input, text]) => button(text, () => look(input), { kind: "chip" }))), form, more),
     fold("The model", el("pre", { tabindex: 0 }, [...model.lines, "", model.forms].join("\n"))))];
-  return { nodes, title: `What if: ${name}`, then: first };
+  return { nodes, title: `What if: ${name}`, ready: first };
+}
+
+/** How far a single input may be off before another one wins: computed once, read off with a slider. */
+function robustness(asked) {
+  const range = el("input", { type: "range", min: 1, max: 100, value: 10, id: "robust" }), words = el("output", { for: "robust" }, "±10 %");
+  const line = el("p", { role: "status" }, "…"), list = el("ul.soft");
+  const node = el("div.robust", { hidden: true }, el("h2", {}, "Robustness"), el("div.slider", {}, el("label", { for: "robust" }, "One input may be off by"), range, words), line, list);
+  let study = null;
+  function draw() {
+    words.textContent = `±${range.value} %`;
+    const turns = study.turns.filter((one) => one.factor && Math.abs(one.factor - 1) * 100 <= Number(range.value));
+    line.textContent = turns.length ? `${visible(study.best)} may lose:` : `${visible(study.best)} stays best.`;
+    node.classList.toggle("turns", turns.length > 0);
+    list.replaceChildren(...turns.slice(0, 6).map((one) => el("li", {}, `${visible(one.input)} ${one.factor > 1 ? "+" : "−"}${Math.abs((one.factor - 1) * 100).toPrecision(3)} %: ${one.winner ? `${visible(one.winner)} wins` : "nothing is allowed"}`)));
+  }
+  range.addEventListener("input", draw);
+  return { node, begin: async () => {
+    if (study) return;
+    try { study = (await asked("turning points")).study; } catch { return; }
+    if (study?.turns.length) { node.hidden = false; draw(); }
+  } };
 }
 
 function told(reply) {
   const names = [...new Set(reply.records.flatMap((one) => Object.keys(one.fields)))];
   return el("div", {}, reply.note ? el("p.note", {}, visible(reply.note)) : null, reply.records.length ? el("div.scroll", { tabindex: 0, role: "region", "aria-label": "What follows" }, el("table", {},
     el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, visible(name))))),
-    el("tbody", {}, reply.records.map((one) => el("tr", {}, names.map((name) => el("td", {}, visible(String(one.fields[name] ?? "")))))))) ) : null);
+    el("tbody", {}, reply.records.map((one) => el("tr", {}, names.map((name) => el("td", {}, cell(one.fields[name]))))))) ) : null);
 }
 
 /** From half to twice, in steps of a hundredth; in the middle it is as it is. */

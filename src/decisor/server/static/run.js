@@ -15,7 +15,7 @@ const BATCH = 400;
 
 export async function runView(id) {
   const view = new RunView(await ask(`/api/runs/${encodeURIComponent(id)}`));
-  return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), then: () => view.watch() };
+  return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), ready: () => view.watch() };
 }
 
 const is_over = (run) => !["running", "waiting"].includes(run.state);
@@ -32,8 +32,8 @@ export class RunView {
     this.plan = el("ol.ticks");
     this.status = el("p.status");
     this.spend = el("dl.spend");
-    this.acts = el("div.acts");
-    this.rail = el("aside.rail", { "aria-label": "Status and plan" }, this.status, this.acts, this.spend, el("h2", {}, "Plan"), this.plan);
+    this.deeds = el("div.deeds");
+    this.rail = el("aside.rail", { "aria-label": "Status and plan" }, this.status, this.deeds, this.spend, el("h2", {}, "Plan"), this.plan);
     const happened = el("section", { "aria-labelledby": `h-story-${run.id}` }, el("h2", { id: `h-story-${run.id}` }, "What happened"), this.drawings, this.story.node, this.approvals);
     this.node = el(side ? "div.run.half" : "div.page.run", {}, el("div.body", {}, this.head, this.top, happened), this.rail);
     this.plan_steps = [];
@@ -44,8 +44,9 @@ export class RunView {
   watch() {
     this.source = listen(`/api/runs/${this.run.id}/events`, {
       entry: (entry) => this.hear(entry),
-      writing: (data) => { this.story.writing(data); this.follow(); },
+      writing: (data) => { if (this.entries.length < BATCH) this.flush(); this.story.writing(data); this.follow(); },
       approval: (data) => this.approval(data),
+      reading: (data) => this.reading(data),
       state: (run) => { this.run = run; this.show_state(); },
       end: (run, source) => { source.close(); this.run = run; this.flush(); this.end(); },
       lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },
@@ -114,10 +115,11 @@ export class RunView {
     const { run } = this;
     const word = run.state === "finished" ? names[run.stopped] ?? run.stopped : run.state;
     this.status.className = `status ${run.state} ${run.stopped}`;
+    this.node.classList.toggle("over", is_over(run));
     this.words = el("span.words", {}, word);
     this.status.replaceChildren(el("span.dot", { "aria-hidden": "true" }), this.words);
     const again = { question: run.question };
-    this.acts.replaceChildren(...(this.side ? [] : is_over(run)
+    this.deeds.replaceChildren(...(this.side ? [] : is_over(run)
       ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), share(run), markOf(run)]
       : [button("Stop", async () => { await ask(`/api/runs/${run.id}/stop`, {}); say("Stopped."); }, { kind: "stop" })]));
     if (run.error) this.top.replaceChildren(fault(run.error));
@@ -154,6 +156,19 @@ export class RunView {
       el("b", {}, `May ${data.tool} run this?`), query(data.input), el("div.bar", {},
         button("Run it", () => decide(true), { kind: "primary" }), el("label.hush", { for: why.id }, "Why not"), why, button("Refuse", () => decide(false)))));
     say(`${data.tool} waits for your word.`);
+    this.follow();
+  }
+
+  reading(data) {
+    const there = this.approvals.querySelector(`[data-reading="${data.number}"]`);
+    if ("answer" in data) { there?.remove(); return; }
+    const own = el("input", { id: `means-${data.number}`, placeholder: "In your own words" });
+    const tell = (answer) => ask(`/api/runs/${this.run.id}/readings/${data.number}`, { answer });
+    this.approvals.append(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
+      el("b", {}, `What is meant by “${data.words}”?`),
+      el("div.bar", {}, ...data.choices.map((choice, at) => button(choice, () => tell(String(at + 1)), at ? {} : { kind: "primary" }))),
+      el("div.bar", {}, el("label.hush", { for: own.id }, "Or"), own, button("Take this", () => own.value.trim() && tell(own.value)), button("Compute both", () => tell("")))));
+    say(`What is meant by ${data.words}?`);
     this.follow();
   }
 

@@ -25,6 +25,7 @@ export class Story {
     if (item) {
       item.id = `s-${entry.id}`;
       (this.lists.get(entry.span) ?? this.root).append(item);
+      for (const live of this.texts.values()) if (live.node.parentNode === item.parentNode) item.after(live.node);
     }
   }
 

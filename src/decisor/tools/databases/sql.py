@@ -17,6 +17,7 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.scan import MaxScan, check_scan
 from decisor.tools.databases.sql_brief import Brief
 from decisor.tools.databases.sql_literals import literals
 from decisor.tools.databases.sql_lookup import parse_lookup
@@ -42,6 +43,7 @@ class SqlTool:
     pitfalls: Pitfalls | None = field(default=None, repr=False)
     view: SchemaView | None = None
     question: str = ""
+    max_scan: MaxScan | None = None
 
     @classmethod
     async def open(
@@ -118,6 +120,8 @@ class SqlTool:
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
             return await self.schema_view.look_up(lookup, self.name)
+        if self.max_scan is not None:
+            await check_scan(self.worker, statement, self.tables, self.max_scan)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:

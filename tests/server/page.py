@@ -1,0 +1,196 @@
+"""The page of a real server in a real Chromium: what a person does there, and pictures of it in build/pictures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from decisor.server.live import About, LiveRun
+from decisor.server.serve import Server, bound, server_of
+from decisor.server.serving import Serving
+from decisor.trace.events import Entry
+from report.browser import Browser, browser
+from servers.openai_server import Reply, completion, serve_app
+
+SOON = 30.0
+PICTURES = Path(__file__).parent.parent.parent / "build" / "pictures"
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "Down": "\ue015", "Control": "\ue009",
+        "Shift": "\ue008"}  # fmt: skip
+Entries = Sequence[Entry]
+
+
+@dataclass(frozen=True)
+class Page:
+    """One window on one server."""
+
+    browser: Browser
+    url: str
+
+    def open(self, path: str = "/") -> None:
+        self.browser.open(self.url + path)
+        self.until("document.querySelector('main h1')")
+
+    def run(self, script: str) -> Any:
+        return self.browser.run(script)
+
+    def until(self, condition: str) -> None:
+        """Waits until a piece of JavaScript holds."""
+        end = time.monotonic() + SOON
+        while not self.run(f"return Boolean({condition})"):
+            assert time.monotonic() < end, f"{condition}\n{self.text('main')[:2000]}"
+            time.sleep(0.05)
+
+    def see(self, words: str, where: str = "main") -> None:
+        """Waits until the words can be read there."""
+        self.until(f"document.querySelector('{where}')?.innerText.includes({json.dumps(words)})")
+
+    def text(self, where: str = "main") -> str:
+        return str(self.run(f"return document.querySelector('{where}')?.innerText ?? ''"))
+
+    def click(self, words: str, where: str = "main") -> None:
+        """A button, link or summary, by its words or its label."""
+        find = f"""[...document.querySelectorAll('{where} :is(button, a, summary, label)')].find((one) =>
+            one.checkVisibility() && (one.innerText.trim() === {json.dumps(words)}
+            || one.getAttribute('aria-label') === {json.dumps(words)}))"""
+        self.until(find)
+        self.run(f"{find}.click()")
+
+    def write(self, field: str, text: str) -> None:
+        """Into the field of that id."""
+        self.run(f"""const field = document.getElementById('{field}'); field.value = {json.dumps(text)};
+            field.dispatchEvent(new Event('input', {{ bubbles: true }}));
+            field.dispatchEvent(new Event('change', {{ bubbles: true }}))""")
+
+    def press(self, *keys: str, hold: str = "") -> None:
+        """Real keys, as a keyboard sends them."""
+        letters = [KEYS.get(key, key) for key in keys]
+        presses = [{"type": kind, "value": one} for one in letters for kind in ("keyDown", "keyUp")]
+        if hold:
+            presses = [{"type": "keyDown", "value": KEYS[hold]}, *presses, {"type": "keyUp", "value": KEYS[hold]}]
+        self.browser.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": presses}]})
+
+    def ask(self, question: str = "Which supplier should we drop?", technique: str = "plan_rag", lm: str = "") -> None:
+        self.open()
+        self.write("question", question)
+        self.write("technique", technique)
+        if lm:
+            self.write("lm", lm)
+        self.click("Decide")
+
+    def answered(self) -> None:
+        self.until("document.querySelector('.run.over .result > .decision, .run.over .result > p')")
+
+    def colours(self, scheme: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.browser.cdp("Emulation.setEmulatedMedia", {"features": features})
+
+    def picture(self, name: str, width: int = 1280, height: int = 900, at: str = "") -> None:
+        """Light and dark, from the top of the page or from an element."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.browser.size(width, height)
+        for scheme in ("light", "dark"):
+            self.colours(scheme)
+            self.run(f"document.querySelector('{at}').scrollIntoView()" if at else "scrollTo(0, 0)")
+            time.sleep(0.15)
+            self.browser.screenshot(PICTURES / f"{name}-{scheme}.png")
+        self.colours("light")
+        self.browser.size(1280, 900)
+
+    def sideways(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        return int(self.run("return document.documentElement.scrollWidth - innerWidth"))
+
+
+@contextmanager
+def window(serving: Serving, runs: dict[str, Entries] | None = None) -> Iterator[Page]:
+    """On a server with these runs, over already. Both end with the block."""
+    with ExitStack() as stack:
+        url = stack.enter_context(running(serving, runs or {}))
+        own = stack.enter_context(browser())
+        own.size(1280, 900)
+        yield Page(own, url)
+
+
+@contextmanager
+def running(serving: Serving, runs: dict[str, Entries]) -> Iterator[str]:
+    listening = bound(serving.host, 0)
+    port = listening.getsockname()[1]
+    ready = threading.Event()
+    server: Server = server_of(replace(serving, port=port), ready.set)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    assert ready.wait(SOON)
+    for id, entries in runs.items():
+        server.here.runs.by_id[id] = LiveRun(About(id, "", f"Run {id}"), "finished", list(entries))
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(SOON)
+        assert not thread.is_alive()
+
+
+@contextmanager
+def writing_lm(reply: Reply, gate: threading.Event | None = None) -> Iterator[str]:
+    """An endpoint that streams where it is to: each reply in pieces, its second half only when the gate is open."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def chat(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        text = reply(body)
+        if not body.get("stream"):
+            return web.json_response(completion(body, text, "m"))
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        half = len(text) // 2
+        for part in (text[:half], text[half:]):
+            for at in range(0, len(part), 40):
+                await send(response, {"choices": [choice({"content": part[at : at + 40]})]})
+            while gate is not None and part and not gate.is_set():
+                await asyncio.sleep(0.02)
+        usage = {"prompt_tokens": 900, "completion_tokens": len(text) // 4}
+        await send(response, {"choices": [choice({}, "stop")]}, {"choices": [], "usage": usage}, "[DONE]")
+        return response
+
+    app = web.Application(client_max_size=64 * 2**20)
+    app.router.add_post("/v1/chat/completions", chat)
+    served = serve_app(app)
+    origin = asyncio.run_coroutine_threadsafe(served.__aenter__(), loop).result(SOON)
+    try:
+        yield f"{origin}/v1"
+    finally:
+        asyncio.run_coroutine_threadsafe(served.__aexit__(None, None, None), loop).result(SOON)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(SOON)
+        loop.close()
+
+
+def choice(delta: dict[str, str], finish: str | None = None) -> dict[str, Any]:
+    return {"index": 0, "delta": delta, "finish_reason": finish}
+
+
+async def send(response: web.StreamResponse, *events: Any) -> None:
+    for one in events:
+        data = one if isinstance(one, str) else json.dumps({"model": "m", **one})
+        await response.write(f"data: {data}\n\n".encode())
+
+
+def by_turn(*replies: str) -> Callable[[dict[str, Any]], str]:
+    """The reply to the records that the prompt holds: the first before there are any."""
+
+    def reply(body: dict[str, Any]) -> str:
+        text = json.dumps(body["messages"])
+        return replies[max([0, *(at for at in range(1, len(replies)) if f"o{at}.r1" in text)])]
+
+    return reply

@@ -1,0 +1,220 @@
+"""What a person does on the page of ``decisor serve``, in a real Chromium: ask, watch, stop, read, change, compare, hand
+on. Pictures of each are kept in build/pictures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import httpx
+import pytest
+
+from decisor.demo.question import REPLIES
+from decisor.demo.shop import write_shop
+from decisor.server.serving import Serving
+from decisor.session.sources import sources_of
+from report.browser import FOUND
+from server.page import Page, by_turn, window, writing_lm
+
+pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+SHORT = "SELECT name FROM supplier ORDER BY name"
+FURTHER = "Final answer: Arlo Works\nBecause: it is next with 135,440.84 [o1.r1]"
+
+
+@pytest.fixture(scope="module")
+def gate() -> threading.Event:
+    """Closed, it holds every reply in its middle."""
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory, gate: threading.Event) -> Iterator[Page]:
+    shop = tmp_path_factory.mktemp("shop") / "shop.db"
+    write_shop(shop)
+    model = Path(str(files("decisor.demo") / "shop.toml"))
+    with writing_lm(by_turn(*REPLIES), gate) as url:
+        serving = Serving(sources_of(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
+        with window(serving) as page:
+            yield page
+
+
+@pytest.fixture(scope="module")
+def finished(page: Page) -> str:
+    """The address of a run that is over."""
+    page.ask()
+    page.answered()
+    return str(page.run("return location.pathname"))
+
+
+def test_the_page_to_ask_shows_data_their_schema_and_the_settings_of_a_technique(page: Page) -> None:
+    page.open()
+    page.see("What is to be decided?")
+    page.picture("ask")
+    page.click("See what is in it")
+    page.see("purchase")
+    page.run("document.querySelector('.schema details').open = true")
+    page.see("supplier", ".schema")
+    page.write("technique", "plan_rag")
+    page.see("PlanRAG: plan before the first query")
+    page.run("document.querySelectorAll('.settings details, section details').forEach((one) => one.open = true)")
+    page.see("max steps")
+    page.picture("ask-schema")
+
+
+def test_a_run_is_watched_thought_plan_rows_and_spend(page: Page, gate: threading.Event) -> None:
+    gate.clear()
+    page.ask()
+    page.until("document.querySelector('.live .writes')?.textContent.includes('Plan: [Step 1')")
+    assert page.run("return document.querySelector('.run.over')") is None
+    page.picture("live")
+    gate.set()
+    page.see("find the supplier whose goods come back most often", ".ticks, .diff")
+    page.answered()
+    assert "live" not in str(page.run("return [...document.querySelectorAll('.steps li')].map((one) => one.className)"))
+    assert "Decision: Tamsin & Co" in page.text("#say")
+    assert page.text(".status") == "answered"
+
+
+def test_a_decision_is_read_with_its_figures_its_replan_and_its_queries(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.until("document.querySelector('.decision .figure')")
+    assert "Tamsin & Co" in page.text(".decision .answer")
+    assert page.text(".decision .unsupported") == "4,200"
+    for step in ("find the supplier whose goods come back most often dropped", "new"):
+        assert step in page.text(".replan .diff")
+    place = page.run("return [...document.querySelectorAll('.decision a.figure')].find((one) => "
+                     "one.textContent === '143,627.33').getAttribute('href')")  # fmt: skip
+    assert page.run(f"return document.getElementById('{place[1:]}').textContent") == "143,627.33"
+    assert "count(DISTINCT CASE WHEN x.unit_cost IS NULL THEN l.product END)" in page.text(".steps")
+    page.picture("read")
+    page.picture("read-phone", 390, 844)
+
+
+def test_what_the_model_was_sent_can_be_read(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.run("document.querySelectorAll('.says details').forEach((one) => one.open = true)")
+    page.see("Which supplier should we drop?", ".says .prompt")
+
+
+def test_a_run_that_is_stopped_keeps_what_it_had(page: Page, gate: threading.Event) -> None:
+    gate.clear()
+    page.ask()
+    page.until("document.querySelector('.live .writes')")
+    page.click("Stop")
+    page.until("document.querySelector('.run.over')")
+    gate.set()
+    page.see("stopped", ".status")
+    page.see("Stopped before there was a decision")
+    page.picture("stopped")
+
+
+def test_a_query_is_changed_and_both_runs_stand_side_by_side(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.click("Change step 1")
+    page.until("document.querySelector('.editor textarea')?.value.includes('count(r.purchase)')")
+    page.picture("change", at=".steps .acts")
+    page.run(f"document.querySelector('.editor textarea').value = {SHORT!r}")
+    page.click("Go on from here")
+    page.until("location.pathname === '/compare'")
+    page.until("document.querySelectorAll('.run.over .decision').length === 2")
+    page.see("steps differ", "main")
+    page.until(f"document.querySelector('.changes .changed')?.textContent.includes({SHORT!r})")
+    page.picture("compare")
+    page.picture("compare-steps", at=".changes")
+    page.picture("compare-phone", 390, 844)
+
+
+def test_each_query_waits_where_a_person_wants_to_see_it(page: Page) -> None:
+    page.open()
+    page.write("question", "Which supplier should we drop?")
+    page.write("technique", "plan_rag")
+    page.run("document.getElementById('approve').click()")
+    page.click("Decide")
+    page.see("May sql run this?", ".approvals")
+    assert page.run("return document.querySelectorAll('.steps .scroll').length") == 0
+    page.picture("approve", at=".approval")
+    for number in (1, 2):
+        page.until(f"document.querySelector('.approval[data-number=\"{number}\"]')")
+        page.click("Run it")
+    page.answered()
+    assert "Tamsin & Co" in page.text(".decision")
+
+
+def test_an_answer_is_followed_up(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.click("Ask further")
+    page.see("Ask further", "h1")
+    page.picture("follow-up")
+    page.write("question", "And without the smallest?")
+    page.write("technique", "plan_rag")
+    page.click("Decide")
+    page.see("Follows", ".runhead")
+    page.answered()
+
+
+def test_a_run_is_handed_on_as_files_and_by_its_address(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.click("Share")
+    links = page.run("return [...document.querySelectorAll('.share a')].map((one) => [one.innerText, one.href])")
+    bodies = {name: httpx.get(link, trust_env=False) for name, link in links}
+    assert list(bodies) == ["One HTML file", "Markdown", "JSON", "Trace file"]
+    for name, part in (("One HTML file", "<!doctype html>"), ("Markdown", "# Which supplier"), ("JSON", '"answer"'),
+                       ("Trace file", '{"decisor_trace"')):  # fmt: skip
+        assert bodies[name].status_code == 200
+        assert bodies[name].text.startswith(part) or part in bodies[name].text
+        assert "attachment" in bodies[name].headers["content-disposition"]
+    page.picture("share")
+    page.click("Compare with …")
+    page.until("document.querySelector('.share select')")
+
+
+def test_runs_are_searched(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.write("search", "no such words at all")
+    page.see("No run holds these words.", "#side")
+    page.write("search", "supplier")
+    page.until("document.querySelectorAll('#runs a').length > 0")
+
+
+def test_an_input_of_the_decision_model_is_moved_and_the_ranking_follows(page: Page) -> None:
+    page.open("/models/sql")
+    page.until("document.querySelector('.now .rank')")
+    page.until("document.querySelector('.robust:not([hidden])')")
+    page.write("i-offer.unit_cost", "-40")
+    page.until("document.querySelectorAll('.then .rank tr').length > 3")
+    before, after = (page.text(f".{one} .rank") for one in ("now", "then"))
+    assert before != after
+    page.write("robust", "1")
+    page.see("stays best", ".robust")
+    page.picture("what-if")
+    page.picture("what-if-phone", 390, 844)
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(page: Page, finished: str) -> None:
+    page.browser.size(390, 844)
+    try:
+        for path in ("/", finished, "/models/sql"):
+            page.open(path)
+            page.until("document.querySelector('.answer, .rank, #question')")
+            assert page.sideways() <= 0, path
+        page.click("Runs", ".top")
+        page.until("document.querySelector('#side').checkVisibility()")
+        page.picture("runs-phone", 390, 844)
+    finally:
+        page.browser.size(1280, 900)
+
+
+def test_what_is_not_there_says_so(page: Page) -> None:
+    page.open("/runs/nothing")
+    page.see("This cannot be shown")
+    page.picture("missing")

@@ -1,0 +1,176 @@
+"""The page for everybody: by keyboard alone, with a screen reader's tree, and with runs of thousands of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decisor.demo.question import QUESTION, REPLIES
+from decisor.demo.shop import write_shop
+from decisor.server.serving import Serving
+from decisor.session.sources import sources_of
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    Entry,
+    Plan,
+    PlanChange,
+    RunStart,
+    Trace,
+)
+from decisor.trace.file import read_trace
+from decisor.trace.search_events import NodeRating, SearchNode, SearchTree
+from decisor.types import Action, Decision, Observation, Record
+from report.browser import FOUND
+from server.axe import FILE, missing
+from server.page import Page, by_turn, window, writing_lm
+
+pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+TRACES = Path(__file__).parent.parent / "traces" / "data"
+MANY = 5_000
+
+
+def long_run() -> list[Entry]:
+    """5,000 events: a query with rows, again and again."""
+    trace = Trace()
+    trace.add(RunStart(QUESTION, "plan_rag", "m"))
+    trace.add(Plan(("look at everything",)))
+    for at in range(1, (MANY - 4) // 2 + 1):
+        action = trace.add(ActionStart("sql", f"SELECT name, rent FROM site WHERE id = {at}"))
+        trace.add(ActionResult(action, Observation((Record(f"o{at}.r1", {"name": f"site {at}", "rent": at * 1.5}),))))
+    trace.add(PlanChange(3, "enough", ("look at everything", "decide")))
+    trace.add(Conclusion(Decision("site 1")))
+    return trace.entries
+
+
+def wide_search(count: int = 3_000) -> list[Entry]:
+    """A search tree of so many nodes, three children each."""
+    trace = Trace()
+    trace.add(RunStart(QUESTION, "radagent", "m"))
+    ratings = [NodeRating(0)]
+    for node in range(1, count):
+        parent = (node - 1) // 3
+        trace.add(SearchNode(node, parent, Action("sql", f"SELECT {node}"), text=f"{node} rows"))
+        ratings.append(NodeRating(node, parent, elo=float(node % 90), matches=1))
+    trace.add(SearchTree(tuple(ratings), chosen=count - 1))
+    trace.add(Conclusion(Decision("site")))
+    return trace.entries
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    shop = tmp_path_factory.mktemp("shop") / "shop.db"
+    write_shop(shop)
+    model = Path(str(files("decisor.demo") / "shop.toml"))
+    runs = {"long": long_run(), "wide": wide_search(), "dag": read_trace(TRACES / "reasoning_dag.jsonl"),
+            "search": read_trace(TRACES / "search.jsonl")}  # fmt: skip
+    with writing_lm(by_turn(*REPLIES)) as url:
+        serving = Serving(sources_of(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
+        with window(serving, runs) as page:
+            yield page
+
+
+def test_a_reasoning_dag_is_drawn_and_its_nodes_lead_to_what_happened(page: Page) -> None:
+    page.open("/runs/dag")
+    page.until("document.querySelectorAll('.canvas .node.answered').length === 5")
+    assert len(page.run("return [...document.querySelectorAll('.canvas path.line')].map((one) => one.id)")) == 5
+    target = page.run("return document.querySelector('.canvas .node a').getAttribute('href')")
+    assert "To which site did the team of Ada move?" in page.run(f"return document.querySelector('{target}').innerText")
+    page.picture("dag", at=".drawings")
+    page.picture("dag-phone", 390, 844, at=".drawings")
+
+
+def test_a_search_tree_of_thousands_of_nodes_has_only_those_in_sight(page: Page) -> None:
+    page.open("/runs/wide")
+    page.until("document.querySelectorAll('.canvas .node').length > 3")
+    count = "return document.querySelectorAll('.canvas .node').length"
+    assert page.run(count) < 200
+    page.run("document.querySelector('.canvas').scrollTop = 20000")
+    page.until("document.querySelector('.canvas .node')?.getAttribute('transform').match(/ (\\d+)/)[1] > 3000")
+    assert 0 < page.run(count) < 200
+    page.click("Zoom in")
+    page.picture("tree", at=".drawings")
+    page.open("/runs/search")
+    page.until("document.querySelectorAll('.canvas .node.way').length > 1")
+    page.picture("search", at=".drawings")
+
+
+def test_a_run_of_five_thousand_events_is_whole(page: Page) -> None:
+    page.open("/runs/long")
+    page.answered()
+    page.until(f"document.querySelectorAll('.steps .acts').length === {(MANY - 4) // 2}")
+    page.run("document.querySelector('.steps > li:last-child').scrollIntoView()")
+    page.see("enough", ".replan")
+    assert page.text(".ticks").splitlines() == ["look at everything", "decide"]
+
+
+def test_a_decision_is_had_with_the_keyboard_alone(page: Page) -> None:
+    page.open()
+    page.run("document.activeElement.blur()")
+    page.press("Tab")
+    assert page.text(":focus") == "Skip to the content"
+    page.press("Enter")
+    assert page.run("return document.activeElement.id") == "main"
+    tab_to(page, "document.activeElement.id === 'question'")
+    page.press(*"Which supplier?")
+    tab_to(page, "document.activeElement.id === 'technique'")
+    page.press(*"plan r")
+    page.until("document.getElementById('technique').value === 'plan_rag'")
+    page.run("document.getElementById('question').focus()")
+    page.press("Enter", hold="Control")
+    page.answered()
+    assert page.run("return document.activeElement.id") == "main"
+    tab_to(page, "document.activeElement.matches('.decision a.figure')")
+    page.press("Enter")
+    page.until("document.querySelector('td:target')")
+    tab_to(page, "document.activeElement.getAttribute('aria-label') === 'Change step 1'")
+    page.press("Enter")
+    page.until("document.activeElement.matches('.editor textarea')")
+    page.press("Escape")
+    page.until("document.activeElement.getAttribute('aria-label') === 'Change step 1'")
+
+
+def tab_to(page: Page, condition: str, most: int = 60) -> None:
+    """Presses Tab until it holds; every stop shows where it is."""
+    for _ in range(most):
+        page.press("Tab")
+        if page.run(f"return {condition}"):
+            return
+    raise AssertionError(f"{condition} is not reached by {most} tabs")
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path", ["/", "/runs/dag", "/runs/search", "/models/sql", "/compare?before=dag&after=search", ""]
+)
+def test_axe_finds_nothing_serious(page: Page, path: str, scheme: str) -> None:
+    page.colours(scheme)
+    if path:
+        page.open(path)
+    else:
+        page.ask()
+    page.until("document.querySelector('.run.over .decision, .now .rank, #question')")
+    if not path:
+        page.answered()
+    findings = axe(page)
+    page.colours("light")
+    assert [one for one in findings if one["impact"] in ("serious", "critical")] == []
+
+
+def axe(page: Page) -> list[dict[str, Any]]:
+    """What it finds: the rule, how grave it is, and where."""
+    page.run(FILE.read_text("utf-8"))
+    script = """const done = arguments[0];
+        axe.run(document, { resultTypes: ["violations"] }).then((result) => done(result.violations.map((one) => ({
+            id: one.id, impact: one.impact, where: one.nodes.slice(0, 4).map((node) => node.target.join(" ") + " "
+            + (node.failureSummary ?? "").slice(0, 300)) }))), (error) => done(String(error)))"""
+    findings = page.browser.call("POST", "/execute/async", {"script": script, "args": []})
+    assert isinstance(findings, list), findings
+    return json.loads(json.dumps(findings))
