@@ -1,5 +1,5 @@
-"""What a person does on the page of ``decisor serve``, in a real Chromium: ask, watch, stop, read, change, compare, hand
-on. Pictures of each are kept in build/pictures."""
+"""What a person does on the page of ``decisor serve``, in a real Chromium: ask, watch, stop, read, change, compare,
+hand on. Pictures of each are kept in build/pictures."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ function fill(node, classes, attributes, children) {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
   }
-  node.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== "" && one !== false));
+  node.append(...children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== "" && one !== false));
   return node;
 }
 

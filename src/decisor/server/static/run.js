@@ -137,7 +137,7 @@ export class RunView {
   show_spend() {
     const { run, story } = this;
     const own = is_over(run) ? { calls: run.usage.calls, tokens: run.usage.prompt_tokens + run.usage.completion_tokens, dollars: run.usage.dollars, actions: run.usage.actions } : story.usage;
-    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds)]] : [])];
+    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", own.dollars === null ? "unknown" : money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds) || "–"]] : [])];
     this.spend.replaceChildren(...pairs.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
   }
 
