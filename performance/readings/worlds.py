@@ -1,4 +1,4 @@
-"""The three databases that the questions are about: Northwind and Chinook, where they lie, and one that is made here."""
+"""The three databases that the questions are about: Northwind and Chinook, where they lie, and one made here."""
 
 from __future__ import annotations
 

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
 
+from decisor.history.store import History
 from decisor.server.serve import bound, server_of
 from decisor.server.serving import Serving
 from decisor.session.sources import Sources, sources_of
@@ -88,12 +90,16 @@ class Served:
 
 
 @contextmanager
-def served(serving: Serving) -> Iterator[Served]:
-    """On a free port, until the block ends."""
+def served(serving: Serving, history: History | None = None) -> Iterator[Served]:
+    """On a free port, until the block ends; its history is gone then, where none is named."""
+    if history is None:
+        with TemporaryDirectory() as folder, served(serving, History(Path(folder) / "history")) as place:
+            yield place
+        return
     listening = bound(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
-    server = server_of(replace(serving, port=port), ready.set)
+    server = server_of(replace(serving, port=port, history=history), ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)

@@ -31,11 +31,13 @@ Play = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class Faulty:
-    """``at``: when each request came; ``bodies``: what it held; ``sent``: the same as bytes; ``headers``: the last."""
+    """``at``: when each request came; ``bodies``: what it held; ``paths``: where it went; ``sent``: bodies as bytes;
+    ``headers``: the last."""
 
     origin: str = ""
     at: list[float] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     sent: list[bytes] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
@@ -71,6 +73,7 @@ async def faulty(
         seen.at.append(time.monotonic())
         seen.sent.append(await request.read())
         seen.bodies.append(json.loads(seen.sent[-1]))
+        seen.paths.append(request.path)
         seen.headers = dict(request.headers)
         seen.keys.append(request.headers.get("Idempotency-Key", ""))
         play = plays[seen.asked - 1] if seen.asked <= len(plays) else None

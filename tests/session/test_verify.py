@@ -10,7 +10,12 @@ import pytest
 import decisor
 from decision_shops import CLOSE, SITES, database
 from decisor.cli import run
+from decisor.evaluation.store.open import open_store
+from decisor.evaluation.store.protocol import Task
 from decisor.lms.scripted import ScriptedLM
+from decisor.outcome import Outcome
+from decisor.trace.file import read_trace
+from local_lm import Decisor
 
 QUERY = (
     "Plan: [Step 1: read rents]\nThought: look\nAction: sql\nAction input: select name, rent from site order by name"
@@ -63,3 +68,39 @@ def test_without_the_data_it_names_what_is_missing(tmp_path: Path, capsys: pytes
     assert run(["verify", str(trace), "--db", url]) == 2
     assert "whatif" in capsys.readouterr().err
     assert run(["verify", str(tmp_path / "nothing"), "--db", url]) == 2
+
+
+def test_a_run_of_the_history_is_verified_by_its_number_on_the_data_that_it_named(
+    decisor: Decisor, sites: Path
+) -> None:
+    (sites.parent / "site.toml").write_text(RENTS)
+    decisor("ask", "Which site is cheapest?", "--db", "sites.db", "--model", "site.toml", "--technique", "exact")
+    assert "run 1: elm: holds." in decisor("verify", "last").stdout
+    with closing(sqlite3.connect(sites)) as db, db:
+        db.execute("UPDATE site SET rent = 99999 WHERE name = 'elm'")
+    assert "does not hold" in decisor("verify", "1", code=1).stdout
+    assert "There is no run 7" in decisor("verify", "7", code=2).stderr
+
+
+def test_the_answered_cases_of_a_run_store_are_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url, trace = computed(tmp_path)
+    entries = read_trace(trace)
+    with closing(open_store(tmp_path / "run.db")) as store:
+        store.begin({"seed": 1})
+        tasks = [Task(("shops", name, "exact", "none", 0), "same") for name in ("one", "two")]
+        store.plan(tasks)
+        for name, answer in (("one", "Lyon + Metz"), ("two", "")):
+            assert store.claim() is not None
+            store.finish(Outcome("shops", name, "exact", "none", 0, "right", answer=answer), entries)
+    words = ["verify", str(tmp_path / "run.db"), "--db", url, "--model", str(tmp_path / "close.toml")]
+    assert run(words) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("shops one exact none 0: ") and "shops two" not in out
+
+
+RENTS = """decide = "the site"
+choice = "SELECT name FROM site"
+[measure.rent]
+goal = "min"
+sql = "SELECT rent FROM site JOIN choice USING (name)"
+"""

@@ -24,6 +24,7 @@ COMMANDS = {
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
     "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "history": ("decisor.cli.history", "Runs that were kept: list them, search them, mark them, delete them."),
+    "resume": ("decisor.cli.resume", "Go on from a run that was interrupted, failed or reached a limit."),
     "config": ("decisor.cli.config", "Say which settings and connections hold here, and from where."),
     "show": ("decisor.cli.show", "Show a run that was kept again."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
@@ -55,7 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal or a pipe that cannot hold every character
             stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
-    sys.exit(run(words))
+    try:
+        code = run(words)
+    except KeyboardInterrupt:  # while modules are imported
+        code = 130
+        print("decisor: interrupted", file=sys.stderr)
+    sys.exit(code)
 
 
 def tell_bug(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:

@@ -8,24 +8,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from decisor.budget import Limits
+from decisor.cli.again import asked_of, each, inputs_again, past_named, with_defaults
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
+from decisor.cli.reader import terminal_reader
 from decisor.cli.settings import tell_folder_file
-from decisor.config.current import current, default_places
+from decisor.config.current import current
 from decisor.errors import SetupError
+from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
-from decisor.session.front import ask
+from decisor.session.following import following
 from decisor.session.result import Result
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
+    from decisor.definitions.readings.open import Readings
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
@@ -39,6 +43,11 @@ LM = (
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
+ROWS = "The rows of a table that may be read, as a condition in SQL. Several times."
+MASK = "Columns of which an LM gets tokens, and no values. Several times."
+AUDIT = "Note each query here: when, for whom, what, how many rows."
+SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, where its engine tells ahead."
+READINGS = "When an LM judges whether the question can be read in two ways: where rules suspect it, always, never."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
@@ -57,6 +66,10 @@ def command(
     ] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show the values of masked columns in the result.")] = False,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
@@ -71,9 +84,17 @@ def command(
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Go on from the last run: its data, LM and decision.")
+    ] = False,
+    go_on_from: Annotated[
+        int | None, typer.Option("--continue-from", metavar="N", min=1, help="Or from run N.")
+    ] = None,
     no_history: Annotated[bool, typer.Option("--no-history", help="Do not keep this run.")] = False,
+    readings: Annotated[str, typer.Option("--readings", metavar="auto|always|off", help=READINGS)] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Answer a decision question from databases, documents and tools."""
@@ -84,17 +105,22 @@ def command(
     world = example_of(example, question)
     if world is not None:
         db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
-    config = current()
-    keeping = None if no_history or world or not config.keeps_history else Keeping()
-    places = config.places(db or (() if graph or docs or tools or example else default_places(config)))
+    config, past = current(), past_named(go_on, go_on_from)
+    keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
+    own = Inputs(
+        each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
+        str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), each(rows),
+        tuple(split_all(mask)), str(audit or ""), technique,
+        read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
+    )  # fmt: skip
+    inputs = with_defaults(inputs_again(past, own), config)
     whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
+    if past.run:
+        whole = following(past.result(), whole)
     decide = partial(
-        ask, whole, db=places, graph=config.places(graph or ()), docs=config.places(docs or ()), model=model,
-        lm=config.lm(lm), trace=trace,
-        tables=split_all(tables), deny_tables=split_all(deny_tables), definitions=definitions or (),
-        tools=ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()),
-        technique=technique or config.text("technique"), settings=read_settings(settings or []),
-        limits=config.limits(Limits(calls, tokens, dollars, seconds, actions)), history=keeping or False,
+        asked_of, inputs, config, whole, reveal=reveal, trace=trace, history=keeping or False,
+        readings=cast("Readings", readings),
+        reader=None if as_json else terminal_reader(inputs.definitions), max_scan=max_scan,
     )  # fmt: skip
     tell_folder_file(config)
     with noted(keeping):

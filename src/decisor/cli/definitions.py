@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from decisor.cli import corrections
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
 
@@ -22,10 +23,16 @@ JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
 
 
+app.command("propose")(corrections.propose_command)
+app.command("approve")(corrections.approve_command)
+app.command("remove")(corrections.remove_command)
+app.command("list")(corrections.list_command)
+
+
 @app.command("check")
 def check_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
     """Check definitions on their database; every fault has its line. The exit code is 1 where there is one."""
-    from decisor.session.definitions import check_file
+    from decisor.session.definitions_file import check_file
 
     findings = asyncio.run(check_file(file, db))
     if as_json:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,12 +19,18 @@ from decisor.errors import SetupError
 if TYPE_CHECKING:
     from decisor.session.sources import Sources
     from decisor.session.verify import Verification
+    from decisor.trace.events import Entry
 
+SQLITE = b"SQLite format 3\0"
 CODES = {"holds": Exit.ANSWERED, "does not hold": Exit.FAILED, "cannot be said": Exit.NO_ANSWER}
 
 
 def command(
-    trace: Annotated[list[Path], typer.Argument(metavar="TRACE...", help="Traces of runs, or folders of them.")],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="TRACE|N|last|STORE...", help="Traces, folders of them, runs of the history by number, "
+                       "or run stores of an evaluation."),
+    ],
     db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help="The same databases or files.")] = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help="The same graphs.")] = None,
     docs: Annotated[
@@ -29,44 +38,102 @@ def command(
     ] = None,
     model: Annotated[Path | None, typer.Option("--model", help="The decision model it was decided by.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
-) -> None:
-    """Compute old decisions again without an LM: which records changed, whether each still holds, what wins now. The
-    exit code is 0 where all hold, 1 where one does not, 4 where it cannot be said of one."""
+) -> None:  # fmt: skip
+    """Compute old decisions again without an LM: which records changed, whether each still holds, what wins now. Of a
+    run of the history the data are known. The exit code is 0 where all hold, 1 where one does not, 4 where it cannot
+    be said."""
     from decisor.encoding import json_value
     from decisor.session.sources import sources_of
 
-    verdicts = asyncio.run(verdicts_of(files_in(trace), sources_of(db or (), graph or (), docs or (), model=model)))
+    named = db or graph or docs or model
+    sources = sources_of(db or (), graph or (), docs or (), model=model) if named else None
+    verdicts = asyncio.run(verdicts_of([one for place in runs for one in old_runs(place)], sources))
     if as_json:
-        print(json.dumps({str(path): json_value(one) for path, one in verdicts}, ensure_ascii=False, default=str))
-    for path, one in [] if as_json else verdicts:
-        show(path, one)
+        print(json.dumps({name: json_value(one) for name, one in verdicts}, ensure_ascii=False, default=str))
+    for name, one in [] if as_json else verdicts:
+        show(name, one)
     states = [CODES[one.state] for _, one in verdicts]
     raise typer.Exit(next((code for code in (Exit.FAILED, Exit.NO_ANSWER) if code in states), Exit.ANSWERED))
 
 
-async def verdicts_of(files: Sequence[Path], sources: Sources) -> list[tuple[Path, Verification]]:
+@dataclass(frozen=True)
+class OldRun:
+    """``sources``: the data that it named, where that is known."""
+
+    name: str
+    entries: Sequence[Entry]
+    sources: Sources | None = None
+
+
+async def verdicts_of(runs: Sequence[OldRun], sources: Sources | None) -> list[tuple[str, Verification]]:
+    """``sources``: those that a person names, for all. The data are opened once for runs of the same ones."""
     from decisor.session.opening import opened
+    from decisor.session.sources import sources_of
     from decisor.session.verify import verify
+
+    verdicts = []
+    for own, group in groupby(runs, lambda run: sources or run.sources or sources_of()):
+        async with opened(own) as data:
+            verdicts += [(run.name, await verify(run.entries, data)) for run in group]
+    return verdicts
+
+
+def old_runs(place: str) -> Iterator[OldRun]:
+    """Raises SetupError where there is none."""
     from decisor.trace.file import read_trace
 
-    async with opened(sources) as data:
-        return [(file, await verify(read_trace(file), data)) for file in files]
+    path = Path(place)
+    if place == "last" or (place.isdecimal() and not path.exists()):
+        yield of_history(place)
+    elif path.is_dir():
+        files = sorted(path.glob("*.jsonl"))
+        if not files:
+            raise SetupError("There is no trace (*.jsonl) there; decisor ask --trace FILE writes one.")
+        yield from (OldRun(str(file), read_trace(file)) for file in files)
+    elif is_store(place):
+        yield from of_store(place)
+    else:
+        yield OldRun(place, read_trace(path))
 
 
-def files_in(places: Sequence[Path]) -> list[Path]:
-    """Raises SetupError where there is none."""
-    files = [file for place in places
-             for file in (sorted(place.glob("*.jsonl")) if place.is_dir() else [place])]  # fmt: skip
-    if not files:
-        raise SetupError("There is no trace (*.jsonl) there; decisor ask --trace FILE writes one.")
-    return files
+def of_history(place: str) -> OldRun:
+    from decisor.cli.history import run_named
+    from decisor.history.store import History
+    from decisor.session.sources import sources_of
+
+    history = History()
+    run = run_named(history, place)
+    named = run.inputs
+    places = [*named.db, *named.graph, *named.docs, *([named.model] if named.model else [])]
+    known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
+    own = sources_of(named.db, named.graph, named.docs, model=named.model or None, tables=named.tables,
+                     deny_tables=named.deny_tables) if known else None  # fmt: skip
+    return OldRun(f"run {run.number}", history.entries(run.number), own)
 
 
-def show(path: Path, one: Verification) -> None:
+def is_store(place: str) -> bool:
+    if place.startswith(("postgresql://", "postgres://")):
+        return True
+    with suppress(OSError), Path(place).open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+    return False
+
+
+def of_store(place: str) -> Iterator[OldRun]:
+    """Its cases that were answered."""
+    from decisor.evaluation.store.open import open_store
+
+    with closing(open_store(place, create=False)) as store:
+        for outcome in store.each_outcome():
+            if outcome.answer:
+                yield OldRun(" ".join(map(str, outcome.key)), store.trace(outcome.key))
+
+
+def show(name: str, one: Verification) -> None:
     from decisor.plurals import counted
     from decisor.render.text import clean
 
-    print(clean(f"{path}: {one.answer}: {one.state}. {one.why}"))
+    print(clean(f"{name}: {one.answer}: {one.state}. {one.why}"))
     print(f"  {counted(one.records, 'cited record')} read again, {counted(len(one.changes), 'change')}.")
     for change in one.changes:
         print(clean(f"  [{change.id}] {change.before} -> {change.after or 'not there'}"))

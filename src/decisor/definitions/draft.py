@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from decisor.definitions.format import Definition, Definitions, Dimension, Entity, Join, Metric, Origin
 from decisor.definitions.imported import name_of, named_once
 from decisor.definitions.measure import Rows, cardinality, doubles, number
 from decisor.errors import ToolError
+from decisor.outside import one_line
 
 NUMBER = re.compile(r"int|num|dec|real|double|float|money|serial", re.I)
 TEXT = re.compile(r"char|text|string|enum|^$", re.I)
@@ -73,7 +75,8 @@ async def entities(table: Relation, rows: Rows) -> AsyncIterator[Entity]:
     """By the key that is declared, else by a column that looks like one and is measured to be one."""
     name = snake(table.name)
     if key := [column.name for column in table.columns if column.key]:
-        yield Entity(name, table.name, key, origin=Origin(why="its declared primary key"))
+        about = comment_of(table)
+        yield Entity(name, table.name, key, about=about, origin=Origin(why="its declared primary key"))
         return
     for column in [one for one in table.columns if KEYLIKE.search(one.name)][:4]:
         at = spelt(rows, table.name)
@@ -109,7 +112,8 @@ def metrics(table: Relation, rows: Rows) -> Iterator[Metric]:
             yield metric("net_value", net, f"{why} of each row, {discount.name} read as a share of 1")
     for one in numbers:
         if AMOUNT.search(one.name) and not DISCOUNT.search(one.name):
-            yield metric(snake(one.name), f"SUM({spelt(rows, one.name)})", f"{one.name} is named like an amount")
+            own = metric(snake(one.name), f"SUM({spelt(rows, one.name)})", f"{one.name} is named like an amount")
+            yield replace(own, about=comment_of(one))
     if day and grain:
         yield metric("count", "COUNT(*)", "its rows have a key and a day, so they are counted")
 
@@ -146,6 +150,11 @@ async def dimensions(table: Relation, rows: Rows) -> AsyncIterator[Dimension]:
         if 1 < count <= FEW and count * 2 <= (table.rows or 0):
             yield Dimension(f"{snake(table.name)}_{snake(column.name)}", name, at,
                             origin=Origin(why=f"{count} values in {table.rows:,} rows"))  # fmt: skip
+
+
+def comment_of(part: Relation | Column) -> str:
+    """What the database says of it, where it keeps comments."""
+    return one_line(str(getattr(part, "comment", "") or ""), 200)
 
 
 def spelt(rows: Rows, name: str) -> str:

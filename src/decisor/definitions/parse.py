@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -44,10 +44,10 @@ class DefinitionsFault(ModelMistake):
         self.faults = tuple(faults)
 
 
-def read(path: Path) -> Definitions:
+def read(path: Path, metrics: Collection[str] = ()) -> Definitions:
     """Raises SetupError, with lines, where the file is missing or holds no definitions."""
     try:
-        return replace(parse(text_of(path)), path=str(path))
+        return replace(parse(text_of(path), metrics), path=str(path))
     except DefinitionsFault as error:
         raise SetupError(f"{path}: {error}") from error
 
@@ -66,8 +66,9 @@ def text_of(path: Path) -> str:
     return text
 
 
-def parse(text: str) -> Definitions:
-    """
+def parse(text: str, metrics: Collection[str] = ()) -> Definitions:
+    """``metrics``: names that stand in another file, and that readings may name.
+
     >>> parse('[metric.revenue]\\nsql = "SUM(total)"\\nfrom = "invoice"').metrics[0].whole()
     'SELECT SUM(total) AS revenue FROM invoice'
     >>> parse('[calendar.fiscal]\\nstarts = "July"')
@@ -82,7 +83,7 @@ def parse(text: str) -> Definitions:
     if wrong := [(place(lines, path), f"{'.'.join(path)} {words}") for path, words in faults(content, DEFINITIONS)]:
         raise DefinitionsFault(wrong)
     definitions = replace(definitions_of(content), lines=lines)
-    if wrong := [(line_of(lines, path), words) for path, words in contradictions(definitions)]:
+    if wrong := [(line_of(lines, path), words) for path, words in contradictions(definitions, metrics)]:
         raise DefinitionsFault(wrong)
     return definitions
 
@@ -139,9 +140,9 @@ def texts(words: str | list[str]) -> tuple[str, ...]:
     return (words,) if isinstance(words, str) else tuple(words)
 
 
-def contradictions(definitions: Definitions) -> Iterator[tuple[tuple[str, ...], str]]:
+def contradictions(definitions: Definitions, metrics: Collection[str] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """What no schema says: parts that need each other, and names that are nowhere."""
-    names = [one.name for one in definitions.metrics]
+    names = [*(one.name for one in definitions.metrics), *metrics]
     for metric in definitions.metrics:
         if bool(metric.query) == bool(metric.sql):
             yield ("metric", metric.name), f"metric.{metric.name} needs either sql with from, or query"

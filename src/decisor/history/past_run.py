@@ -12,7 +12,7 @@ from decisor.types import Question, Usage
 Verdict = Literal["right", "wrong"]
 VERDICTS: tuple[str, ...] = get_args(Verdict)
 State = Literal["running", "interrupted", "answered", "budget", "steps", "no_answer", "failed"]
-UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget", "steps")
+UNFINISHED: tuple[State, ...] = ("interrupted", "failed", "budget")
 """States that a run may be gone on from."""
 
 
@@ -31,6 +31,10 @@ class Inputs:
     model: str = ""
     tables: tuple[str, ...] = ()
     deny_tables: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
+    audit: str = ""
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     lm: str = ""
@@ -53,7 +57,8 @@ class Mark:
 class PastRun:
     """``number`` is never given twice. ``owner``: whose it is, '' for the person at the command. ``began``: seconds
     since 1970. ``why``: why it ended, where that is no decision. ``before``: the number of the run that it follows, or
-    0. ``bytes``: of its trace."""
+    0. ``bytes``: of its trace, which has so many ``entries`` over so many ``seconds``. ``edit``: what was changed in
+    the run before, where it goes on from that. ``tools``: what it could ask."""
 
     question: Question
     inputs: Inputs = Inputs()
@@ -69,6 +74,10 @@ class PastRun:
     before: int = 0
     mark: Mark | None = None
     bytes: int = 0
+    edit: Mapping[str, str] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    entries: int = 0
+    seconds: float = 0.0
 
     @property
     def words(self) -> str:

@@ -36,6 +36,26 @@ class Keeping:
     fault: str = ""
 
 
+def happens(entry: Entry) -> bool:
+    """Whether a run in which this happened is worth keeping."""
+    return isinstance(entry.event, LMCall | ActionStart)
+
+
+def after(run: PastRun, entry: Entry) -> PastRun:
+    """What is known of a run when this has happened too."""
+    match entry.event:
+        case RunStart() as start:
+            return replace(run, question=start.question, technique=start.technique, lm=start.lm, tools=start.tools,
+                           edit=start.edit)  # fmt: skip
+        case Conclusion(decision=decision) if entry.span == 0:
+            why = decision.reasons[-1] if decision.reasons and decision.stopped != "answered" else ""
+            return replace(run, state=decision.stopped, answer=decision.answer, why=why)
+        case RunUsage(usage=usage):
+            return replace(run, usage=usage, entries=entry.id, seconds=entry.at)
+        case _:
+            return run
+
+
 class Recording:
     """Hears a trace; ``write`` is a listener of it."""
 
@@ -58,18 +78,8 @@ class Recording:
     def write(self, entry: Entry) -> None:
         if self.trace is not None:
             self.trace.write(entry)
-        match entry.event:
-            case RunStart() as start:
-                self.run = replace(self.run, question=start.question, technique=start.technique, lm=start.lm)
-            case LMCall() | ActionStart():
-                self.happened = True
-            case Conclusion(decision=decision) if entry.span == 0:
-                why = decision.reasons[-1] if decision.reasons and decision.stopped != "answered" else ""
-                self.run = replace(self.run, state=decision.stopped, answer=decision.answer, why=why)
-            case RunUsage(usage=usage):
-                self.run = replace(self.run, usage=usage)
-            case _:
-                pass
+        self.happened = self.happened or happens(entry)
+        self.run = after(self.run, entry)
 
     def end(self, state: State = "failed", why: str = "") -> None:
         """``state`` and ``why`` of a run that came to no decision. One in which nothing happened is not kept."""

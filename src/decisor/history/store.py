@@ -51,17 +51,26 @@ class History:
 
     def begin(self, run: PastRun) -> int:
         """A new run; its number. Its trace is then written to ``trace_of(number)``."""
+        return self.begin_all([run])[0]
+
+    def begin_all(self, runs: Sequence[PastRun]) -> list[int]:
+        """As ``begin``, several in one transaction."""
+        query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?)"
         with self.database() as database:
-            cursor = database.execute("INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?)",
-                                      (run.owner, run.words, text_of(run)))  # fmt: skip
-            return int(cursor.lastrowid or 0)
+            cursors = [database.execute(query, (run.owner, run.words, text_of(run))) for run in runs]
+        return [int(cursor.lastrowid or 0) for cursor in cursors]
 
     def write(self, run: PastRun) -> None:
         """What is known of a run by now. Where the traces have become too many, the oldest are dropped."""
+        self.write_all([run])
+
+    def write_all(self, runs: Sequence[PastRun]) -> None:
+        """As ``write``, several in one transaction."""
+        query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
         with self.database() as database:
-            database.execute("UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?",
-                             (run.words, run.mark is not None, text_of(run), run.number, run.owner))  # fmt: skip
-            dropped = over_cap(database, self.sizes(), self.cap, run.number)
+            database.executemany(query, [(run.words, run.mark is not None, text_of(run), run.number, run.owner)
+                                         for run in runs])  # fmt: skip
+            dropped = over_cap(database, self.sizes(), self.cap, max(run.number for run in runs))
             database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
         for number in dropped:
             self.trace_of(number).unlink(missing_ok=True)

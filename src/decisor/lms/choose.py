@@ -97,10 +97,12 @@ def lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provid
         at_home = (one for one in providers if not one.is_open and host(url) == host(one.address(environ)))
         if provider := next(at_home, None):
             return provider.lm(model, url, provider.key(environ), price_of(environ, model, url))
-        return OPENAI.lm(model, url, key_for(url, environ), price_of(environ, model, url))
+        own_api = (one for one in providers if one.is_open and one.prefix and model.startswith(one.prefix))
+        provider = next(own_api, OPENAI)
+        return provider.lm(model, url, key_for(url, environ), price_of(environ, model, url))
     theirs = [one for one in providers if one.prefix and model.startswith(one.prefix)]
     anyones = [one for one in providers if not one.prefix]
-    if provider := next((one for one in [*theirs, *anyones] if one.is_set(environ)), None):
+    if provider := next((one for one in [*theirs, *anyones] if one.is_set(environ) or is_loopback(one.base_url)), None):
         return lm_of(provider, model, environ)
     for server in servers(environ):
         if model in server.models or f"{model}:latest" in server.models:

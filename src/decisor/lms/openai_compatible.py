@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 from urllib.parse import urlunsplit
 
 from decisor.calling import Ways
@@ -56,6 +58,22 @@ OPTIONAL = {
 
 STREAMED: Mapping[str, object] = {"stream": True, "stream_options": {"include_usage": True}}
 EMPTY: Mapping[str, object] = {}
+
+
+class Adapter(Protocol):
+    """What a server of another kind is sent in place of a chat completion request, where, and how it replies."""
+
+    def url(self, chat_url: str) -> str: ...
+
+    def body(
+        self, body: Mapping[str, object], without: AbstractSet[str], settings: LMSettings
+    ) -> Mapping[str, object]: ...
+
+    def reply(self, reply: object) -> object:
+        """As a chat completion."""
+        ...
+
+
 Send = Callable[[Mapping[str, object], str, Read], Awaitable[Completion]]
 
 
@@ -64,7 +82,8 @@ class OpenAICompatible:
 
     ``key``: sent as a bearer token, in another ``key_header`` as it is; many local endpoints need none. ``seconds``:
     wall clock for one completion with all its retries. ``max_bytes``: of a decoded reply. ``price``: None means
-    unknown. ``dropped`` collects what this endpoint refused, so that it is asked without from then on.
+    unknown. ``adapter``: for a server with an API of its own. ``dropped`` collects what this endpoint refused, so that
+    it is asked without from then on.
     """
 
     def __init__(
@@ -77,10 +96,12 @@ class OpenAICompatible:
         price: Price | None = None,
         retries: Retries | None = None,
         key_header: str = "Authorization",
+        adapter: Adapter | None = None,
     ) -> None:
         self.name = model
         self.seconds = seconds
         self.price = price
+        self.adapter = adapter
         self.dropped: set[str] = set()
         self.settings = LMSettings()
         self.ways = Ways()
@@ -149,12 +170,13 @@ class OpenAICompatible:
         for _ in range(len(OPTIONAL) + 4):
             body = form(self.name, messages, sampling, self.dropped)
             body |= {name: value for name, value in more.items() if name not in self.dropped}
+            sent = self._adapted(body, sampling)
             try:
-                reply = await send(body, url, lambda reply: self._read(reply, messages, sampling))
+                reply = await send(sent, self._url(url, sampling), lambda reply: self._read(reply, messages, sampling))
                 remember(self.ways, self.dropped)
                 return reply
             except LMError as error:
-                refused = refused_part(error, body)
+                refused = refused_part(error, {**body, **sent})
                 likely = "" if refused or guess else likely_part(error, body)
                 if not refused and not likely:
                     self.dropped.discard(guess)
@@ -163,8 +185,18 @@ class OpenAICompatible:
                 self.dropped.add(refused or likely)
         raise AssertionError("unreachable")
 
+    def _adapted(self, body: Mapping[str, object], sampling: Sampling) -> Mapping[str, object]:
+        if self.adapter is None or sampling.continuation:
+            return body
+        return self.adapter.body(body, self.dropped, self.settings)
+
+    def _url(self, url: str, sampling: Sampling) -> str:
+        return url if self.adapter is None or sampling.continuation else self.adapter.url(url)
+
     def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
         parse = parse_continuation if sampling.continuation else parse_completion
+        if self.adapter is not None and not sampling.continuation:
+            reply = self.adapter.reply(reply)
         completion = parse(reply, messages, self.endpoint.where)
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 

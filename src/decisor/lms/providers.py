@@ -115,6 +115,8 @@ PROVIDERS = (
     ),
     Provider("OPENROUTER", "decisor.lms.openai_compatible:OpenAICompatible", "https://openrouter.ai/api/v1", "",
              "openrouter/"),
+    Provider("VLLM", "decisor.lms.adapters:vllm", "http://localhost:8000/v1", "", "vllm/", is_open=True),
+    Provider("OLLAMA", "decisor.lms.adapters:ollama", "http://localhost:11434/v1", "", "ollama/", is_open=True),
     Provider("AZURE_OPENAI", "decisor.lms.azure:azure", "", "", "azure/", access="decisor.lms.azure:access"),
     Provider("BEDROCK", "decisor.lms.bedrock:Bedrock", "", "", "bedrock/", access="decisor.lms.bedrock:access"),
     Provider("VERTEX", "decisor.lms.vertex:vertex", "", "", "vertex/", access="decisor.lms.vertex:access"),

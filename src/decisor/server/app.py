@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from decisor.server import pages
 from decisor.server.guard import Guard, Refusal
 from decisor.server.here import Here
 from decisor.server.hosts import hosts_of
+from decisor.server.keeper import Keeper
 from decisor.server.responses import Fault
 from decisor.server.routes import asking, deciding, describing, drawing, entering, evaluations, reading
 from decisor.server.runs import Full, NotThere, Runs
@@ -44,11 +46,16 @@ def make_app(serving: Serving, here: Here) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with pool_of(serving.sources) as pool:
-            here.open_runs = Runs(serving, pool)
+            keeper = Keeper(serving.history)
+            here.open_runs = Runs(serving, pool, keeper)
+            writing = asyncio.create_task(keeper.work())
             try:
                 yield
             finally:
                 await here.open_runs.close()
+                writing.cancel()
+                await asyncio.wait([writing])
+                await keeper.close()
 
     app = FastAPI(
         title="Decisor", version=__version__, description=ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
+from decisor.definitions.readings.open import OpenReading
+from decisor.history.past_run import PastRun
+from decisor.history.recording import after
 from decisor.server.responses import State
-from decisor.trace.events import ActionStart, Conclusion, Entry, FailedCall, LMCall
+from decisor.trace.events import ActionStart, Entry, FailedCall, LMCall
 from decisor.trace.writing import Writing
 from decisor.types import Action, Usage
 
-NOTHING = Usage()
 REFUSED = "A person refused this."
-
-
-@dataclass(frozen=True)
-class About:
-    """What a run is of. ``owner``: the name of a user."""
-
-    id: str
-    owner: str
-    question: str
-    rules: str = ""
-    goal: str = ""
-    connections: tuple[str, ...] = ()
-    technique: str = ""
-    lm: str = ""
-    follows: str = ""
-    changed_from: str = ""
-    edit: dict[str, str] = field(default_factory=dict)
-    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+READING_SECONDS = 600.0
 
 
 @dataclass(eq=False)
@@ -44,21 +29,32 @@ class Approval:
 
 
 @dataclass(eq=False)
-class LiveRun:
-    """``approvals``: all there were, by number; ``writings``: the last of each call that is under way. ``spent``: so
-    far."""
+class OpenWords:
+    """Words of the question that wait for what they mean. ``reply``: '' where nobody says."""
 
-    about: About
+    number: int
+    reading: OpenReading
+    reply: asyncio.Future[str]
+
+
+@dataclass(eq=False)
+class LiveRun:
+    """``past``: what the history will have of it. ``id``: its number there, or a name of its own where there is none.
+    ``approvals``, ``readings``: all there were, by number; ``writings``: the last of each call that is under way.
+    ``is_kept``: the history has it."""
+
+    past: PastRun
+    id: str
+    connections: tuple[str, ...] = ()
     state: State = "waiting"
-    entries: list[Entry] = field(default_factory=list)
+    entries: Sequence[Entry] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, Approval] = field(default_factory=dict)
+    readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
-    spent: Usage = NOTHING
-    error: str = ""
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
-    seconds: float = 0.0
+    is_kept: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -68,16 +64,24 @@ class LiveRun:
     def waiting(self) -> list[Approval]:
         return [one for one in self.approvals.values() if not one.reply.done()]
 
+    @property
+    def seconds(self) -> float:
+        return self.past.seconds if self.is_over else time.monotonic() - self.started
+
+    @property
+    def spent(self) -> Usage:
+        """So far."""
+        if self.past.usage.calls or self.is_over:
+            return self.past.usage
+        calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
+        actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
+        return sum(calls, Usage(actions=actions))
+
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
+        assert isinstance(self.entries, list)
         self.entries.append(entry)
-        match entry.event:
-            case LMCall(usage=usage) | FailedCall(usage=usage):
-                self.spent = self.spent + usage
-            case ActionStart():
-                self.spent = self.spent + Usage(actions=1)
-            case _:
-                pass
+        self.past = after(self.past, entry)
         self.wake()
 
     def hear_text(self, writing: Writing) -> None:
@@ -90,8 +94,7 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Waits until somebody allows or refuses it: '' or why not."""
-        loop = asyncio.get_running_loop()
-        one = Approval(len(self.approvals) + 1, action, loop.create_future())
+        one = Approval(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
         self.approvals[one.number] = one
         self.wake()
         try:
@@ -109,9 +112,36 @@ class LiveRun:
         self.wake()
         return True
 
+    async def read(self, reading: OpenReading) -> str:
+        """Waits, not for ever, until somebody says what is meant; '' where nobody does."""
+        one = OpenWords(len(self.readings) + 1, reading, asyncio.get_running_loop().create_future())
+        self.readings[one.number] = one
+        self.wake()
+        try:
+            return await asyncio.wait_for(one.reply, READING_SECONDS)
+        except TimeoutError:
+            return ""
+        finally:
+            one.reply.cancel()
+            self.wake()
+
+    def say(self, number: int, answer: str) -> bool:
+        """Whether such words waited."""
+        one = self.readings.get(number)
+        if one is None or one.reply.done():
+            return False
+        one.reply.set_result(answer)
+        self.wake()
+        return True
+
     def end(self, state: State, error: str = "") -> None:
-        self.state, self.error = state, error
-        self.seconds = time.monotonic() - self.started
+        """``state``: where it came to no decision."""
+        past = self.past
+        if past.state == "running":
+            past = replace(past, state="failed" if state == "failed" else "interrupted", why=error)
+        self.past = replace(past, entries=len(self.entries), seconds=round(time.monotonic() - self.started, 3),
+                            usage=self.spent)  # fmt: skip
+        self.state = state_of(self.past)
         self.writings.clear()
         self.wake()
 
@@ -119,18 +149,19 @@ class LiveRun:
         for watcher in self.watchers:
             watcher.set()
 
-    @property
-    def took(self) -> float:
-        return self.seconds if self.is_over else time.monotonic() - self.started
 
-    @property
-    def conclusion(self) -> Conclusion | None:
-        return conclusion_of(self.entries)
+def state_of(past: PastRun) -> State:
+    """What a client is told."""
+    match past.state:
+        case "running" | "failed":
+            return past.state
+        case "interrupted":
+            return "stopped"
+        case _:
+            return "finished"
 
 
-def conclusion_of(entries: list[Entry]) -> Conclusion | None:
-    """The run's own decision, where it has come to one."""
-    for entry in reversed(entries):
-        if isinstance(entry.event, Conclusion) and entry.span == 0:
-            return entry.event
-    return None
+def from_past(past: PastRun, entries: Sequence[Entry], connections: tuple[str, ...]) -> LiveRun:
+    """A run of the history, to be read as if it had just ended."""
+    own = tuple(name for name in connections if name in past.tools)
+    return LiveRun(past, str(past.number), own, state_of(past), entries, is_kept=True)

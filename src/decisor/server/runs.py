@@ -1,30 +1,37 @@
-"""All runs of a server: started, watched, stopped, gone on from, and kept when they are over."""
+"""All runs of a server: started, watched, stopped, gone on from, and handed to the history when they are over."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import count
 
 from decisor.errors import Error, SetupError
+from decisor.history.past_run import Mark, PastRun
 from decisor.log import logger
 from decisor.secrets import redact
 from decisor.server.asking import check_technique, chosen, edit_of, options_of, settings_of, texts_of
-from decisor.server.live import About, LiveRun
-from decisor.server.requests import AskBody, ChangeBody, HowToRun
+from decisor.server.keeper import Keeper
+from decisor.server.live import LiveRun, from_past
+from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody
 from decisor.server.serving import IN_LINE, Serving, connections_of
 from decisor.server.users import User
+from decisor.server.watching import Watchers
+from decisor.session.following import following
+from decisor.session.keeping import inputs_of
 from decisor.session.options import Options
 from decisor.session.pool import Pool
+from decisor.session.recorded import recorded_result
 from decisor.session.rerun import go_on
-from decisor.trace.events import Entry, RunStart, events_of
+from decisor.trace.events import RunStart, events_of
 from decisor.types import Question
 
 Work = Callable[[Options], Awaitable[object]]
 STOP_SECONDS = 2.0
+MOST_UNKEPT = 200
+"""Runs that the history does not have stay readable; so many of them."""
 CLOSING = "The server was stopped."
 
 
@@ -38,13 +45,14 @@ class Full(Exception):
 
 @dataclass(eq=False)
 class Runs:
-    """``by_id``: in the order in which they began."""
+    """``live``: those under way, and those that the history does not have, by id."""
 
     serving: Serving
     pool: Pool
-    by_id: dict[str, LiveRun] = field(default_factory=dict)
-    numbers: count[int] = field(default_factory=lambda: count(1))
-    watchers: dict[asyncio.Event, str] = field(default_factory=dict)
+    keeper: Keeper
+    live: dict[str, LiveRun] = field(default_factory=dict)
+    unkept: count[int] = field(default_factory=lambda: count(1))
+    watchers: Watchers = field(default_factory=Watchers)
     places: asyncio.Semaphore = field(init=False)
     is_closing: bool = False
 
@@ -54,7 +62,7 @@ class Runs:
     def connections(self, user: User) -> tuple[str, ...]:
         return connections_of(user, self.serving, self.pool.members)
 
-    def ask(self, user: User, body: AskBody) -> LiveRun:
+    async def ask(self, user: User, body: AskBody) -> LiveRun:
         """A run that begins.
 
         Raises:
@@ -65,25 +73,44 @@ class Runs:
         names = chosen(body.connections, self.connections(user))
         technique = check_technique(body.technique)
         options = options_of(body, self.serving)
-        options["technique"] = technique
-        options["settings"] = settings_of(technique, body.settings, self.serving)
-        if body.follows:
-            self.entries(user, body.follows)
+        options["technique"], options["settings"] = technique, settings_of(technique, body.settings, self.serving)
         if not body.question.strip():
             raise SetupError("What is to be decided? The question is empty.")
-        about = About(
-            str(next(self.numbers)), user.name, body.question.strip(), body.rules, body.goal, names, technique,
-            follows=body.follows,
-        )  # fmt: skip
-        question = Question(about.question, about.rules, about.goal)
+        question = Question(body.question.strip(), body.rules, body.goal)
+        before = await self.find(user, body.follows) if body.follows else None
+        if before is not None:
+            question = following(recorded_result(before.entries), question)
+        past = PastRun(question, owner=user.name, technique=technique, before=before.past.number if before else 0)
 
         async def work(options: Options) -> object:
             data = await self.pool.data(names)
             return await data.ask(question, **options)
 
-        return self.begin(about, body, options, work)
+        return await self.begin(past, names, body, options, work)
 
-    def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
+    async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
+        """A run that goes on from one that was stopped or failed: what it bought is not bought again.
+
+        Raises: as ``change``.
+        """
+        before = await self.find(user, id)
+        if before.state not in ("stopped", "failed"):
+            raise SetupError("This run was not interrupted: there is nothing to go on with.")
+        names = chosen(before.connections, self.connections(user))
+        old, start = before.past, next(events_of(before.entries, RunStart), None)
+        options = options_of(body, self.serving)
+        technique = options["technique"] = check_technique(old.technique)
+        settings = {name: self.serving.name_of(text) for name, text in old.inputs.settings.items()}
+        options["settings"] = settings_of(technique, settings, self.serving)
+        past = PastRun(old.question, owner=user.name, technique=old.technique, before=old.number)
+
+        async def work(options: Options) -> object:
+            data = await self.pool.data(names)
+            return await data.ask(start.question if start else old.question, past=before.entries, **options)
+
+        return await self.begin(past, names, body, options, work)
+
+    async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
         """A run that goes on from another one with one thing changed.
 
         Raises:
@@ -91,32 +118,42 @@ class Runs:
             SetupError: it is not over, or something that it names is not there.
             Full: too many wait already.
         """
-        entries = self.entries(user, id)
-        before = self.by_id[id]
+        before = await self.find(user, id)
         if not before.is_over:
             raise SetupError("The run is under way: stop it first, or wait for its end.")
         options, edit = options_of(body, self.serving), edit_of(body)
-        about = replace(before.about, id=str(next(self.numbers)), changed_from=id, edit=texts_of(edit), follows="",
-                        began=datetime.now(UTC))  # fmt: skip
+        names = chosen(before.connections, self.connections(user))
+        past = PastRun(
+            before.past.question, owner=user.name, technique=before.past.technique, before=before.past.number,
+            edit=texts_of(edit),
+        )  # fmt: skip
 
         async def work(options: Options) -> object:
-            data = await self.pool.data(about.connections)
-            return await go_on(data, entries, edit, **options)
+            data = await self.pool.data(names)
+            return await go_on(data, before.entries, edit, **options)
 
-        return self.begin(about, body, options, work)
+        return await self.begin(past, names, body, options, work)
 
-    def begin(self, about: About, body: HowToRun, options: Options, work: Work) -> LiveRun:
+    async def begin(
+        self, past: PastRun, names: tuple[str, ...], body: HowToRun, options: Options, work: Work
+    ) -> LiveRun:
         if self.is_closing:
             raise Full(CLOSING)
-        if sum(run.state == "waiting" for run in self.by_id.values()) >= IN_LINE:
+        if sum(run.state == "waiting" for run in self.live.values()) >= IN_LINE:
             raise Full(f"{IN_LINE:,} runs wait already: try again later.")
-        live = LiveRun(about)
+        past = replace(past, inputs=inputs_of(self.pool.sources_of(names), options), began=time.time())
+        number = await self.keeper.begin(past)
+        live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), names)
         options["on_event"] = live.hear
         if body.stream:
             options["on_text"] = live.hear_text
         if body.approve:
             options["approve"] = live.approve
-        self.by_id[about.id] = live
+        if body.asks:
+            options["reader"] = live.read
+        self.live[live.id] = live
+        if number:
+            self.keeper.live[number] = live
         live.task = asyncio.create_task(self.run(live, options, work))
         self.wake(live)
         return live
@@ -134,57 +171,82 @@ class Runs:
         except Error as error:
             live.end("failed", redact(str(error)))
         except Exception as error:
-            logger.log(logging.ERROR, "run %s crashed", live.about.id, exc_info=error)
+            logger.error("run %s crashed", live.id, exc_info=error)
             live.end("failed", f"It crashed: {type(error).__name__}. The log of the server has more.")
-        finally:
-            self.wake(live)
+        self.wake(live)
+        await self.keeper.end(live)
+        if live.is_kept:
+            del self.live[live.id]
+        else:
+            self.drop_oldest()
 
-    def run_of(self, user: User, id: str) -> LiveRun:
-        """Raises NotThere where there is none, or it is another's."""
-        live = self.by_id.get(id)
-        if live is None or live.about.owner != user.name:
-            raise NotThere(f"There is no run {id[:80]!r}.")
-        return live
+    def drop_oldest(self) -> None:
+        over = [live for live in self.live.values() if live.is_over and not live.is_kept]
+        for live in over[:-MOST_UNKEPT]:
+            del self.live[live.id]
 
-    def entries(self, user: User, id: str) -> Sequence[Entry]:
-        return self.run_of(user, id).entries
+    async def find(self, user: User, id: str) -> LiveRun:
+        """One that is under way, or one of the history. Raises NotThere where there is none, or it is another's."""
+        live = self.live.get(id)
+        if live is not None and live.past.owner == user.name:
+            return live
+        number = int(id) if id.isascii() and id.isdecimal() and len(id) < 16 else 0
+        if live is None and number:
+            history = self.keeper.history
+            try:
+                past = await asyncio.to_thread(history.read, number, user.name)
+                entries = await asyncio.to_thread(history.entries, number, user.name)
+            except SetupError as error:
+                raise NotThere(str(error)) from error
+            return from_past(past, entries, tuple(self.pool.members))
+        raise NotThere(f"There is no run {id[:80]!r}.")
 
-    def of_user(self, user: User) -> list[LiveRun]:
-        """The newest first."""
-        return [run for run in reversed(self.by_id.values()) if run.about.owner == user.name]
+    async def past(self, user: User, words: str, most: int, before: int) -> list[PastRun]:
+        """Of the history, the newest first; what it has of those under way."""
+        try:
+            return list(await asyncio.to_thread(self.keeper.history.list, user.name, words, most, before))
+        except SetupError:
+            if not self.keeper.fault:
+                raise
+            return []
 
-    def stop(self, user: User, id: str) -> LiveRun:
-        live = self.run_of(user, id)
+    async def stop(self, user: User, id: str) -> LiveRun:
+        """It is over when this returns, unless it takes long to end."""
+        live = await self.find(user, id)
         if live.task is not None and not live.is_over:
             live.task.cancel()
+            await asyncio.wait([live.task], timeout=STOP_SECONDS)
         return live
 
-    async def ended(self, live: LiveRun) -> None:
-        if live.task is not None:
-            await asyncio.wait([live.task], timeout=STOP_SECONDS)
+    def unkept_of(self, user: User) -> list[LiveRun]:
+        """Those that the history does not have."""
+        return [live for live in self.live.values() if not live.past.number and live.past.owner == user.name]
+
+    async def mark(self, user: User, id: str, body: MarkBody) -> LiveRun:
+        """Raises SetupError where the history does not have the run yet."""
+        live = await self.find(user, id)
+        if not live.is_kept:
+            raise SetupError("A run is marked when it is over and in the history.")
+        mark = Mark(body.mark, body.note, body.answer) if body.mark else None
+        await asyncio.to_thread(self.keeper.history.mark, live.past.number, mark, user.name)
+        return await self.find(user, id)
 
     async def forget(self, user: User, id: str) -> None:
-        live = self.stop(user, id)
-        await self.ended(live)
-        self.by_id.pop(id, None)
+        live = await self.stop(user, id)
+        self.live.pop(live.id, None)
+        if live.past.number:
+            await asyncio.to_thread(self.keeper.history.delete, [live.past.number], user.name)
 
     def wake(self, live: LiveRun) -> None:
         live.wake()
-        for watcher, owner in self.watchers.items():
-            if owner == live.about.owner:
-                watcher.set()
+        self.watchers.wake(live)
 
     async def close(self) -> None:
         """Every run is stopped, every stream ends."""
         self.is_closing = True
-        tasks = [live.task for live in self.by_id.values() if live.task is not None and not live.is_over]
+        tasks = [live.task for live in self.live.values() if live.task is not None and not live.task.done()]
         for task in tasks:
             task.cancel()
-        for watcher in self.watchers:
-            watcher.set()
+        self.watchers.wake_all()
         if tasks:
-            await asyncio.wait(tasks)
-
-
-def start_of(entries: Sequence[Entry]) -> RunStart | None:
-    return next(events_of(entries, RunStart), None)
+            await asyncio.wait(tasks, timeout=STOP_SECONDS)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from decisor.budget import Limits
 from decisor.errors import SetupError
+from decisor.history.store import History
 from decisor.lms.spec import read_spec
 from decisor.secrets import redact
 from decisor.server.users import User, Users
@@ -35,6 +36,7 @@ class Serving:
     port: int = 8765
     allow_hosts: tuple[str, ...] = ()
     at_once: int = AT_ONCE
+    history: History = field(default_factory=History)
 
     def lm_of(self, name: str) -> str | None:
         """What to open for the name that a client gives; None for that of the environment.
@@ -49,6 +51,10 @@ class Serving:
         if name not in self.lms:
             raise SetupError(f"There is no LM {name!r:.200}; there is {', '.join([*self.lms, NO_LM])}.")
         return self.lms[name]
+
+    def name_of(self, spec: str) -> str:
+        """The name of the LM that this opens; any other text as it is."""
+        return next((name for name, own in self.lms.items() if own == spec), spec)
 
     def limits_of(self, wanted: Limits) -> Limits:
         """The smaller of both.

@@ -5,13 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
 
-from decisor.server.live import LiveRun
-from decisor.server.responses import ChangeReply, RunLine, RunReply, UsageReply, Waiting
+from decisor.history.past_run import PastRun
+from decisor.plurals import counted
+from decisor.server.live import LiveRun, state_of
+from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, UsageReply, Waiting, WaitingWords
 from decisor.session.recorded import recorded_result
-from decisor.trace.events import ActionResult, ActionStart, Entry, RunStart, RunUsage, events_of
-from decisor.types import Usage
+from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
+from decisor.types import Observation, Usage
 
 Step = tuple[str, str]
 
@@ -20,30 +23,43 @@ def usage_reply(usage: Usage) -> UsageReply:
     return UsageReply(**asdict(usage))
 
 
-def line_fields(live: LiveRun) -> dict[str, Any]:
-    about, start = live.about, next(events_of(live.entries, RunStart), None)
-    conclusion = live.conclusion
-    usages = list(events_of(live.entries, RunUsage))
+def fields_of(past: PastRun) -> dict[str, Any]:
+    state, before = state_of(past), str(past.before or "")
+    mark = past.mark
     return {
-        "id": about.id, "state": live.state, "question": about.question, "rules": about.rules, "goal": about.goal,
-        "connections": about.connections, "technique": start.technique if start else about.technique,
-        "lm": start.lm if start else about.lm, "began": about.began.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "seconds": round(live.took, 3), "entries": len(live.entries),
-        "usage": usage_reply(usages[-1].usage if usages else live.spent),
-        "answer": conclusion.decision.answer if conclusion else "",
-        "stopped": conclusion.decision.stopped if conclusion else "", "error": live.error, "follows": about.follows,
-        "changed_from": about.changed_from, "edit": about.edit,
+        "id": str(past.number), "state": state, "question": past.question.text, "rules": past.question.rules,
+        "goal": past.question.goal, "technique": past.technique, "lm": past.lm,
+        "began": datetime.fromtimestamp(past.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": past.seconds,
+        "entries": past.entries, "usage": usage_reply(past.usage), "answer": past.answer,
+        "stopped": "" if state in ("running", "stopped") else past.state,
+        "error": past.why if state in ("failed", "stopped") else "",
+        "follows": "" if past.edit else before, "changed_from": before if past.edit else "", "edit": dict(past.edit),
+        "mark": Mark(mark=mark.verdict, answer=mark.answer, note=mark.came_of) if mark else None,
     }  # fmt: skip
 
 
+def line_of_past(past: PastRun) -> RunLine:
+    return RunLine(**fields_of(past))
+
+
+def live_fields(live: LiveRun) -> dict[str, Any]:
+    own = {"id": live.id, "state": live.state, "connections": live.connections, "entries": len(live.entries)}
+    if not live.is_over:
+        own |= {"seconds": round(live.seconds, 3), "usage": usage_reply(live.spent), "stopped": ""}
+    return {**fields_of(live.past), **own}
+
+
 def line_of(live: LiveRun) -> RunLine:
-    return RunLine(**line_fields(live))
+    return RunLine(**live_fields(live))
 
 
 def reply_of(live: LiveRun, with_result: bool = True) -> RunReply:
     approvals = tuple(Waiting(number=one.number, tool=one.action.tool, input=one.action.input) for one in live.waiting)
-    result = recorded_result(live.entries).as_object() if with_result and live.is_over and live.conclusion else None
-    return RunReply(**line_fields(live), approvals=approvals, result=result)
+    readings = tuple(WaitingWords(number=one.number, words=one.reading.words, choices=tuple(one.reading.choices))
+                     for one in live.readings.values() if not one.reply.done())  # fmt: skip
+    has_result = with_result and live.is_over and live.past.state not in ("interrupted", "running") and live.entries
+    result = recorded_result(live.entries).as_object() if has_result else None
+    return RunReply(**live_fields(live), approvals=approvals, readings=readings, result=result)
 
 
 def changes_of(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[ChangeReply, ...]:
@@ -52,8 +68,7 @@ def changes_of(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[ChangeR
     match = difflib.SequenceMatcher(a=[one[0] for one in olds], b=[one[0] for one in news], autojunk=False)
     changes: list[ChangeReply] = []
     for kind, start, end, new_start, new_end in match.get_opcodes():
-        rows = max(end - start, new_end - new_start)
-        for at in range(rows):
+        for at in range(max(end - start, new_end - new_start)):
             old = olds[start + at] if start + at < end else None
             new = news[new_start + at] if new_start + at < new_end else None
             changes.append(change_of(len(changes) + 1, old, new, kind == "equal"))
@@ -75,9 +90,7 @@ def steps_of(entries: Sequence[Entry]) -> Iterator[Step]:
             yield f"{entry.event.tool}: {entry.event.input}", "" if came is None else came_of(came)
 
 
-def came_of(observation: Any) -> str:
-    from decisor.plurals import counted
-
+def came_of(observation: Observation) -> str:
     if observation.records and not observation.error:
         return counted(len(observation.records), "record")
-    return str(observation.note)
+    return observation.note

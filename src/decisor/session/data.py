@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Unpack
 
@@ -22,14 +24,17 @@ from decisor.session.definitions import meaning_of
 from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
+from decisor.session.readers import revealed
+from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.session.tools import with_calculator
+from decisor.session.tools import with_calculator, with_combine
+from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
-from decisor.types import LM, Decision, Describing, Question, Record, Tool
+from decisor.types import LM, Decision, Question, Record, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -48,7 +53,8 @@ NOTHING_TO_COMPUTE = (
 @dataclass(eq=False, repr=False)
 class Data:
     """Opened databases, documents and tools; made by ``decisor.open``. Any number of questions may be asked at once:
-    queries to one database wait in line, and what a run has seen and cited is its own."""
+    queries to one database wait in line, and what a run has seen and cited is its own. ``loop``: that they are open
+    in, None once they are closed."""
 
     tools: Sequence[Tool]
     databases: Sequence[Tool]
@@ -56,12 +62,14 @@ class Data:
     ask_anew: AskAnew
     sources: Sources = field(default_factory=Sources)
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
+    loop: AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
         return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"
 
-    async def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
-        """Decide one question. Cancelling it ends its queries and calls.
+    async def ask(self, question: str | Question, *, past: Sequence[Entry] = (), **options: Unpack[Options]) -> Result:
+        """Decide one question. ``past``: a run of it that did not come to its end; what it bought is not bought again,
+        and what it queried is not queried again. Cancelling it ends its queries and calls.
 
         Raises:
             SetupError: something named cannot be used, or there is nothing that could decide.
@@ -72,29 +80,34 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        databases = {tool.name: tool for tool in await about(question, self.databases)}
-        meaning = meaning_of(question, list(databases.values()), self.definitions)
+        databases = {tool.name: tool for tool in await about(question, limited(self.databases, options))}
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
-        tools = with_calculator(meaning.around(views), choice.technique)
+        meaning = meaning_of(question, list(databases.values()), self.definitions, views)
+        tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,
-            self.run(tools, choice.lm, options, choice.calling, choice.asking) as run,
+            self.run(tools, choice.lm, options, choice.calling, choice.asking, last_of(question)) as run,
         ):
+            run = gone_on(run, past) if past else run
             if recording is not None:
                 run.trace.listeners.append(recording.write)
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
-            decision = await meaning.decide(choice.technique, question, run)
+            readings = options.get("readings", "auto") if choice.lm is not None else "off"
+            data = meaning.around(list(databases.values()))
+            settled = await settle(question, data, meaning.needs(), run, options.get("reader"), readings)
+            decision = await meaning.decide(choice.technique, settled, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
-        return Result(
+        result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
             trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
+        return await revealed(result, self.databases)
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """With the decision model that the question is about, where there is one, beside the data."""
@@ -115,16 +128,18 @@ class Data:
 
     @contextmanager
     def run(
-        self, tools: Sequence[Tool], lm: LM | None, options: Options, calling: Calling, asking: Asking = USUAL
-    ) -> Iterator[Run]:
-        """One LM, these tools, one budget, one trace. Whatever ends it, what it cost is told."""
+        self, tools: Sequence[Tool], lm: LM | None, options: Options, calling: Calling, asking: Asking = USUAL,
+        after: int = 0,
+    ) -> Iterator[Run]:  # fmt: skip
+        """One LM, these tools, one budget, one trace. Whatever ends it, what it cost is told. ``after``: the number of
+        an observation, after which those of this run are numbered."""
         from decisor.tools.toolbox import Toolbox
 
         listener, path = options.get("on_event"), options.get("trace")
         with trace_to(Path(path) if path else None, listener) as trace:
             trace.writers = Writers(options["on_text"]) if "on_text" in options else None
             budget = Budget(options.get("limits", Limits()))
-            env = Toolbox(tools, approve=options.get("approve"))
+            env = Toolbox(tools, count(after + 1), approve=options.get("approve"))
             run = Run(lm or NoLM(), env, budget, trace, calling=calling, asking=asking)
             try:
                 yield run
@@ -133,10 +148,30 @@ class Data:
                 raise
 
 
+def last_of(question: Question) -> int:
+    return question.earlier.last if question.earlier else 0
+
+
+def gone_on(run: Run, past: Sequence[Entry]) -> Run:
+    from decisor.techniques.replay.resume import resuming
+
+    return resuming(run, past)
+
+
+def limited(tools: Sequence[Tool], options: Options) -> Sequence[Tool]:
+    """With the limit on what a query may read."""
+    if not options.get("max_scan"):
+        return tools
+    from decisor.tools.databases.scan import parse_max_scan
+    from decisor.tools.databases.sql import SqlTool
+
+    most = parse_max_scan(options["max_scan"])
+    return [replace(tool, max_scan=most) if isinstance(tool, SqlTool) else tool for tool in tools]
+
+
 async def about(question: Question, tools: Sequence[Tool]) -> list[Tool]:
     """Each with a description for the question, where it has more to say than a prompt takes."""
-    text = "\n".join(filter(None, (question.text, question.goal, question.rules)))
-    return [await tool.about(text) if isinstance(tool, Describing) else tool for tool in tools]
+    return [await tool.about(question.topic) if isinstance(tool, Describing) else tool for tool in tools]
 
 
 def notes_of(tools: Sequence[Tool]) -> Iterator[str]:
@@ -166,12 +201,15 @@ def question_of(question: str | Question, options: Options) -> Question:
         question = Question(question)
     if not question.text.strip():
         raise SetupError("What is to be decided? The question is empty.")
-    return Question(question.text, options.get("rules", "") or question.rules, options.get("goal", "") or question.goal)
+    rules, goal = options.get("rules", "") or question.rules, options.get("goal", "") or question.goal
+    return replace(question, rules=rules, goal=goal)
 
 
 def records_of(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
     """The records that a decision cites, in its order."""
-    records: dict[str, Record] = {}
+    start = next(events_of(entries, RunStart), None)
+    earlier = start.question.earlier if start else None
+    records = {record.id: record for record in earlier.records} if earlier else {}
     for result in events_of(entries, ActionResult):
         records |= {record.id: record for record in result.observation.records}
     return tuple(records[name] for name in decision.evidence.ids if name in records)

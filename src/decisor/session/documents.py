@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,10 @@ async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> P
         index = await asyncio.to_thread(in_memory, path)
         return PassagesTool(index, limit, f"{path.name}{titles_of(index)}", name)
     about = read_about(path / str(current(path)))
-    index = open_index(path, "hybrid", embedder_of(about.embedder)) if about.embedder else open_index(path)
-    return PassagesTool(index, limit, f"{path.name}, {about.documents:,} documents{titles_of(index)}", name)
+    embedder = embedder_of(about.embedder) if about.embedder else None
+    index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
+    text = f"{path.name}, {about.documents:,} documents{titles_of(index)}"
+    return PassagesTool(index, limit, text, name, end=ending(embedder))
 
 
 def titles_of(index: Index) -> str:
@@ -61,6 +64,16 @@ def embedder_of(name: str) -> Embedder | None:
     from decisor.lms.embeddings import embedder
 
     return embedder(spec)
+
+
+def ending(embedder: Embedder | None) -> Callable[[], Awaitable[None]]:
+    """What ends the connections of an embedder that has some."""
+
+    async def end() -> None:
+        if close := getattr(embedder, "close", None):
+            await asyncio.to_thread(close)
+
+    return end
 
 
 def in_memory(path: Path) -> Index:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,9 +64,19 @@ def index(request: IndexRequest, bar: Callable[[Reading | None], AbstractContext
         vectors_stay(request.out)
     about = About(language=request.language, words=request.form.words)
     source = OpenSource(request.source, request.form, request.tables)
-    with source as (documents, reading), bar(reading) as progress:
+    with closing_endpoint(embedder), source as (documents, reading), bar(reading) as progress:
         changes = update(documents, request.out, about, embedder, request.fresh, progress, may_be_empty=False)
     return IndexReport(changes, reading, size_of(request.out))
+
+
+@contextmanager
+def closing_endpoint(embedder: Embedder | None) -> Iterator[None]:
+    """Ends the connections of an embedder that has some."""
+    try:
+        yield
+    finally:
+        if close := getattr(embedder, "close", None):
+            close()
 
 
 def embedder_of(dense: bool, embed: str) -> Embedder | None:

@@ -51,8 +51,13 @@ class Pool:
         others = [tool for part in parts for tool in part.tools if tool not in part.databases]
         if sum(tool.name == "whatif" for tool in others) > 1:
             raise SetupError("Two of these connections have a decision model: name one of them.")
-        chosen = combined([self.members[name] for name in dict.fromkeys(names)])
-        return Data([*databases, *others], databases, self.lms, ask_anew=partial(ask_once, chosen))
+        chosen = self.sources_of(names)
+        definitions = {name: one for part in parts for name, one in part.definitions.items()}
+        return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen, definitions)
+
+    def sources_of(self, names: Sequence[str]) -> Sources:
+        """What these are together."""
+        return combined([self.members[name] for name in dict.fromkeys(names)])
 
     async def close(self) -> None:
         await self.stack.aclose()
@@ -85,6 +90,8 @@ def members_of(sources: Sources) -> dict[str, Sources]:
             places=(place,), tools=NO_TOOLS, model=sources.model if is_first else None,
             tables=tuple(tables_of(sources.tables, place, sources)),
             deny_tables=tuple(tables_of(sources.deny_tables, place, sources)),
+            definitions=tuple((name, path) for name, path in sources.definitions
+                              if name == place.name or (not name and place in sources.databases)),
         )  # fmt: skip
     if sources.tools.specs:
         members[TOOLS] = Sources(tools=sources.tools)
@@ -100,4 +107,5 @@ def combined(parts: Sequence[Sources]) -> Sources:
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.tables),
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.deny_tables),
         next((one.frames for one in parts if one.frames), None),
+        tuple(pair for one in parts for pair in one.definitions),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from decisor.history.recording import Keeping
 from decisor.plurals import counted
 from decisor.private_file import open_private
 from decisor.session.decide import NAME_ONE
+from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.sync import in_thread
 from decisor.trace.events import ActionResult, ActionStart, Entry, TechniqueChoice, events_of
@@ -85,7 +86,9 @@ class Result:
         return next((choice.technique for choice in events_of(self.trace, TechniqueChoice)), "")
 
     def ask(self, question: str | Question, **options: Unpack[Options]) -> Result:
-        """Ask the same data again, with the same LM and technique where no other is named. They are opened anew.
+        """Go on from this decision: the same data are asked again, with the same LM and technique where no other is
+        named. What was decided and what it rests on is known to it, and may be cited. Data that are still open are not
+        opened anew.
 
         ``result.ask("And without the smallest?").answer``
         """
@@ -100,7 +103,9 @@ class Result:
             for key, value in self.options.items()
             if key not in ("trace", "on_event", "on_text", "approve", "goal")
         }
-        return await self.ask_anew(question, {**before, **options})
+        if self.keeping is not None:
+            before["history"] = Keeping(self.keeping.history, self.keeping.owner, before=self.number)
+        return await self.ask_anew(following(self, question), {**before, **options})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the trace, one event a line: ``decisor trace FILE`` tells it.

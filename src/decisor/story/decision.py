@@ -152,7 +152,7 @@ def doubts(decision: Decision) -> tuple[str, ...]:
     ('Doubtful [o1.r1]: Left to chance.',)
     """
     return tuple(
-        f"Doubtful [{', '.join(one.records[:MOST_NAMED])}]: {one_line(one.text, 500)}"
+        f"Doubtful [{', '.join(map(one_line, one.records[:MOST_NAMED]))}]: {one_line(one.text, 500)}"
         for one in decision.evidence.pitfalls
     )
 

@@ -45,6 +45,8 @@ class Story:
         match entry.event:
             case RunStart() as start:
                 self.start = start
+                if earlier := start.question.earlier:
+                    self.records |= {record.id: record for record in earlier.records}
                 for line in question_lines(start.question):
                     self.console.print(line)
                 names = f"{one_line(start.technique)}, LM: {one_line(start.lm) or 'none'}"

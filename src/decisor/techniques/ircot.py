@@ -96,7 +96,7 @@ def parse_sentence(reply: str) -> str:
 
 
 ONE_LINE = "Write the next sentence, one line and nothing else. "
-ENOUGH = "When the facts above are enough, write: So the answer is: ..."
+ENOUGH = "When the facts are enough, write: So the answer is: ..."
 SENTENCE = Form(
     "sentence",
     f"{ONE_LINE}{ENOUGH}\n",

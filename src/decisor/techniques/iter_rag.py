@@ -66,7 +66,7 @@ class IterRAG:
                 decision_of(move)
             return move
 
-        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps) + (self.evidence == "free")
+        tools, steps = (*run.env.tools(), THINK), trajectory.seen + (self.evidence == "free")
         act, text = act_shape(tools), FORM.substitute(last=self.max_steps)
         return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,))
 

@@ -80,7 +80,7 @@ class PlanRAG:
                 decision_of(move)
             return move
 
-        tools, steps = (*run.env.tools(), THINK), len(trajectory.steps) + (self.evidence == "free")
+        tools, steps = (*run.env.tools(), THINK), trajectory.seen + (self.evidence == "free")
         text = FORM[self.order] + (REPLAN if self.replan else "") + AFTER.substitute(last=self.max_steps)
         first, later = act_shape(tools, ORDERS[self.order], sizes={"plan": (1, 8)}), act_shape(tools, self.keys())
         now = () if trajectory.plan and steps else (later,) if trajectory.plan else (first,)

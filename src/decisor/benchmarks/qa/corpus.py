@@ -10,9 +10,10 @@ from typing import Literal
 from decisor.benchmarks.digest import digest
 from decisor.cache import cache_folder
 from decisor.errors import SetupError
+from decisor.session.documents import embedder_of, ending
 from decisor.tools.documents.index import open_index
 from decisor.tools.documents.index_build import build_index
-from decisor.tools.documents.index_files import FORMAT, is_index
+from decisor.tools.documents.index_files import FORMAT, current, is_index, read_about
 from decisor.tools.documents.minilm import MiniLM
 from decisor.tools.documents.passage import Passage, read_passages
 from decisor.tools.documents.passages_tool import PassagesTool
@@ -32,13 +33,20 @@ class SharedTool:
     def open(self) -> Sequence[PassagesTool]:
         if self.tools is None:
             place = self.index()
-            self.tools = [] if place is None else [PassagesTool(open_index(place, self.mode), self.limit)]
+            self.tools = [] if place is None else [tool_at(place, self.mode, self.limit)]
         return self.tools
 
     async def close(self) -> None:
         for tool in self.tools or ():
             await tool.close()
         self.tools = None
+
+
+def tool_at(place: Path, mode: Mode, limit: int) -> PassagesTool:
+    """Over an index, with the endpoint of DECISOR_EMBED where that made its vectors."""
+    name = "" if mode == "bm25" else read_about(place / str(current(place))).embedder
+    embedder = embedder_of(name) if name else None
+    return PassagesTool(open_index(place, mode, embedder), limit, end=ending(embedder))
 
 
 def corpus_index(corpus: Path, mode: Mode) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from decisor.definitions.readings.open import OpenReading, Relation, Subject, pieces
+from decisor.definitions.readings.open import Column, OpenReading, Relation, Subject, pieces
 from decisor.definitions.readings.times import is_day, names_day
 from decisor.definitions.relevant import bare
 
@@ -40,11 +40,14 @@ def best_by_what(subject: Subject) -> Iterator[OpenReading]:
     after = subject.text[match.end() :].split()[:3] if praise else []
     numbers = [column for table in subject.tables for column in table.columns
                if not (column.key or column.references or "id" in pieces(column.name))]  # fmt: skip
+    if len(subject.tables) == 1 and sum(is_number(one.type) for one in numbers) < 2:
+        return  # there is one thing to go by
     if any(
         set(pieces(one.name)) & {bare(word.strip("?.,")) for word in after} and is_number(one.type) for one in numbers
     ):
         return
-    words = praise[0] if praise else match[0].rpartition("should")[0].strip().split()[-1] + " to choose"
+    wish = re.search(r"should \w+ (\w+)", subject.text)
+    words = praise[0] if praise else wish[1] if wish else match[0]
     yield OpenReading(words, ("by money", "by number"), ["most", "least", "by", "highest", "lowest"])
 
 
@@ -60,12 +63,11 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
                           [vague[0]])  # fmt: skip
         return
     counts = subject.has(r"\bhow many|most|fewest|number of|does (each|every)|overloaded\b")
-    if not counts or subject.has(WHOLE):
+    if not counts or subject.has(WHOLE) or subject.has(r"\bdid (we|they|you|he|she)\b"):
         return
     for table in [*tables, *children_of(tables, subject)]:
         days = [one for one in table.columns if is_day(one)]
-        state = next((one for one in table.columns if STATE.match(one.name.lower()) and STATES.search(" ".join(one.examples))),
-                     None)  # fmt: skip
+        state = state_of(table)
         if state is None:
             continue
         stored = [value.strip('"').lower() for value in state.examples]
@@ -79,6 +81,12 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
             yield OpenReading(about, (f"all, whatever their {state.name}", f"only those with {state.name} "
                                       f"{stored[0]}"), [state.name, *stored])  # fmt: skip
             return
+
+
+def state_of(table: Relation) -> Column | None:
+    """The column that says in which state a row is."""
+    return next((one for one in table.columns
+                 if STATE.match(one.name.lower()) and STATES.search(" ".join(one.examples))), None)  # fmt: skip
 
 
 def column_named(word: str, tables: list[Relation]) -> bool:

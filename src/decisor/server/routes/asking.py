@@ -10,7 +10,7 @@ from decisor import __version__
 from decisor.secrets import redact
 from decisor.server.asking import rows
 from decisor.server.here import HereNow, Who
-from decisor.server.requests import ApprovalBody, AskBody, ChangeBody
+from decisor.server.requests import ApprovalBody, AskBody, ChangeBody, HowToRun, MarkBody, ReadingBody
 from decisor.server.responses import (
     Choices,
     ColumnReply,
@@ -91,31 +91,52 @@ def table_of(table: Any) -> TableReply:
 @router.post("/ask", status_code=201)
 async def ask(body: AskBody, here: HereNow, who: Who, response: Response) -> RunReply:
     """Start a run."""
-    live = here.runs.ask(who, body)
-    response.headers["location"] = f"/api/runs/{live.about.id}"
+    live = await here.runs.ask(who, body)
+    response.headers["location"] = f"/api/runs/{live.id}"
     return reply_of(live)
 
 
 @router.post("/runs/{id}/changes", status_code=201)
 async def change(id: str, body: ChangeBody, here: HereNow, who: Who, response: Response) -> RunReply:
     """Change one thing in a run and go on from there, as a run of its own."""
-    live = here.runs.change(who, id, body)
-    response.headers["location"] = f"/api/runs/{live.about.id}"
+    live = await here.runs.change(who, id, body)
+    response.headers["location"] = f"/api/runs/{live.id}"
+    return reply_of(live)
+
+
+@router.post("/runs/{id}/resume", status_code=201)
+async def resume(id: str, body: HowToRun, here: HereNow, who: Who, response: Response) -> RunReply:
+    """Go on from a run that was stopped or failed: what it bought is not bought again."""
+    live = await here.runs.resume(who, id, body)
+    response.headers["location"] = f"/api/runs/{live.id}"
     return reply_of(live)
 
 
 @router.post("/runs/{id}/stop")
 async def stop(id: str, here: HereNow, who: Who) -> RunReply:
     """End a run. What it had stays."""
-    live = here.runs.stop(who, id)
-    await here.runs.ended(live)
-    return reply_of(live)
+    return reply_of(await here.runs.stop(who, id))
 
 
 @router.post("/runs/{id}/approvals/{number}")
 async def approve(id: str, number: int, body: ApprovalBody, here: HereNow, who: Who) -> RunReply:
     """Allow or refuse a query that waits."""
-    live = here.runs.run_of(who, id)
+    live = await here.runs.find(who, id)
     if not live.decide(number, body.allow, body.why):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
     return reply_of(live)
+
+
+@router.post("/runs/{id}/readings/{number}")
+async def say(id: str, number: int, body: ReadingBody, here: HereNow, who: Who) -> RunReply:
+    """Say what words of the question mean."""
+    live = await here.runs.find(who, id)
+    if not live.say(number, body.answer):
+        raise NotThere(f"No words {number} wait in run {id[:80]!r}.")
+    return reply_of(live)
+
+
+@router.post("/runs/{id}/mark")
+async def mark(id: str, body: MarkBody, here: HereNow, who: Who) -> RunReply:
+    """Say whether the decision was right, and what came of it."""
+    return reply_of(await here.runs.mark(who, id, body))

@@ -9,11 +9,12 @@ from fastapi.responses import StreamingResponse
 
 from decisor.encoding import json_text
 from decisor.server.here import HereNow, Who
-from decisor.server.responses import CompareReply, RunLine, RunList, RunReply
+from decisor.server.live import LiveRun
+from decisor.server.responses import CompareReply, RunList, RunReply
 from decisor.server.runs import NotThere
 from decisor.server.sharing import html_of, markdown_of
 from decisor.server.stream import all_events, run_events
-from decisor.server.telling import changes_of, line_of, reply_of
+from decisor.server.telling import changes_of, line_of, line_of_past, reply_of
 from decisor.session.recorded import recorded_result
 from decisor.story.html import story
 from decisor.trace.file import MESSAGES, file_text, row_of
@@ -33,25 +34,22 @@ async def runs(
     before: Annotated[str, Query(max_length=80)] = "",
 ) -> RunList:  # fmt: skip
     """Your runs, the newest first; those that hold each word of ``search`` and began before the run ``before``."""
-    lines = [line_of(live) for live in here.runs.of_user(who)]
-    if before:
-        place = next((at for at, line in enumerate(lines) if line.id == before), len(lines))
-        lines = lines[place + 1 :]
-    words = search.casefold().split()
-    return RunList(runs=tuple(line for line in lines if holds(line, words))[:most])
+    number = int(before) if before.isascii() and before.isdecimal() and len(before) < 16 else 0
+    past = await here.runs.past(who, search, most, number)
+    live = here.runs.live
+    lines = [line_of(live[str(one.number)]) if str(one.number) in live else line_of_past(one) for one in past]
+    others = [] if number else [line_of(one) for one in here.runs.unkept_of(who) if holds(one, search)]
+    return RunList(runs=tuple([*reversed(others), *lines][:most]))
 
 
-def holds(line: RunLine, words: list[str]) -> bool:
-    text = "\n".join(
-        (line.question, line.rules, line.goal, line.answer, line.technique, line.lm, line.error)
-    ).casefold()
-    return all(word in text for word in words)
+def holds(live: LiveRun, search: str) -> bool:
+    return all(word in live.past.words for word in search.casefold().split())
 
 
 @router.get("/runs/{id}")
 async def run(id: str, here: HereNow, who: Who) -> RunReply:
     """One run, with its result when it is over."""
-    return reply_of(here.runs.run_of(who, id))
+    return reply_of(await here.runs.find(who, id))
 
 
 @router.delete("/runs/{id}", status_code=204)
@@ -66,7 +64,7 @@ async def events(
     last_event_id: Annotated[str, Header(max_length=20)] = "",
 ) -> Response:  # fmt: skip
     """What happens in a run, as server-sent events; docs/server.md tells of each."""
-    live = here.runs.run_of(who, id)
+    live = await here.runs.find(who, id)
     here.streams.check()
     is_again = last_event_id.isdecimal()
     sent = int(last_event_id) if is_again else after
@@ -85,7 +83,7 @@ async def every_run(here: HereNow, who: Who) -> Response:
 @router.get("/runs/{id}/entries/{number}")
 async def entry(id: str, number: int, here: HereNow, who: Who) -> Response:
     """One entry of the trace, whole, with the prompt of a call."""
-    entries = here.runs.entries(who, id)
+    entries = (await here.runs.find(who, id)).entries
     if not 1 <= number <= len(entries):
         raise NotThere(f"Run {id[:80]!r} has no entry {number}.")
     return Response(json_text(row_of(entries[number - 1]), MESSAGES), media_type="application/json")
@@ -95,34 +93,36 @@ async def entry(id: str, number: int, here: HereNow, who: Who) -> Response:
 async def page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """The run as one page that needs nothing else."""
     headers = {"content-security-policy": PAGE_POLICY, **named(id, "html", download)}
-    return Response(html_of(here.runs.entries(who, id)), media_type="text/html; charset=utf-8", headers=headers)
+    return Response(
+        html_of((await here.runs.find(who, id)).entries), media_type="text/html; charset=utf-8", headers=headers
+    )
 
 
 @router.get("/runs/{id}/markdown")
 async def markdown(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """The run as Markdown."""
-    text = markdown_of(here.runs.entries(who, id))
+    text = markdown_of((await here.runs.find(who, id)).entries)
     return Response(text, media_type="text/markdown; charset=utf-8", headers=named(id, "md", download))
 
 
 @router.get("/runs/{id}/json")
 async def as_json(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """The result, as ``decisor ask --json`` prints it."""
-    result = recorded_result(here.runs.entries(who, id)).as_object()
+    result = recorded_result((await here.runs.find(who, id)).entries).as_object()
     return Response(json_text(result), media_type="application/json", headers=named(id, "json", download))
 
 
 @router.get("/runs/{id}/trace")
 async def trace(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """The trace file, as ``decisor ask --trace`` writes it."""
-    text = file_text(here.runs.entries(who, id))
+    text = file_text((await here.runs.find(who, id)).entries)
     return Response(text, media_type="application/jsonl; charset=utf-8", headers=named(id, "jsonl", download))
 
 
 @router.get("/runs/{id}/story")
 async def as_story(id: str, here: HereNow, who: Who) -> Response:
     """What happened, as the pieces that a page draws: plan, queries with rows, replans, decision."""
-    return Response(story(here.runs.entries(who, id), 2_000_000), media_type="application/json")
+    return Response(story((await here.runs.find(who, id)).entries, 2_000_000), media_type="application/json")
 
 
 def named(id: str, suffix: str, download: bool) -> dict[str, Any]:
@@ -132,5 +132,5 @@ def named(id: str, suffix: str, download: bool) -> dict[str, Any]:
 @router.get("/compare")
 async def compare(before: str, after: str, here: HereNow, who: Who) -> CompareReply:
     """Two runs side by side."""
-    old, new = here.runs.run_of(who, before), here.runs.run_of(who, after)
+    old, new = await here.runs.find(who, before), await here.runs.find(who, after)
     return CompareReply(before=reply_of(old), after=reply_of(new), changes=changes_of(old.entries, new.entries))

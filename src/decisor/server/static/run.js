@@ -46,6 +46,7 @@ export class RunView {
       entry: (entry) => this.hear(entry),
       writing: (data) => { if (this.entries.length < BATCH) this.flush(); this.story.writing(data); this.follow(); },
       approval: (data) => this.approval(data),
+      reading: (data) => this.reading(data),
       state: (run) => { this.run = run; this.show_state(); },
       end: (run, source) => { source.close(); this.run = run; this.flush(); this.end(); },
       lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },
@@ -155,6 +156,19 @@ export class RunView {
       el("b", {}, `May ${data.tool} run this?`), query(data.input), el("div.bar", {},
         button("Run it", () => decide(true), { kind: "primary" }), el("label.hush", { for: why.id }, "Why not"), why, button("Refuse", () => decide(false)))));
     say(`${data.tool} waits for your word.`);
+    this.follow();
+  }
+
+  reading(data) {
+    const there = this.approvals.querySelector(`[data-reading="${data.number}"]`);
+    if ("answer" in data) { there?.remove(); return; }
+    const own = el("input", { id: `means-${data.number}`, placeholder: "In your own words" });
+    const tell = (answer) => ask(`/api/runs/${this.run.id}/readings/${data.number}`, { answer });
+    this.approvals.append(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
+      el("b", {}, `What is meant by “${data.words}”?`),
+      el("div.bar", {}, ...data.choices.map((choice, at) => button(choice, () => tell(String(at + 1)), at ? {} : { kind: "primary" }))),
+      el("div.bar", {}, el("label.hush", { for: own.id }, "Or"), own, button("Take this", () => own.value.trim() && tell(own.value)), button("Compute both", () => tell("")))));
+    say(`What is meant by ${data.words}?`);
     this.follow();
   }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decisor.calls.prompt_parts import Text, joined, sections_of
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP
-from decisor.types import Question
+from decisor.techniques.shared.render import show_steps
+from decisor.types import Earlier, Question
 
 THINK_TOOL = """\
 ### Tool: think
@@ -30,8 +32,18 @@ Cite only ids that you were shown. Where the data cannot decide: Final answer: n
 """
 
 
-def show_question(question: Question, heading: str = "Question") -> str:
-    """The rules, the question and the goal, each under a heading of its own. What several questions share comes first.
+EARLIER = """\
+# What was decided earlier
+The question below goes on from this one, about the same data. What it leaves out is meant as it was here; where it says
+something else, that holds."""
+EVIDENCE = """\
+It rests on the records below, which may be cited by the ids that they have. They answer the earlier question: where the
+new one changes which rows or candidates count, or how, query again."""
+
+
+def show_question(question: Question, heading: str = "Question") -> Text:
+    """The rules, what was decided earlier, the question and the goal, each under a heading of its own. What several
+    questions share comes first.
 
     >>> print(show_question(Question("Which site?", goal="Choose one.")))
     # Question
@@ -40,5 +52,21 @@ def show_question(question: Question, heading: str = "Question") -> str:
     # Goal
     Choose one.
     """
-    parts = (("Rules", question.rules), (heading, question.text), ("Goal", question.goal))
-    return "\n\n".join(f"# {name}\n{text.strip()}" for name, text in parts if text.strip())
+    earlier = [show_earlier(question.earlier)] if question.earlier else []
+    rules, text, goal = (
+        [f"# {name}\n{text.strip()}"] if text.strip() else []
+        for name, text in (("Rules", question.rules), (heading, question.text), ("Goal", question.goal))
+    )
+    return joined("\n\n", [*rules, *earlier, *text, *goal])
+
+
+def show_earlier(earlier: Earlier) -> Text:
+    """What a question goes on from, with the records that may be cited."""
+    lines = [f"{number}. {text}" for number, text in enumerate(earlier.before, 1)]
+    before = ["Before that:", *lines] if lines else []
+    reasons = [f"Because: {' '.join(earlier.reasons)}"] if earlier.reasons else []
+    evidence = [EVIDENCE, show_steps(earlier.steps, thoughts=False)] if earlier.steps else []
+    answer = earlier.answer or "none: it was not decided"
+    assumed = [f"Taken for granted: {'; '.join(earlier.assumptions)}"] if earlier.assumptions else []
+    texts = [EARLIER, *before, f"Question: {earlier.question}", f"Decision: {answer}", *reasons, *assumed, *evidence]
+    return Text(joined("\n", texts).rstrip(), sections_of(joined("\n", texts)))

@@ -61,7 +61,14 @@ class Trajectory:
 
     def shown_records(self) -> dict[str, Record]:
         """The records that the model was really shown, by id."""
-        return {record.id: record for observation in self.observations for record in observation.records}
+        earlier = self.question.earlier.records if self.question.earlier else ()
+        seen = [record for observation in self.observations for record in observation.records]
+        return {record.id: record for record in (*earlier, *seen)}
+
+    @property
+    def seen(self) -> int:
+        """Observations so far, with those that the question goes on from: what an answer may rest on."""
+        return len(self.steps) + (len(self.question.earlier.steps) if self.question.earlier else 0)
 
     @property
     def actions(self) -> int:

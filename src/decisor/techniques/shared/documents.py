@@ -23,7 +23,7 @@ from decisor.techniques.shared.render import record_line, show_text, show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped, Value
 
 PASSAGES = "passages"
-NO_PASSAGES = ("sql", "cypher", "whatif", "calculator")
+NO_PASSAGES = ("sql", "cypher", "whatif", "calculator", "combine")
 MAX_QUERY = 2_000
 NO_IDS: Mapping[tuple[str, str], str] = MappingProxyType({})
 ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
@@ -118,7 +118,8 @@ def read_reading(value: Mapping[str, Value], trajectory: Trajectory, passages: S
 
 def reading(answer: str, because: str, trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
     """Raises ParseError where it cites something that is not among ``passages``."""
-    shown_ids = {record.id for record in passages}
+    earlier = trajectory.question.earlier.records if trajectory.question.earlier else ()
+    shown_ids = {record.id for record in (*passages, *earlier)}
     if unknown := [id for id in citations(f"{answer}\n{because}") if id not in shown_ids]:
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
     if NO_ANSWER.fullmatch(without_citations(answer)):

@@ -92,7 +92,7 @@ class Paths:
         for root in row.elements:
             if set(row.elements) - row.gone <= await self.reached(row, {root}, fixed):
                 return ""
-        several = " and ".join(shown(row, name) for name in nodes[:3])
+        several = " and ".join(as_pattern(row, name) for name in nodes[:3])
         return (
             f"{call.text} counts combinations of {several}: none of them has one for each of the others. Count one, "
             "hand it on with WITH, and then go on to the next."
@@ -104,11 +104,11 @@ class Paths:
         left.sort(key=lambda name: not row.elements[name].node)
         if not left:
             return ""
-        own = " and ".join(shown(row, name) for name in sorted(base))
+        own = " and ".join(as_pattern(row, name) for name in sorted(base))
         return (
-            f"{call.text} takes {own} more than once: the pattern goes on to {shown(row, left[0])}, of which there may "
-            f"be several for one of them. Aggregate before the pattern goes on (WITH), or leave that part out; where "
-            "it only filters, use WHERE EXISTS { ... }."
+            f"{call.text} takes {own} more than once: the pattern goes on to {as_pattern(row, left[0])}, of which "
+            "there may be several for one of them. Aggregate before the pattern goes on (WITH), or leave that part "
+            "out; where it only filters, use WHERE EXISTS { ... }."
         )
 
     async def fixed_by(self, row: Row, items: Sequence[Sequence[Token]]) -> set[str]:
@@ -226,11 +226,11 @@ def projected(row: Row, words: Sequence[Token]) -> Row:
     return replace(row, stands_on=stands_on, gone=frozenset(row.elements) - own)
 
 
-def shown(row: Row, name: str) -> str:
+def as_pattern(row: Row, name: str) -> str:
     """As a pattern.
 
     >>> from decisor.tools.databases.pitfalls.cypher_rows import Element
-    >>> shown(Row({"o": Element("o", ("Order",))}), "o")
+    >>> as_pattern(Row({"o": Element("o", ("Order",))}), "o")
     '(o:Order)'
     """
     one = row.elements[name]

@@ -44,19 +44,19 @@ async def complaints(block: Block, node: exp.In, look: Look) -> AsyncIterator[st
     from sqlglot import exp
 
     query = node.args.get("query")
-    said = short_sql(node.parent if isinstance(node.parent, exp.Not) else node, look.dialect)
+    written = short_sql(node.parent if isinstance(node.parent, exp.Not) else node, look.dialect)
     if query is not None:
         if await holds_null(query.unnest(), block, look):
             yield (
-                f"{said} is true of no row: what the subquery brings holds NULL. Add WHERE ... IS NOT NULL to it, "
+                f"{written} is true of no row: what the subquery brings holds NULL. Add WHERE ... IS NOT NULL to it, "
                 "or use NOT EXISTS."
             )
     elif any(isinstance(one, exp.Null) for one in node.expressions):
-        yield f"{said} is true of no row, as NULL is among the values. Leave it out, and use IS NOT NULL beside it."
+        yield f"{written} is true of no row, as NULL is among the values. Leave it out, and use IS NOT NULL beside it."
     elif not node.find_ancestor(exp.Or, exp.Case):
         origin = block.bare(node.this)
         if origin is not None and await stores_null(origin, look):
-            yield f"{said} leaves out the rows whose {origin.column} is NULL too. Add OR ... IS NULL to count them."
+            yield f"{written} leaves out the rows whose {origin.column} is NULL too. Add OR ... IS NULL to count them."
 
 
 async def holds_null(select: Expr, block: Block, look: Look) -> bool:

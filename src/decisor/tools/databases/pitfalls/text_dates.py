@@ -43,11 +43,11 @@ async def text_dates(look: Look) -> list[Pitfall]:
 def complaints(block: Block, node: Expr, look: Look) -> Iterator[str]:
     from sqlglot import exp
 
-    said = short_sql(node, look.dialect)
+    text = short_sql(node, look.dialect)
     if isinstance(node, exp.Max | exp.Min | exp.Ordered):
         shape, example = stored_shape(block, block.meant(node.this))
         if shape and not SORTS.match(shape):
-            yield f"{said} sorts dates as text, such as {example}. {AS_DATE}"
+            yield f"{text} sorts dates as text, such as {example}. {AS_DATE}"
         return
     for column, literal, upper, equal in comparisons(node):
         shape, example = stored_shape(block, column)
@@ -55,12 +55,12 @@ def complaints(block: Block, node: Expr, look: Look) -> Iterator[str]:
             continue
         own = shape_of(literal)
         if not equal and not SORTS.match(shape):
-            yield f"{said} compares dates as text, such as {example}. {AS_DATE}"
+            yield f"{text} compares dates as text, such as {example}. {AS_DATE}"
         elif not (shape.startswith(own) or own.startswith(shape)):
-            yield f"{said} compares texts that are not written alike: stored are texts such as {example}. {AS_DATE}"
+            yield f"{text} compares texts that are not written alike: stored are texts such as {example}. {AS_DATE}"
         elif (equal or upper) and len(own) < len(shape) and SORTS.fullmatch(own):
             end = "matches no text with a time" if equal else "leaves out all of that day but midnight"
-            yield f"{said} {end}: stored are texts such as {example}. Use >= the day and < the next one."
+            yield f"{text} {end}: stored are texts such as {example}. Use >= the day and < the next one."
 
 
 def comparisons(node: Expr) -> Iterator[tuple[Expr, str, bool, bool]]:

@@ -58,8 +58,8 @@ async def complaints(block: Block, value: Expr, literal: Expr, part: bool, look:
     if origin is None or origin.source.table is None or origin.source.table.view or not origin.source.text:
         return
     name = look.dialect.quoted(look.stored.written(origin.source, origin.column))
-    shown = column.sql(dialect=look.dialect.name)
-    operand = value.sql(dialect=look.dialect.name).replace(shown, name)
+    spelt = column.sql(dialect=look.dialect.name)
+    operand = value.sql(dialect=look.dialect.name).replace(spelt, name)
     written = literal.sql(dialect=look.dialect.name)
     operator = "LIKE" if part else "="
     query = f"SELECT 1 FROM {origin.source.text} WHERE {operand} {operator} {written} LIMIT 1"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from decisor.errors import ToolError
+from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.dialect import NAME, Dialect
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.policy import Restricted, TableRule
 from decisor.types import Table, Value
 
 CREATE_VIEW = re.compile(
@@ -29,7 +30,7 @@ class Access:
     """All names in lower case. ``hidden``: relations that may be neither read nor seen. ``only``: where there are some,
     all that may be read. ``closed``: views that do what a query may not. ``functions``: more that may run.
     ``foreign``: functions made by users, which may not run; ``columnlike``: those of them that a column's name calls;
-    ``operators``, ``casts``: operators, and types to cast to, that call one.
+    ``operators``, ``casts``: operators, and types to cast to, that call one. ``restricted``: what not everybody sees.
     """
 
     hidden: frozenset[str] = frozenset()
@@ -40,10 +41,11 @@ class Access:
     columnlike: frozenset[str] = frozenset()
     operators: frozenset[str] = frozenset()
     casts: frozenset[str] = frozenset()
+    restricted: Restricted = field(default_factory=Restricted)
 
     @property
     def narrow(self) -> bool:
-        return bool(self.hidden or self.only)
+        return bool(self.hidden or self.only or self.restricted)
 
     def mentions(self, text: str) -> bool:
         """Whether a hidden name is in it."""
@@ -69,6 +71,7 @@ class Access:
         >>> Access(frozenset({"secrets"})).without_hidden('Did you mean "Secrets"?')
         'Did you mean "…"?'
         """
+        text = self.restricted.without_key(text)
         unsaid = [name for name in self.hidden if name not in statement.lower()]
         if not unsaid:
             return text
@@ -90,8 +93,12 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     if only:
         denied |= {name for name, kind in kinds.items() if kind != "macro"} - only
     plain = {name: text for name, text in texts.items() if text}
-    hidden = reaching(denied, plain)
-    if denied:
+    columns = columns_of(rows(dialect.queries.columns)) if caps.policy else {}
+    rules = rules_of(caps, kinds, columns)
+    reached = reaching(rules, plain) - rules.keys()
+    views = {name: plain[name] for name in reached if kinds[name] == "view"}
+    hidden = reaching(denied, plain) | (reached - views.keys())
+    if denied or rules:
         hidden |= {name for name, text in texts.items() if text is None}
     failing = [name for name, text in plain.items() if kinds[name] in ("view", "macro") and not passes(query_of(text))]
     closed = reaching(failing, plain)
@@ -111,7 +118,33 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
         columnlike=frozenset(name for name, row in users if row),
         operators=frozenset(str(name) for name, _ in calling if name),
         casts=frozenset(str(kind).lower() for _, kind in calling if kind),
+        restricted=Restricted(caps.policy.key, caps.policy.reveal, rules, views, columns, frozenset(hidden)),
     )
+
+
+def rules_of(caps: Caps, kinds: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> dict[str, TableRule]:
+    """What the policy says of tables, with their columns. Raises SetupError where there is no such table or column."""
+    rules = caps.policy.tables()
+    for name, rule in rules.items():
+        there = columns.get(name, [])
+        if kinds.get(name) == "view":
+            raise SetupError(f"{name} is a view: name the tables that it reads, for rows and masks.")
+        if name not in kinds or (rule.masked and not there):
+            raise SetupError(f"There is no table {name} whose rows or columns could be kept back.")
+        if missing := sorted(rule.masked - {column.lower() for column in there}):
+            raise SetupError(f"{name} has no column {missing[0]} to mask; it has {', '.join(there)}.")
+        rules[name] = replace(rule, columns=tuple(there))
+    return rules
+
+
+def columns_of(rows: Iterable[Sequence[object]]) -> dict[str, list[str]]:
+    """By table in lower case; of several with one name those of the default schema."""
+    columns: dict[str, dict[str, list[str]]] = {}
+    for table, _, column, _, _, *more in rows:
+        schema = str(more[0]) if more else ""
+        name = str(table)[len(schema) + bool(schema) :].lower()
+        columns.setdefault(name, {}).setdefault(schema, []).append(str(column))
+    return {name: schemas.get("") or next(iter(schemas.values())) for name, schemas in columns.items()}
 
 
 def reaching(names: Iterable[str], definitions: Mapping[str, str]) -> set[str]:

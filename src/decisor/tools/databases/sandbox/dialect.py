@@ -72,7 +72,9 @@ class Dialect:
     column without an alias is named by the text of its expression. ``schemas``: the catalog tells of tables outside the
     default schema too. ``rewrite``: changes a tree that sqlglot would write
     in words that this engine does not have, or that mean something else here.
-    ``misspelt``: what stands before a name in a complaint about it, by the kind of name.
+    ``misspelt``: what stands before a name in a complaint about it, by the kind of name. ``token``: an expression of
+    ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a limit that cuts nothing, across which no
+    condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that tells of no row.
     """
 
     name: str
@@ -96,6 +98,9 @@ class Dialect:
     schemas: bool = False
     rewrite: Callable[[exp.Expr], exp.Expr] | None = None
     misspelt: tuple[tuple[str, str], ...] = ()
+    token: str = ""
+    fence: str = ""
+    plain_forms: tuple[str, ...] = ()
 
     def quoted(self, name: str) -> str:
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from decisor.errors import ToolError
+from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Caps:
     """What one query may cost: rows, characters in a cell, bytes of all cells and names, wall-clock seconds, megabytes.
 
     ``deny`` names tables (lower case, without schema), or labels and relationship types, that no checked statement may
-    read or see. Where ``only`` names some, no other may be.
+    read or see. Where ``only`` names some, no other may be. ``policy``: rows and columns that are not for everybody.
     """
 
     rows: int = 200
@@ -30,6 +31,7 @@ class Caps:
     memory_mb: int = 2048
     deny: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    policy: Policy = NO_POLICY
 
 
 class ConnectionLost(ToolError):

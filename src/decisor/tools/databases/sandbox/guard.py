@@ -17,6 +17,7 @@ from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.forms import Form, special
 from decisor.tools.databases.sandbox.names import FORMATTING, FUNCTION_CLASSES_REFUSED, NODES
+from decisor.tools.databases.sandbox.restricting import REFUSED, restrict, restricted_text
 from decisor.tools.databases.sandbox.statement_size import only_letters, refuse, within_size
 from decisor.types import Table
 
@@ -74,6 +75,8 @@ class Guard:
                 self._node(node, own)
 
     def _form(self, form: Form) -> str:
+        if self.access.restricted and not form.before.startswith(self.dialect.plain_forms or ("\0",)):
+            raise refuse(REFUSED)
         if form.query:
             query = self.query(form.query)
             if self.access.narrow and "information_schema" in query.lower():
@@ -95,6 +98,13 @@ class Guard:
         if "information_schema" in statement.lower():
             return replace(table, columns=tuple(access.without_hidden(name, text) for name in table.columns))
         return table
+
+    def own(self, statement: str) -> str:
+        """A statement of our own, which sees no more than its reader."""
+        restricted = self.access.restricted
+        if not restricted or not restricted.mentions(statement):
+            return statement
+        return restricted_text(statement, restricted, self.dialect)
 
     def _parse(self, text: str) -> Expr:
         import sqlglot
@@ -193,6 +203,8 @@ class Guard:
     def _only_filtered(self, node: Expr, name: str, schema: str) -> None:
         """Of the catalog, those tables whose rows can be left out by a table's name."""
         plain = {key for key, value in node.args.items() if value} <= {"this", "db", "alias"}
+        if self.access.restricted:
+            raise refuse(REFUSED)
         if schema != "information_schema" or name not in FILTERED or not plain:
             raise refuse(NARROW)
 
@@ -237,6 +249,8 @@ class Guard:
         if self.dialect.names_by_text:
             for select in list(tree.find_all(exp.Select)):
                 select.set("expressions", [named_by_text(one, name) for one in select.expressions])
+        if self.access.restricted:
+            tree = restrict(tree, self.access.restricted, self.dialect)
         if self.dialect.rewrite:
             tree = self.dialect.rewrite(tree)
         for identifier in tree.find_all(exp.Identifier):

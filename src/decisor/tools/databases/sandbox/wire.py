@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO
 
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.policy import Policy
 from decisor.types import Table
 
 HEAD = struct.Struct(">I")
@@ -67,7 +68,10 @@ def caps_of(data: Frame) -> Caps:
     >>> caps_of(caps_to(Caps(rows=3, deny=("secret",)))) == Caps(rows=3, deny=("secret",))
     True
     """
-    return Caps(**{**data, "deny": tuple(data["deny"]), "only": tuple(data["only"])})
+    policy = data["policy"]
+    rows = tuple((table, condition) for table, condition in policy["rows"])
+    own = Policy(rows, tuple(policy["mask"]), policy["key"], policy["reveal"])
+    return Caps(**{**data, "deny": tuple(data["deny"]), "only": tuple(data["only"]), "policy": own})
 
 
 def table_to(table: Table) -> Frame:

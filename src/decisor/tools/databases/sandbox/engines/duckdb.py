@@ -101,7 +101,7 @@ DIALECT = Dialect(
     schemas=True,
     functions=FUNCTIONS,
     forms=Forms(
-        explain=r"(EXPLAIN|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
+        explain=r"(EXPLAIN(\s+\(FORMAT\s+JSON\))?|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
         about={
             rf"(DESCRIBE|DESC)\s+(TABLE\s+)?{NAME}": "DESCRIBE {name}",
             rf"SUMMARIZE\s+{NAME}": "SUMMARIZE {name}",
@@ -123,6 +123,9 @@ DIALECT = Dialect(
         r"[/\\:*?]|^\.|\.(csv|tsv|json|jsonl|ndjson|parquet|db|duckdb|sqlite|txt|gz|zst|xlsx|arrow)$", re.I
     ),
     rewrite=with_full_match,
+    token="'masked_' || left(sha256('{key}' || CAST({value} AS VARCHAR)), 16)",
+    fence="LIMIT 9223372036854775807",
+    plain_forms=("DESCRIBE ", "SHOW TABLES"),
     misspelt=(("table", "Table with name"), ("column", "Referenced column")),
 )
 

@@ -106,6 +106,9 @@ DIALECT = Dialect(
     quote="`",
     names_by_text=True,
     rewrite=in_own_words,
+    token="CONCAT('masked_', LEFT(SHA2(CONCAT('{key}', CAST({value} AS CHAR)), 256), 16))",
+    fence="LIMIT 18446744073709551615",
+    plain_forms=("DESCRIBE `", "SHOW COLUMNS FROM ", "SHOW TABLES"),
     misspelt=(("table", "Table"), ("column", "Unknown column")),
 )
 

@@ -163,6 +163,9 @@ DIALECT = Dialect(
     checks_views=True,
     folds=True,
     bare=r"[a-z_][a-z0-9_]*",
+    token="'masked_' || substr(encode(sha256(convert_to('{key}' || CAST({value} AS text), 'UTF8')), 'hex'), 1, 16)",
+    fence="OFFSET 0",
+    plain_forms=("SHOW ",),
     misspelt=(("table", "relation"), ("column", "column")),
 )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
@@ -69,6 +70,9 @@ DIALECT = Dialect(
     readable=words("sqlite_master sqlite_schema sqlite_sequence") | TELLING,
     catalog_functions=TELLING,
     names_by_text=True,
+    token="decisor_mask({value})",
+    fence="LIMIT -1",
+    plain_forms=("PRAGMA table_info(", "PRAGMA table_xinfo(", "PRAGMA foreign_key_list(", "PRAGMA table_list"),
     misspelt=(("table", "no such table"), ("column", "no such column"), ("function", "no such function")),
 )
 FUNCTIONS_DENIED = words("load_extension fts3_tokenizer zeroblob randomblob readfile edit")
@@ -218,6 +222,8 @@ def connect(url: str, caps: Caps) -> Sqlite:
     db.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     db.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no text
     db.execute("PRAGMA temp_store=MEMORY; PRAGMA query_only=ON")
+    if caps.policy:
+        db.create_scalar_function("decisor_mask", mask_of(caps.policy.key), 1, deterministic=True)
     for limit, value in limits().items():
         db.limit(limit, value)
     engine = Sqlite(db)
@@ -232,6 +238,14 @@ def connect(url: str, caps: Caps) -> Sqlite:
     )
     engine.guard = Guard(DIALECT, access)
     return engine
+
+
+def mask_of(key: str) -> Callable[..., str | None]:
+    def mask(value: object) -> str | None:
+        text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+        return None if value is None else f"masked_{hmac.new(key.encode(), text, 'sha256').hexdigest()[:16]}"
+
+    return mask
 
 
 def message(error: BaseException) -> str:

@@ -50,7 +50,7 @@ def prepare(
     names = versions.names
     if factors:
         versions.key, versions.names = "__t", (FACTOR,)
-        kept(db, versions, TRIALS, {"__t": np.arange(len(factors)), f"__p_{FACTOR}": np.array(factors)})
+        hold(db, versions, TRIALS, {"__t": np.arange(len(factors)), f"__p_{FACTOR}": np.array(factors)})
     for statement in before:
         versions.run(statement, keep=True)
     versions.key, versions.names = "__c", names
@@ -60,10 +60,10 @@ def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, 
     """The table of trials, with a column for each draw."""
     each = list(zip(*(draws(program.spreads, seed) for seed in seeds), strict=True))
     cells = {f"f{at}": np.array(column) for at, column in enumerate(each)}
-    kept(db, versions, TRIALS, {"__t": np.arange(len(seeds)), **cells})
+    hold(db, versions, TRIALS, {"__t": np.arange(len(seeds)), **cells})
 
 
-def kept(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, Any]) -> None:
+def hold(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, Any]) -> None:
     """A table of these columns, for as long as the versions are."""
     db.register("__cells", cells)
     db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM __cells")

@@ -1,0 +1,129 @@
+"""What a run of the history was asked of, named again: what a person names beside it goes before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from decisor.budget import Limits
+from decisor.config.current import Config, default_places
+from decisor.errors import SetupError
+from decisor.history.past_run import Inputs, PastRun
+from decisor.history.store import History
+from decisor.session.options import Options
+from decisor.trace.events import Entry
+from decisor.types import Question
+
+if TYPE_CHECKING:
+    from decisor.session.result import Result
+
+LOCAL = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
+KINDS = ("db", "graph", "docs", "tools")
+OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "deny_tables", "definitions",
+          "rows", "mask", "audit")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Past:
+    """A run to go on from."""
+
+    history: History = field(default_factory=History)
+    run: PastRun | None = None
+
+    @property
+    def inputs(self) -> Inputs:
+        return self.run.inputs if self.run else Inputs()
+
+    @property
+    def number(self) -> int:
+        return self.run.number if self.run else 0
+
+    def result(self) -> Result:
+        """Raises SetupError where its trace is gone."""
+        from decisor.session.past import past_result
+
+        assert self.run is not None
+        return past_result(self.history, self.run)
+
+
+def past_named(last: bool, number: int | None) -> Past:
+    """Raises SetupError where there is no such run."""
+    if not (last or number):
+        return Past()
+    history = History()
+    return Past(history, history.read(number or 0))
+
+
+def inputs_again(past: Past, own: Inputs) -> Inputs:
+    """What was named for a run, and in its place what ``own`` names.
+
+    Raises:
+        SetupError: something that it used is not kept, or is relative to another folder, and is not named again.
+    """
+    old = past.inputs
+    texts = [name for name in (*KINDS, *OTHERS) if getattr(own, name)]
+    if past.run and old.left_out and not any(name in texts for name in (*KINDS, "lm")):
+        raise SetupError(f"Run {past.number} used {', '.join(old.left_out)}, which is not kept: name it again, with "
+                         "--db, --graph, --docs, --tools or --lm.")  # fmt: skip
+    elsewhere = [place for name in (*KINDS, "definitions") if name not in texts for place in getattr(old, name)]
+    if past.run and old.folder != str(Path.cwd()) and (here := [one for one in elsewhere if is_relative(one)]):
+        raise SetupError(f"Run {past.number} was asked in {old.folder}, and {here[0]} is relative to it: go there, or "
+                         "name the data again with --db.")  # fmt: skip
+    chosen = replace(old, **{name: getattr(own, name) for name in texts})
+    limits = merged(own.limits, old.limits)
+    return replace(chosen, settings={**old.settings, **own.settings}, limits=limits)
+
+
+def merged(own: Limits, old: Limits) -> Limits:
+    values = {one.name: getattr(own, one.name) for one in fields(Limits) if getattr(own, one.name) is not None}
+    return replace(old, **values)
+
+
+def is_relative(place: str) -> bool:
+    """
+    >>> is_relative("sites=sqlite:///sites.db"), is_relative("/home/sites.db"), is_relative("bolt://host")
+    (True, False, False)
+    """
+    name, equals, rest = place.partition("=")
+    path = rest if equals and name.isidentifier() else place
+    head = next((scheme for scheme in LOCAL if path.startswith(scheme)), "")
+    return ("://" not in path or bool(head)) and not path.removeprefix(head).startswith(("/", "~"))
+
+
+def each(texts: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(texts or ())
+
+
+def with_defaults(inputs: Inputs, config: Config) -> Inputs:
+    """With what holds here for what is not named."""
+    db = inputs.db
+    if not any((inputs.db, inputs.graph, inputs.docs, inputs.tools)):
+        db = default_places(config)
+    technique = inputs.technique or config.text("technique")
+    return replace(inputs, db=db, technique=technique, limits=config.limits(inputs.limits))
+
+
+def asked_of(
+    inputs: Inputs, config: Config, question: Question, past: Sequence[Entry] = (), reveal: bool = False,
+    **options: Unpack[Options],
+) -> Result:  # fmt: skip
+    """The result of a question that is asked of what was named."""
+    from decisor.session.opening import ask_once
+    from decisor.session.readers import conditions, for_reader
+    from decisor.session.sources import sources_of
+    from decisor.session.sync import in_thread
+    from decisor.session.tools import ToolSpecs
+
+    specs = ToolSpecs(inputs.tools, inputs.methods, inputs.base_url, inputs.auth)
+    sources = sources_of(
+        config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs), specs,
+        inputs.model or None, inputs.tables, inputs.deny_tables, inputs.definitions,
+    )  # fmt: skip
+    sources = for_reader(sources, conditions(inputs.rows), inputs.mask, reveal, inputs.audit or None)
+    whole: Options = {
+        "technique": inputs.technique, "settings": inputs.settings, "lm": config.lm(inputs.lm or None),
+        "limits": inputs.limits, **options,
+    }  # fmt: skip
+    return in_thread(ask_once(sources, question, whole, past))

@@ -1,0 +1,132 @@
+"""The history of a server: written in a thread beside it, many runs in one transaction; no run waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from decisor.errors import SetupError
+from decisor.history.lock import lock
+from decisor.history.past_run import PastRun
+from decisor.history.recording import happens
+from decisor.history.store import History
+from decisor.log import logger
+from decisor.private_file import open_private
+from decisor.server.live import LiveRun
+from decisor.trace.file import TraceFile
+
+NOTHING_CAME = ("failed", "interrupted")
+TICK_SECONDS = 1.0
+"""How often the traces of runs that are under way are written."""
+
+
+@dataclass(eq=False)
+class Pen:
+    """The trace file of one run, and how many of its entries are in it."""
+
+    file: TextIO
+    trace: TraceFile
+    written: int = 0
+
+    def write(self, live: LiveRun) -> None:
+        for entry in live.entries[self.written :]:
+            self.trace.write(entry)
+            self.written += 1
+
+
+@dataclass(eq=False)
+class Keeper:
+    """``beginning``, ``ending``: runs that wait for the next transaction. All that touches a file happens in one thread
+    at a time."""
+
+    history: History
+    beginning: list[tuple[PastRun, asyncio.Future[int]]] = field(default_factory=list)
+    ending: list[tuple[LiveRun, asyncio.Future[None]]] = field(default_factory=list)
+    pens: dict[int, Pen] = field(default_factory=dict)
+    live: dict[int, LiveRun] = field(default_factory=dict)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    fault: str = ""
+
+    async def begin(self, run: PastRun) -> int:
+        """The number of a new run; 0 where the history cannot be written: ``fault`` says why, and the run goes on."""
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.beginning.append((run, future))
+        self.news.set()
+        return await future
+
+    async def end(self, live: LiveRun) -> None:
+        """A run is over: all of it is written when this returns."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ending.append((live, future))
+        self.news.set()
+        await future
+
+    async def work(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self.news.wait()
+            self.news.clear()
+            await self.write()
+
+    async def write(self) -> None:
+        begun, ended = self.beginning, self.ending
+        self.beginning, self.ending = [], []
+        open_runs = [live for number, live in self.live.items() if number in self.pens]
+        over = [live for live, _ in ended]
+        numbers = await asyncio.to_thread(self.written, [run for run, _ in begun], open_runs, over)
+        for (_, began), number in zip(begun, numbers, strict=True):
+            if not began.done():
+                began.set_result(number)
+        for live, done in ended:
+            self.live.pop(live.past.number, None)
+            if not done.done():
+                done.set_result(None)
+
+    def written(self, begun: Sequence[PastRun], live: Sequence[LiveRun], over: Sequence[LiveRun]) -> list[int]:
+        """Numbers of the runs that begin. What goes wrong here ends no run."""
+        numbers = [0] * len(begun)
+        try:
+            for one in live:
+                self.pens[one.past.number].write(one)
+            self.finish([one for one in over if one.past.number])
+            if begun:
+                numbers = self.history.begin_all(begun)
+                for number in numbers:
+                    self.open(number)
+                self.fault = ""
+        except (SetupError, OSError) as error:
+            if not self.fault:
+                logger.warning("the history cannot be written: %s", error)
+            self.fault = str(error)
+        return numbers
+
+    def open(self, number: int) -> None:
+        file = open_private(self.history.trace_of(number))
+        lock(file)
+        self.pens[number] = Pen(file, TraceFile(file))
+
+    def finish(self, over: Sequence[LiveRun]) -> None:
+        """A run in which nothing happened is not kept."""
+        worth = [one for one in over if one.past.state not in NOTHING_CAME or any(map(happens, one.entries))]
+        for one in over:
+            pen = self.pens.pop(one.past.number, None)
+            if pen is not None:
+                pen.write(one)
+                pen.file.close()
+        if worth:
+            self.history.write_all([one.past for one in worth])
+        for one in over:
+            one.is_kept = one in worth
+            if not one.is_kept:
+                self.history.delete([one.past.number], one.past.owner)
+
+    async def close(self) -> None:
+        """The rest is written."""
+        await self.write()
+        for pen in self.pens.values():
+            pen.file.close()

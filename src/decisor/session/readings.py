@@ -1,0 +1,106 @@
+"""What a question means where its words leave it open: asked of a person, or computed both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from decisor.definitions.readings.open import OpenReading, Reader, Readings
+from decisor.errors import BudgetExceeded, ModelMistake
+from decisor.outside import one_line
+from decisor.run import Run
+from decisor.trace.events import Note
+from decisor.types import Decision, Question, Tool
+
+if TYPE_CHECKING:
+    from decisor.definitions.format import Definition
+
+HEAD = "What is meant, where words could mean two things:"
+
+
+@dataclass(frozen=True)
+class ReadingChoice:
+    """``choice``: what ``words`` are taken to mean; ``by`` a person, or '' where nobody could be asked."""
+
+    open: OpenReading
+    choice: str
+    by: str = ""
+
+    @property
+    def other(self) -> str:
+        return next((text for text in self.open.choices if text != self.choice), "")
+
+    def line(self) -> str:
+        return f'- "{self.open.words}": {self.choice}'
+
+
+@dataclass
+class Settled:
+    """What was open of a question, and what was taken."""
+
+    question: Question
+    choices: list[ReadingChoice] = field(default_factory=list)
+
+    def whole(self, instead: ReadingChoice | None = None) -> Question:
+        """The question with what is meant; of one reading the other choice."""
+        if not self.choices:
+            return self.question
+        lines = [replace(one, choice=one.other).line() if one is instead else one.line() for one in self.choices]
+        rules = "\n".join([*([self.question.rules.strip(), ""] if self.question.rules.strip() else []), HEAD, *lines])
+        return replace(self.question, rules=rules)
+
+
+async def settle(
+    question: Question, databases: Sequence[Tool], needs: Mapping[str, Sequence[Definition]], run: Run,
+    reader: Reader | None, readings: Readings,
+) -> Settled:  # fmt: skip
+    """What is open is asked of the ``reader``; the first choice is taken where nobody can be asked, or knows."""
+    settled = Settled(question)
+    sources: list[Any] = [tool for tool in databases if getattr(tool, "form", "") == "sql"]
+    if readings == "off" or not sources:
+        return settled
+    from decisor.definitions.readings.rules import suspicions
+
+    suspects = [one for tool in sources for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]
+    if not suspects and readings == "auto":
+        return settled
+    data = "\n\n".join(tool.describe() for tool in sources)
+    for one in await judged(question, data, suspects, needs, run):
+        answer = one.choice(await reader(one)) if reader else ""
+        settled.choices.append(ReadingChoice(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))
+    return settled
+
+
+async def judged(
+    question: Question, data: str, suspects: Sequence[OpenReading], needs: Mapping[str, Sequence[Definition]], run: Run
+) -> Sequence[OpenReading]:
+    """As the LM sees it, without what a definition settles; nothing where it cannot be asked."""
+    from decisor.definitions.readings.ask_lm import ask_lm
+    from decisor.definitions.readings.rules import settled
+
+    with run.span("readings") as sub:
+        try:
+            open_readings = await ask_lm(question, data, suspects, sub)
+        except (BudgetExceeded, ModelMistake) as error:
+            sub.trace.add(Note(f"Whether the question has two readings could not be judged: {error}"), sub.span_id)
+            return ()
+    return [one for one in open_readings if not any(settled(one, group) for group in needs.values())]
+
+
+def compared(decision: Decision, one: ReadingChoice, other: Decision | None, why: str = "") -> str:
+    """What the other reading gives, and whether that changes the decision."""
+    begin = f'"{one.open.words}" was taken as {one.choice}; it could mean {one.other}'
+    if other is None or not other.answer:
+        reason = why or (other.reasons[0] if other and other.reasons else "it came to no answer")
+        return f"{begin}, which was not computed: {one_line(reason, 200).rstrip('.')}."
+    if other.answer.casefold() == decision.answer.casefold():
+        return f"{begin}. That gives the same answer, so the choice does not change the decision."
+    return f"{begin}. That gives {other.answer}: the choice changes the decision."
+
+
+def with_readings(decision: Decision, settled: Settled, lines: Sequence[str]) -> Decision:
+    """The decision, with what was taken among its assumptions."""
+    means = [f'"{one.open.words}" means {one.choice}{f" (by {one.by})" if one.by else ""}'
+               for one in settled.choices]  # fmt: skip
+    return replace(decision, reasons=(*decision.reasons, *lines), assumptions=(*decision.assumptions, *means))

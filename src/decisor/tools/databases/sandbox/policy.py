@@ -1,0 +1,96 @@
+"""Which rows of a table, and which columns, are not for everybody."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+TOKEN = re.compile(r"masked_[0-9a-f]{16}")
+"""What stands for a masked value."""
+EXCERPT = re.compile(r"\s*LINE \d+:.*?(?=\n(?:HINT|DETAIL)|\Z)|\snear '.*", re.S)
+"""The place in the statement, as PostgreSQL, DuckDB and MySQL tell it."""
+FEWEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """``rows``: a table, and the condition in SQL that its rows fulfil. ``mask``: table.column, of which tokens stand
+    for the values. ``key``: of the tokens, the same for one session. ``reveal``: whether the reader may see what they
+    stand for."""
+
+    rows: tuple[tuple[str, str], ...] = ()
+    mask: tuple[str, ...] = ()
+    key: str = ""
+    reveal: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.rows or self.mask)
+
+    def tables(self) -> dict[str, TableRule]:
+        """By name in lower case, without its schema."""
+        names = [bare(name) for name, _ in self.rows] + [bare(name.rpartition(".")[0]) for name in self.mask]
+        return {
+            name: TableRule(
+                tuple(text for table, text in self.rows if bare(table) == name),
+                frozenset(bare(one) for one in self.mask if bare(one.rpartition(".")[0]) == name),
+            )
+            for name in names
+        }
+
+
+NO_POLICY = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class TableRule:
+    """``conditions``: all must hold. ``masked``: columns in lower case. ``columns``: all, as they are spelt."""
+
+    conditions: tuple[str, ...] = ()
+    masked: frozenset[str] = frozenset()
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Restricted:
+    """What a guard keeps to. ``views``: the queries of those that read such a table;
+    ``columns``: what theirs are called. ``hidden``: what else does, and
+    what may not be read at all, also by a view."""
+
+    key: str = ""
+    reveal: bool = False
+    tables: Mapping[str, TableRule] = field(default_factory=dict)
+    views: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.tables)
+
+    def mentions(self, statement: str) -> bool:
+        """Whether a name of them is a word of the statement."""
+        words = set(re.findall(r"\w+", statement.lower()))
+        return any(words >= set(re.findall(r"\w+", name)) for name in (*self.tables, *self.views))
+
+    def without_key(self, text: str) -> str:
+        """A complaint without the key, or a piece of the statement in which it stands."""
+        if not self:
+            return text
+        text = EXCERPT.sub("", text)
+        for size in range(len(self.key), FEWEST - 1, -1):
+            text = text.replace(self.key[:size], "…").replace(self.key[-size:], "…")
+        return text
+
+
+def policy_of(rows: Mapping[str, str], mask: Iterable[str], reveal: bool = False) -> Policy:
+    """With a key of its own."""
+    return Policy(tuple(rows.items()), tuple(mask), secrets.token_hex(16), reveal)
+
+
+def bare(name: str) -> str:
+    """
+    >>> bare('public."Orders"')
+    'orders'
+    """
+    return name.rpartition(".")[2].strip('"`[]').lower()

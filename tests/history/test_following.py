@@ -1,0 +1,182 @@
+"""Going on: a question after a decision, and a run that did not come to its end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import decisor as library
+from decisor import ScriptedLM
+from decisor.history.store import History
+from decisor.session.following import earlier_of, following
+from decisor.techniques.replay.resume import bought, done_before
+from decisor.trace.events import ActionResult, ActionStart, LMCall, Trace, UnreadableReply
+from decisor.types import Observation, Question
+from local_lm import ANSWER, PLAN, QUERY, Decisor, LocalLM
+
+ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
+FOLLOW = "And without elm?"
+
+
+def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
+    decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "rules.txt").write_text("Rent decides.")
+    decisor(*ASK, "--lm", local_lm.name, "--rules", "rules.txt")
+    local_lm.prompts.clear()
+    local_lm.replies = [
+        "Plan: [Step 1: look at the others]\nThought: a\nAction: sql\nAction input: SELECT name, rent FROM site "
+        "WHERE name <> 'elm'",
+        "Final answer: oak\nBecause: it costs 700 [o1.r2], as it still does [o2.r1]",
+    ]
+    told = json.loads(decisor("ask", "--continue", FOLLOW, "--json").stdout)
+    first = local_lm.prompts[0]
+    for part in ("# Rules\nRent decides.", "Question: Which site is cheapest?", "Decision: elm", QUERY,
+                 "[o1.r1] | elm | 400", f"# Question\n{FOLLOW}"):  # fmt: skip
+        assert part in first
+    assert (told["answer"], told["evidence"]["ids"], told["evidence"]["unsupported"]) == ("oak", ["o1.r2", "o2.r1"], [])
+    assert [record["fields"]["name"] for record in told["evidence"]["records"]] == ["oak", "oak"]
+    assert (History().read(2).before, len(local_lm.prompts)) == (1, 2)
+    story = decisor("show", "2").stdout
+    assert "[o1.r2]" in story and "Run 2, after run 1" in story
+    assert "(after 1)" in decisor("history").stdout
+
+
+def test_a_follow_up_of_a_follow_up_knows_both_and_ids_stay_unique(sites: Path) -> None:
+    replies = [PLAN, ANSWER, PLAN, "Final answer: oak\nBecause: it costs 700 [o2.r2]",
+               PLAN, "Final answer: elm\nBecause: it costs 400 [o3.r1], oak 700 [o2.r2]"]  # fmt: skip
+    result = library.ask("Which site?", db=str(sites), lm=ScriptedLM(replies[:2]))
+    second = result.ask(FOLLOW, lm=ScriptedLM(replies[2:4]))
+    lm = ScriptedLM(replies[4:])
+    third = second.ask("And by rent alone?", lm=lm)
+    assert third.evidence.ids == ("o3.r1", "o2.r2")
+    assert [record.id for record in third.records] == ["o3.r1", "o2.r2"]
+    assert "1. Which site?: elm" in str(lm.seen[0]) and f"Question: {FOLLOW}" in str(lm.seen[0])
+    assert third.question.earlier is not None and third.question.earlier.last == 2
+
+
+def test_a_follow_up_may_rest_on_the_earlier_records_alone(sites: Path) -> None:
+    result = library.ask("Which site?", db=str(sites), lm=ScriptedLM([PLAN, ANSWER]))
+    lm = ScriptedLM(["Plan: [Step 1: none]\nFinal answer: oak\nBecause: it costs 700 [o1.r2]"])
+    second = result.ask("Which is the second?", lm=lm)
+    assert (second.answer, second.evidence.ids, second.usage.actions) == ("oak", ("o1.r2",), 0)
+
+
+async def test_data_that_are_open_are_not_opened_anew_for_a_follow_up(sites: Path) -> None:
+    async with library.open(db=str(sites)) as data:
+        result = await data.ask("Which site?", lm=ScriptedLM([PLAN, ANSWER]))
+        opened = data.tools[0]
+        sites.rename(sites.with_name("moved.db"))
+        second = await result.ask_async(FOLLOW, lm=ScriptedLM([PLAN, ANSWER.replace("o1.", "o2.")]))
+        assert second.answer == "elm" and data.tools[0] is opened
+    with pytest.raises(library.SetupError, match=r"sites\.db"):
+        await result.ask_async(FOLLOW, lm=ScriptedLM([]))
+
+
+def test_only_the_first_rows_and_the_cited_ones_go_with_a_follow_up(sites: Path) -> None:
+    query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) SELECT i FROM n"
+    plan = PLAN.replace(QUERY, query)
+    result = library.ask("Which?", db=str(sites), lm=ScriptedLM([plan, "Final answer: 44\nBecause: it is 44 [o1.r44]"]))
+    earlier = earlier_of(result)
+    assert [record.id for record in earlier.records] == [*(f"o1.r{at}" for at in range(1, 21)), "o1.r44"]
+    assert (earlier.steps[0].observation.total, earlier.steps[0].observation.truncated) == (60, True)
+    assert following(result, Question("And?", rules="mine")).rules == "mine"
+
+
+def test_what_is_not_kept_is_named_again(decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
+    library.ask("Which site?", db=str(sites), lm=ScriptedLM([PLAN, ANSWER]), history=True)
+    assert "is not kept: name it again" in decisor("ask", "--continue", FOLLOW, code=2).stderr
+    local_lm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
+    decisor("ask", "--continue-from", "1", FOLLOW, "--lm", local_lm.name)
+    assert "no run 9" in decisor("ask", "--continue-from", "9", FOLLOW, code=2).stderr
+
+
+def test_a_run_of_another_folder_says_where_to_go(local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
+    def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "decisor", *words]
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+
+    assert run(tmp_path, *ASK, "--lm", local_lm.name).returncode == 0
+    (tmp_path / "elsewhere").mkdir()
+    done = run(tmp_path / "elsewhere", "ask", "--continue", FOLLOW)
+    assert done.returncode == 2 and f"was asked in {tmp_path}" in done.stderr
+
+
+def interrupt(words: Sequence[str], folder: Path, local_lm: LocalLM, prompts: int) -> str:
+    """What the command says that is interrupted when the LM was asked so often."""
+    command = [sys.executable, "-m", "decisor", *words]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while len(local_lm.prompts) < prompts:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    return errors
+
+
+def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again(
+    decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = local_lm.reply
+    waits = [0.0, 30.0]
+
+    def slow(body: dict[str, object]) -> str:
+        text = reply(body)
+        end = time.monotonic() + (waits.pop(0) if waits else 0)
+        while time.monotonic() < end and not released:
+            time.sleep(0.05)
+        return text
+
+    released: list[bool] = []
+    monkeypatch.setattr(local_lm, "reply", slow)
+    from servers.openai_server import serve_threaded
+
+    with serve_threaded(slow) as url:
+        errors = interrupt([*ASK, "--lm", f"test-model@{url}"], tmp_path, local_lm, 2)
+        released.append(True)
+        assert "what it had is run 1" in errors and "decisor resume 1 goes on" in errors
+        run = History().read(1)
+        assert (run.state, run.usage.calls) == ("interrupted", 2)  # the second was sent, and may be billed
+        story = decisor("show", "1").stdout
+        assert QUERY in story and "decisor resume 1 goes on from there" in story
+        local_lm.prompts.clear()
+        done = decisor("resume", "--json")
+    told = json.loads(done.stdout)
+    assert (told["answer"], told["number"], told["usage"]["calls"]) == ("elm", 2, 1)
+    assert len(local_lm.prompts) == 1 and "[o1.r1]" in local_lm.prompts[0]
+    assert "run 1 had 1 LM call and 1 observation" in done.stderr
+    assert "came to its end" in decisor("resume", "2", code=2).stderr
+
+
+def test_a_run_that_reached_its_limit_goes_on_with_more(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
+    more = [PLAN.replace("ORDER", f"LIMIT {turn} --") for turn in (7, 8)]
+    local_lm.replies = [PLAN, *more, "Final answer: oak\nBecause: a guess [o1.r2]"]
+    decisor(*ASK, "--lm", local_lm.name, "--calls", "4", code=3)
+    assert History().read(1).state == "budget"
+    local_lm.prompts.clear()
+    told = json.loads(decisor("resume", "1", "--calls", "9", "--json").stdout)
+    assert (told["answer"], told["usage"]["calls"], len(local_lm.prompts)) == ("elm", 1, 1)
+
+
+def test_replies_that_could_not_be_read_are_bought_again_where_they_ended_a_run() -> None:
+    unreadable = UnreadableReply("syntax", "No action.")
+    calls = [LMCall("m", (), (text,)) for text in ("a", "b", "c", "d")]
+    trace = Trace()
+    for event in (calls[0], unreadable, calls[1], calls[2], unreadable, calls[3], unreadable):
+        trace.add(event)
+    assert [call.texts[0] for call in bought(trace.entries)] == ["a", "b"]
+
+
+def test_an_action_that_failed_where_a_run_ended_is_done_again() -> None:
+    trace = Trace()
+    for text, error in (("a", True), ("b", True)):
+        trace.add(LMCall("m", (), (text,)))
+        trace.add(ActionResult(trace.add(ActionStart("sql", text)), Observation(note="no server", error=error)))
+    assert [step.action.input for step in done_before(trace.entries)] == ["a"]
