@@ -17,7 +17,8 @@ ADVICE = r"\bwhich\b.*\bshould (we|i|they|be)\b|\bshould (we|i) \w+ (the|a|our)\
 CRITERION = (
     r"\bby (the )?(number|sum|count|total|amount|mean|average|units?|revenue|money|value|length|size|bytes|pieces"
     r"|quantity|net|gross|profit|margin|cost|price)|in terms of|based on|ranked|measured|according to"
-    r"|with the (most|highest|lowest|fewest|largest|least|longest)|\b(cheapest|so that|in order to|because|that (has|have|is|are))\b"
+    r"|with the (most|highest|lowest|fewest|largest|least|longest)"
+    r"|\b(cheapest|so that|in order to|because|that (has|have|is|are))\b"
 )
 STATE = re.compile(r"^(status|state|stage|condition)$")
 STATES = re.compile(r'"(open|opened|closed|active|inactive|pending|waiting|ended|done|new|cancelled|canceled|paused|'
