@@ -88,9 +88,10 @@ def test_tables_of_a_connection_are_its_own_and_denied_ones_stay_denied() -> Non
 
 def test_what_a_config_file_masks_is_masked_for_whoever_asks(sites: Path) -> None:
     masking = Connection("sites", str(sites), mask={"site.rent": "token"})
-    lm = library.ScriptedLM(lambda messages: "Final answer: none\nBecause: nothing")
+    look = "Thought: look\nAction: sql\nAction input: SELECT rent FROM site"
+    lm = library.ScriptedLM([look, "Final answer: none\nBecause: [o1.r1]"])
     library.ask("Which?", db=masking, lm=lm, technique="iter_rag", settings={"calling": "text"})
-    assert "masked_" in str(lm.seen[0])
+    assert "masked_" in lm.seen[1]
 
 
 def test_a_secret_is_named_never_written(monkeypatch: pytest.MonkeyPatch, decisor: Decisor) -> None:
