@@ -88,10 +88,11 @@ def test_tables_of_a_connection_are_its_own_and_denied_ones_stay_denied() -> Non
 
 def test_what_a_config_file_masks_is_masked_for_whoever_asks(sites: Path) -> None:
     masking = Connection("sites", str(sites), mask={"site.rent": "token"})
-    look = "Thought: look\nAction: sql\nAction input: SELECT rent FROM site"
-    lm = library.ScriptedLM([look, "Final answer: none\nBecause: [o1.r1]"])
+    look = "Thought: look\nAction: sites\nAction input: SELECT rent FROM site"
+    end = "Thought: enough\nFinal answer: the first\nBecause: it is there [o1.r1]"
+    lm = library.ScriptedLM(lambda messages: end if "masked_" in str(messages[1:]) else look)
     library.ask("Which?", db=masking, lm=lm, technique="iter_rag", settings={"calling": "text"})
-    assert "masked_" in lm.seen[1]
+    assert "masked_" in lm.seen[-1] and len(lm.seen) < 5
 
 
 def test_a_secret_is_named_never_written(monkeypatch: pytest.MonkeyPatch, decisor: Decisor) -> None:
