@@ -10,7 +10,7 @@ WORKERS ?= 2
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
 EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,openapi,postgres,solver,vertex]' --group dev
 
-.PHONY: demo test test-all check fix bench lock servers servers-stop clean
+.PHONY: demo test test-all check fix bench docs lock servers servers-stop clean
 
 demo: .venv/base
 	@$(BIN)/decisor demo
@@ -33,6 +33,11 @@ fix: .venv/dev
 # The quick measurements as one page, build/bench.html; docs/performance.md names the others.
 bench: .venv/dev
 	@$(BIN)/python performance/bench.py
+
+# The documentation as a site, build/docs/site: it fetches nothing, and can be read from the folder.
+docs: .venv/dev
+	@$(BIN)/python docs/pages/make.py
+	@$(BIN)/python -m zensical build -f build/docs/zensical.toml
 
 # PostgreSQL, MariaDB, MySQL and Neo4j for the tests: installed where they are missing (Debian, Ubuntu), on this machine.
 servers:
