@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from aiohttp import web
 
-from decisor.server.live import About, LiveRun
+from decisor.history.past_run import PastRun
+from decisor.history.store import History
+from decisor.server.live import LiveRun
 from decisor.server.serve import Server, bound, server_of
 from decisor.server.serving import Serving
 from decisor.trace.events import Entry
+from decisor.types import Question
 from report.browser import Browser, browser
 from servers.openai_server import Reply, completion, serve_app
 
@@ -114,6 +118,8 @@ class Page:
 def window(serving: Serving, runs: Mapping[str, Entries] | None = None) -> Iterator[Page]:
     """On a server with these runs, over already. Both end with the block."""
     with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        serving = replace(serving, history=History(Path(folder) / "history"))
         url = stack.enter_context(running(serving, runs or {}))
         own = stack.enter_context(browser())
         own.size(1280, 900)
@@ -130,7 +136,8 @@ def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
     thread.start()
     assert ready.wait(SOON)
     for id, entries in runs.items():
-        server.here.runs.by_id[id] = LiveRun(About(id, "", f"Run {id}"), "finished", list(entries))
+        past = PastRun(Question(f"Run {id}"), began=time.time(), state="answered")
+        server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
