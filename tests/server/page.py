@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from aiohttp import web
 
 from decisor.history.past_run import PastRun
+from decisor.history.recording import after
 from decisor.history.store import History
 from decisor.server.live import LiveRun
 from decisor.server.serve import Server, bound, server_of
@@ -131,18 +133,21 @@ def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
     listening = bound(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
-    server: Server = server_of(replace(serving, port=port), ready.set)
+    folder = TemporaryDirectory()
+    history = History(Path(folder.name) / "history")
+    server: Server = server_of(replace(serving, port=port, history=history), ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)
     for id, entries in runs.items():
-        past = PastRun(Question(f"Run {id}"), began=time.time(), state="answered")
+        past = reduce(after, entries, PastRun(Question(f"Run {id}"), began=time.time()))
         server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join(SOON)
+        folder.cleanup()
         assert not thread.is_alive()
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import getpass
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +23,27 @@ if TYPE_CHECKING:
     from decisor.session.sources import Names
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who asks, and what of the data is not for them. ``rows``: table and condition; ``mask``: table.column."""
+
+    name: str = ""
+    rows: tuple[tuple[str, str], ...] = ()
+    mask: tuple[str, ...] = ()
+    reveal: bool = False
+
+
+ANYBODY = Reader()
+
+
+def as_seen_by(reader: Reader, sources: Sources) -> Sources:
+    """The sources as this reader may see them. Raises SetupError as ``for_reader``."""
+    audit = next((one.audit.path for one in sources.places if one.audit), None)
+    if not (reader.rows or reader.mask or reader.reveal or audit):
+        return sources
+    return for_reader(sources, dict(reader.rows), reader.mask, reader.reveal, audit, reader.name)
 
 
 def for_reader(
@@ -51,8 +72,9 @@ def of_place(
     source: Source, sources: Sources, rows: Mapping[str, str], mask: Sequence[str], policy: Policy, audit: Audit | None
 ) -> Source:
     """With the policy that is its own."""
-    own = [(name, condition) for one, condition in rows.items() for name in tables_of([one], source, sources)]
-    columns = tables_of(mask, source, sources)
+    own = list(source.policy.rows)
+    own += [(name, condition) for one, condition in rows.items() for name in tables_of([one], source, sources)]
+    columns = [*source.policy.mask, *tables_of(mask, source, sources)]
     if source.connection is not None:
         own += source.connection.rows.items()
         columns += source.connection.mask
@@ -60,7 +82,9 @@ def of_place(
         own, columns = [], []
     if wrong := [name for name in columns if "." not in name]:
         raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN.")
-    return replace(source, policy=replace(policy, rows=tuple(own), mask=tuple(columns)), audit=audit)
+    return replace(
+        source, policy=replace(policy, rows=tuple(dict.fromkeys(own)), mask=tuple(dict.fromkeys(columns))), audit=audit
+    )
 
 
 def conditions(texts: Sequence[str]) -> dict[str, str]:
