@@ -120,6 +120,8 @@ class Page:
 def window(serving: Serving, runs: Mapping[str, Entries] | None = None) -> Iterator[Page]:
     """On a server with these runs, over already. Both end with the block."""
     with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        serving = replace(serving, history=History(Path(folder) / "history"))
         url = stack.enter_context(running(serving, runs or {}))
         own = stack.enter_context(browser())
         own.size(1280, 900)
@@ -138,7 +140,7 @@ def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
     thread.start()
     assert ready.wait(SOON)
     for id, entries in runs.items():
-        past = reduce(after, entries, PastRun(Question(f"Run {id}")))
+        past = reduce(after, entries, PastRun(Question(f"Run {id}"), began=time.time()))
         server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
     try:
         yield f"http://127.0.0.1:{port}"
