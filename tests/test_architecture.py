@@ -23,7 +23,8 @@ LAYERS = [
     {"benchmarks"},
     {"evaluation"},
     {"report"},
-    {"server", "mcp"},
+    {"server"},
+    {"mcp"},
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

@@ -50,6 +50,7 @@ def command(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help="Note each query here.")] = None,
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
     ] = None,
@@ -70,6 +71,7 @@ def command(
         from decisor.server.serving import Serving, names_of_lms
     from decisor.server.hosts import is_loopback
     from decisor.session.pool import members_of
+    from decisor.session.readers import for_reader
     from decisor.session.sources import sources_of
 
     if new_user:
@@ -83,6 +85,7 @@ def command(
         config.places(db or ()), config.places(graph or ()), config.places(docs or ()), specs, model,
         split_all(tables), split_all(deny_tables), definitions or (),
     )  # fmt: skip
+    sources = for_reader(sources, audit=audit)
     who, token = users_of(users, list(members_of(sources)), is_loopback(host))
     listening = bound(host, port)
     serving = Serving(

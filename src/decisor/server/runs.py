@@ -83,7 +83,7 @@ class Runs:
         past = PastRun(question, owner=user.name, technique=technique, before=before.past.number if before else 0)
 
         async def work(options: Options) -> object:
-            data = await self.pool.data(names)
+            data = await self.pool.data(names, user.reader)
             return await data.ask(question, **options)
 
         return await self.begin(past, names, body, options, work)
@@ -105,7 +105,7 @@ class Runs:
         past = PastRun(old.question, owner=user.name, technique=old.technique, before=old.number)
 
         async def work(options: Options) -> object:
-            data = await self.pool.data(names)
+            data = await self.pool.data(names, user.reader)
             return await data.ask(start.question if start else old.question, past=before.entries, **options)
 
         return await self.begin(past, names, body, options, work)
@@ -129,7 +129,7 @@ class Runs:
         )  # fmt: skip
 
         async def work(options: Options) -> object:
-            data = await self.pool.data(names)
+            data = await self.pool.data(names, user.reader)
             return await go_on(data, before.entries, edit, **options)
 
         return await self.begin(past, names, body, options, work)

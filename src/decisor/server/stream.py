@@ -21,7 +21,8 @@ from decisor.trace.prompts import common_length
 from decisor.trace.writing import Writing
 
 ALIVE_SECONDS = 15.0
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.0015
+"""How long news are gathered before they are sent: of one stream, and more for each other one that is open."""
 MOST_STREAMS = 400
 MOST_AT_ONCE = 200
 ALIVE = ": still here\n\n"
@@ -44,6 +45,11 @@ class Streams:
             yield
         finally:
             self.count -= 1
+
+    @property
+    def pause(self) -> float:
+        """Seconds."""
+        return PAUSE_SECONDS + MORE_SECONDS * self.count
 
     def check(self) -> None:
         if self.count >= MOST_STREAMS:
@@ -152,7 +158,7 @@ async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterat
                 if live.is_over:
                     break
                 if await waited(changed):
-                    await asyncio.sleep(PAUSE_SECONDS)
+                    await asyncio.sleep(streams.pause)
                 else:
                     yield ALIVE
             yield event_text("end", reply_of(live).model_dump_json())
@@ -169,7 +175,7 @@ async def all_events(runs: Runs, user: User, streams: Streams) -> AsyncIterator[
             if news := watcher.take():
                 yield "".join(event_text("run", line_of(live).model_dump_json()) for live in news)
             if await waited(watcher.changed):
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(streams.pause)
             else:
                 yield ALIVE
 

@@ -24,6 +24,7 @@ from decisor.session.definitions import meaning_of
 from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
+from decisor.session.readers import revealed
 from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
@@ -80,8 +81,8 @@ class Data:
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         databases = {tool.name: tool for tool in await about(question, limited(self.databases, options))}
-        meaning = meaning_of(question, list(databases.values()), self.definitions)
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
+        meaning = meaning_of(question, list(databases.values()), self.definitions, views)
         tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
@@ -95,23 +96,18 @@ class Data:
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
             readings = options.get("readings", "auto") if choice.lm is not None else "off"
-            settled = await settle(
-                question,
-                meaning.around(list(databases.values())),
-                meaning.needs(),
-                run,
-                options.get("reader"),
-                readings,
-            )
+            data = meaning.around(list(databases.values()))
+            settled = await settle(question, data, meaning.needs(), run, options.get("reader"), readings)
             decision = await meaning.decide(choice.technique, settled, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
-        return Result(
+        result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
             trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
+        return await revealed(result, self.databases)
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """With the decision model that the question is about, where there is one, beside the data."""

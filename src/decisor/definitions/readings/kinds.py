@@ -16,15 +16,16 @@ PRAISE = (
 ADVICE = r"\bwhich\b.*\bshould (we|i|they|be)\b|\bshould (we|i) \w+ (the|a|our)\b"
 CRITERION = (
     r"\bby (the )?(number|sum|count|total|amount|mean|average|units?|revenue|money|value|length|size|bytes|pieces"
-    r"|quantity|net|gross|profit|margin|cost|price)|in terms of|measured|according to|with the (most|highest|lowest|"
-    r"fewest|largest|least|longest)|\b(cheapest|so that|in order to|because|that (has|have|is|are))\b"
+    r"|quantity|net|gross|profit|margin|cost|price)|in terms of|based on|ranked|measured|according to"
+    r"|with the (most|highest|lowest|fewest|largest|least|longest)"
+    r"|\b(cheapest|so that|in order to|because|that (has|have|is|are))\b"
 )
 STATE = re.compile(r"^(status|state|stage|condition)$")
 STATES = re.compile(r'"(open|opened|closed|active|inactive|pending|waiting|ended|done|new|cancelled|canceled|paused|'
                     r'lost|won|paid|unpaid|resolved|shipped)"', re.I)  # fmt: skip
 VAGUE = (
     r"\b(active|inactive|current|regular|loyal|existing|pending|late|overdue|delayed|lost|churned|dormant|outstanding"
-    r"|new|lapsed|frequent)\b"
+    r"|lapsed|frequent|new (?:customers?|clients?|users?|orders?|accounts?))\b"
 )
 WHOLE = r"\b(all|every|any|ever|or not|still|never|in total|altogether)\b"
 PLACE = r"\b(countr(?:y|ies)|cit(?:y|ies)|regions?|markets?)\b"

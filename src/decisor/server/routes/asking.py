@@ -71,7 +71,7 @@ async def schema(name: str, here: HereNow, who: Who) -> SchemaReply:
     """Tables with their columns, and the words in which an LM is shown them."""
     if name not in here.runs.connections(who):
         raise NotThere(f"There is no connection {name[:80]!r}.")
-    data = await here.pool.member(name)
+    data = await here.pool.member(name, who.reader)
     tool: Any = data.tools[0]
     tables = tuple(table_of(table) for table in getattr(tool, "tables", ()))
     words = "\n\n".join(one.describe() for one in data.tools if one.name != "whatif")

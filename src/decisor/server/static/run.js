@@ -37,8 +37,20 @@ export class RunView {
     const happened = el("section", { "aria-labelledby": `h-story-${run.id}` }, el("h2", { id: `h-story-${run.id}` }, "What happened"), this.drawings, this.story.node, this.approvals);
     this.node = el(side ? "div.run.half" : "div.page.run", {}, el("div.body", {}, this.head, this.top, happened), this.rail);
     this.plan_steps = [];
+    if (side) this.node.addEventListener("click", (event) => this.lead(event));
     this.show_head();
     this.show_state();
+  }
+
+  /** Beside another run, which may have records of the same names, a link leads to its own. */
+  lead(event) {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    for (const one of this.node.querySelectorAll(".here")) one.classList.remove("here");
+    const place = this.node.querySelector(`[id="${CSS.escape(link.getAttribute("href").slice(1))}"]`);
+    place?.classList.add("here");
+    place?.scrollIntoView({ block: "center" });
   }
 
   watch() {
@@ -137,7 +149,7 @@ export class RunView {
   show_spend() {
     const { run, story } = this;
     const own = is_over(run) ? { calls: run.usage.calls, tokens: run.usage.prompt_tokens + run.usage.completion_tokens, dollars: run.usage.dollars, actions: run.usage.actions } : story.usage;
-    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds)]] : [])];
+    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", own.dollars === null ? "unknown" : money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds) || "–"]] : [])];
     this.spend.replaceChildren(...pairs.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
   }
 
