@@ -8,7 +8,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
-EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,openapi,postgres,solver,vertex]' --group dev
+EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex]' --group dev
 # The rest of performance/ needs arguments: see the head of each file.
 BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
