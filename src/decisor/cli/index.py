@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 TABLE = "Of a database: a table to read, once for each; all unless said."
-SOURCE = "A folder, a file (text, Markdown, HTML, PDF, JSON lines, CSV), or the URL of a database."
+SOURCE = "A folder, a file (text, Markdown, HTML, PDF, Word, PowerPoint, Excel, JSON lines, CSV), or a database's URL."
 
 
 def command(

@@ -18,6 +18,7 @@ from typing import IO
 from decisor.child_process import talk
 from decisor.errors import SetupError
 from decisor.tools.documents.cutting import Block, Content
+from decisor.tools.documents.office import read_docx, read_pptx, read_xlsx
 from decisor.tools.documents.pdf import read_pdf
 from decisor.tools.documents.text_formats import Unreadable, read_html, read_markdown, read_text
 
@@ -26,6 +27,7 @@ LONGEST_ANSWER = 400_000_000
 READERS: dict[str, Callable[[bytes], Content]] = {
     ".txt": read_text, ".text": read_text, ".rst": read_text, ".md": read_markdown, ".markdown": read_markdown,
     ".html": read_html, ".htm": read_html, ".xhtml": read_html, ".pdf": read_pdf,
+    ".docx": read_docx, ".pptx": read_pptx, ".xlsx": read_xlsx,
 }  # fmt: skip
 
 
