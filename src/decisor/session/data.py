@@ -29,6 +29,7 @@ from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator
+from decisor.telemetry import telemetry
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
@@ -207,7 +208,8 @@ def trace_to(path: Path | None, listener: Callable[[Entry], None] | None) -> Ite
     Raises:
         SetupError: the file cannot be written.
     """
-    listeners = [listener] if listener else []
+    spans = telemetry()
+    listeners = [*([listener] if listener else []), *([spans.hear] if spans else [])]
     if path is None:
         yield Trace(listeners=listeners)
         return
