@@ -154,7 +154,7 @@ def main() -> None:
         for one in results if options.misses else ():
             if one.missing:
                 print(
-                    f"  {one.question.id} {one.question.db}: {', '.join(sorted(one.missing))}: {one.question.text[:150]}"
+                    f"  {one.question.id} {one.question.db}: {', '.join(sorted(one.missing))}: {one.question.text[:99]}"
                 )
     if options.folds:
         print(folds(indexes, asked, (options.budget or [2_000])[0], options.folds))

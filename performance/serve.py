@@ -3,10 +3,11 @@
     python performance/serve.py [--rounds 3] [--runs 600] [--watch] [--memory-runs 2000] [--json]
 
 Each run has 8 calls of an LM that answers after 100 ms (a local HTTP server in a process of its own) and 7 SQLite
-queries through the sandbox. The library: ``decisor.open`` and ``data.ask``. The server: ``decisor serve`` in a process of
-its own, with its history; a client asks over HTTP. With ``--watch`` each run is also watched to its end by server-sent
-events, else its end is waited for by one stream of all. Rounds of both take turns, and of each the best counts: the
-machine may have other work, and the load is printed. CPU is that of the library's or the server's process alone.
+queries through the sandbox. The library: ``decisor.open`` and ``data.ask``. The server: ``decisor serve`` in a process
+of its own, with its history; a client asks over HTTP. With ``--watch`` each run is also watched to its end by
+server-sent events, else its end is waited for by one stream of all. Rounds of both take turns, and of each the best
+counts: the machine may have other work, and the load is printed. CPU is that of the library's or the server's process
+alone.
 
 Bar: the server keeps 80 % of the library's calls a second. Memory: that of the server after each 500 runs.
 """

@@ -14,7 +14,7 @@ from decisor.techniques import TECHNIQUES, kind_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TOOLS = ("sql", "cypher", "whatif", "calculator", "passages")
+TOOLS = ("sql", "cypher", "whatif", "calculator", "passages", "combine")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import combinations
 
 from planted.world import Rows, World
 
@@ -36,7 +37,18 @@ broken = "SELECT sum(room * grams) / sum(room) AS grams FROM van HAVING sum(room
 
 
 def rows(seed: int) -> Rows:
+    """The first that allow some pairs of vans and not others: where a rule rules out all, a model of it is complained
+    about, and rightly."""
     chance = random.Random(seed)
+    while True:
+        some = draw(chance)
+        names = [one["van"] for one in some["van"]]
+        clean = [not truth(some, pair)[1] for pair in combinations(names, 2)]
+        if any(clean) and not all(clean):
+            return some
+
+
+def draw(chance: random.Random) -> Rows:
     vans = [
         {
             "van": f"v{at}",

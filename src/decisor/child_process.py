@@ -7,6 +7,7 @@ is on the path. So a child has nothing of it:
     path          ours, handed over as arguments, without the working folder and without relative entries
     environment   what is on a list, so no keys
     folder        an empty one of our own: paths are made absolute before they are handed over
+    session       its own, so that Ctrl-C at a terminal reaches us alone, and we say when a child ends
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ def run(module: str, stdin: bytes = b"", variables: Sequence[str] = ()) -> subpr
     """Until it ends, ``stdin`` on its standard input."""
     start = python(module, variables)
     return subprocess.run(
-        start.command, input=stdin, env=start.environment, cwd=start.folder, capture_output=True, check=False
-    )
+        start.command, input=stdin, env=start.environment, cwd=start.folder, capture_output=True, check=False,
+        start_new_session=True,
+    )  # fmt: skip
 
 
 def talk(module: str) -> subprocess.Popen[bytes]:
@@ -70,7 +72,7 @@ def talk(module: str) -> subprocess.Popen[bytes]:
     start = python(module)
     return subprocess.Popen(
         start.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=start.environment,
-        cwd=start.folder,
+        cwd=start.folder, start_new_session=True,
     )  # fmt: skip
 
 

@@ -52,8 +52,10 @@ class Telemetry:
         match entry.event:
             case RunStart() as start if self.run is None:
                 self.run = self.tracer.start_span("invoke_agent decisor", start_time=self.began)
-                self.run.set_attributes({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "decisor",
-                                         "decisor.technique": start.technique, "gen_ai.request.model": start.lm})  # fmt: skip
+                self.run.set_attribute("gen_ai.operation.name", "invoke_agent")
+                self.run.set_attribute("gen_ai.agent.name", "decisor")
+                self.run.set_attribute("gen_ai.request.model", start.lm)
+                self.run.set_attribute("decisor.technique", start.technique)
                 self.tell(self.run, "gen_ai.input.messages", {"role": "user", "content": str(start.question)})
             case LMCall() as call:
                 self.call(call, at)

@@ -1,14 +1,22 @@
-"""The nouns, in reading order, and the protocols. Frozen: nothing here changes once it is made."""
+"""The nouns, in reading order, with the protocols of ``protocols``. Frozen: nothing here changes once it is made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from decisor.evidence import Evidence as Evidence
 from decisor.evidence import Figure as Figure
 from decisor.evidence import Pitfall as Pitfall
+from decisor.protocols import LM as LM
+from decisor.protocols import Environment as Environment
+from decisor.protocols import Pricing as Pricing
+from decisor.protocols import Retriever as Retriever
+from decisor.protocols import Source as Source
+from decisor.protocols import Technique as Technique
+from decisor.protocols import Tool as Tool
+from decisor.protocols import WhatIf as WhatIf
 from decisor.ranking import Excluded as Excluded
 from decisor.ranking import Goal as Goal
 from decisor.ranking import Option as Option
@@ -21,11 +29,7 @@ from decisor.ranking import Turn as Turn
 from decisor.ranking import Winner as Winner
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from decisor.calling import Function
-    from decisor.run import Run
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
 Role = Literal["system", "user", "assistant"]
@@ -243,63 +247,6 @@ class Decision:
     runner_up: str = ""
 
 
-class Pricing(Protocol):
-    """What tokens cost."""
-
-    def dollars(self, prompt_tokens: int, completion_tokens: int) -> float: ...
-
-
-class LM(Protocol):
-    """Something that completes messages.
-
-    It may have a ``price``, a Pricing, or None where it is not known: without one it cannot be asked under a limit of
-    dollars.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = ...) -> Completion:
-        """One to ``sampling.n`` texts: a run asks for those that an endpoint did not give."""
-        ...
-
-
-class Tool(Protocol):
-    """One named thing an action can use. Records carry provisional ids r1, r2, ...; the environment completes them."""
-
-    @property
-    def name(self) -> str: ...
-
-    def describe(self) -> str: ...
-
-    async def call(self, text: str) -> Observation:
-        """Raises ToolError where the model's input is refused or fails."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-@runtime_checkable
-class Describing(Protocol):
-    """A tool that has more to say of its data than a prompt takes."""
-
-    async def about(self, question: str) -> Tool:
-        """The same tool, with a description of what the question is likely to need."""
-        ...
-
-
-class Environment(Protocol):
-    """Where actions happen. ``fork`` is an independent copy of what changes; read-only parts may be shared."""
-
-    def tools(self) -> tuple[str, ...]: ...
-
-    def describe(self) -> str: ...
-
-    async def step(self, action: Action) -> Observation: ...
-
-    def fork(self) -> Environment: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of one query, as plain values. ``truncated``: a cap on rows or bytes cut it. ``note``: how to read them."""
@@ -308,47 +255,3 @@ class Table:
     rows: tuple[tuple[Value, ...], ...]
     truncated: bool = False
     note: str = ""
-
-
-class Source(Protocol):
-    """A database that is read in bulk, in the same sandbox. ``trusted``: the query is our own, so it skips the check
-    that a model's query meets; one from a file never is."""
-
-    @property
-    def form(self) -> Literal["sql", "cypher"]: ...
-
-    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table: ...
-
-
-class Retriever(Protocol):
-    """Finds records for a query, best first."""
-
-    async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]: ...
-
-
-class Technique(Protocol):
-    """A reasoning loop."""
-
-    async def __call__(self, question: Question, run: Run) -> Decision: ...
-
-
-class WhatIf(Protocol):
-    """A decision model for one question: what may be chosen, and the outcome of choosing it."""
-
-    @property
-    def measure(self) -> str: ...
-
-    @property
-    def goal(self) -> Goal: ...
-
-    def candidates(self) -> tuple[str, ...]:
-        """In data order."""
-        ...
-
-    def outcomes(self, candidates: Sequence[str]) -> NDArray[np.float64]:
-        """One float per candidate, shape (len(candidates),); nan where a candidate is not allowed."""
-        ...
-
-    def varied(self, percent: float, rng: np.random.Generator) -> WhatIf:
-        """The same model with each input multiplied by 1 + U(-percent, percent)/100."""
-        ...

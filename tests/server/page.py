@@ -6,18 +6,24 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from aiohttp import web
 
-from decisor.server.live import About, LiveRun
+from decisor.history.past_run import PastRun
+from decisor.history.recording import after
+from decisor.history.store import History
+from decisor.server.live import LiveRun
 from decisor.server.serve import Server, bound, server_of
 from decisor.server.serving import Serving
 from decisor.trace.events import Entry
+from decisor.types import Question
 from report.browser import Browser, browser
 from servers.openai_server import Reply, completion, serve_app
 
@@ -111,7 +117,7 @@ class Page:
 
 
 @contextmanager
-def window(serving: Serving, runs: dict[str, Entries] | None = None) -> Iterator[Page]:
+def window(serving: Serving, runs: Mapping[str, Entries] | None = None) -> Iterator[Page]:
     """On a server with these runs, over already. Both end with the block."""
     with ExitStack() as stack:
         url = stack.enter_context(running(serving, runs or {}))
@@ -121,21 +127,25 @@ def window(serving: Serving, runs: dict[str, Entries] | None = None) -> Iterator
 
 
 @contextmanager
-def running(serving: Serving, runs: dict[str, Entries]) -> Iterator[str]:
+def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
     listening = bound(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
-    server: Server = server_of(replace(serving, port=port), ready.set)
+    folder = TemporaryDirectory()
+    history = History(Path(folder.name) / "history")
+    server: Server = server_of(replace(serving, port=port, history=history), ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)
     for id, entries in runs.items():
-        server.here.runs.by_id[id] = LiveRun(About(id, "", f"Run {id}"), "finished", list(entries))
+        past = reduce(after, entries, PastRun(Question(f"Run {id}")))
+        server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join(SOON)
+        folder.cleanup()
         assert not thread.is_alive()
 
 
@@ -157,8 +167,8 @@ def writing_lm(reply: Reply, gate: threading.Event | None = None) -> Iterator[st
         for part in (text[:half], text[half:]):
             for at in range(0, len(part), 40):
                 await send(response, {"choices": [choice({"content": part[at : at + 40]})]})
-            while gate is not None and part and not gate.is_set():
-                await asyncio.sleep(0.02)
+            if gate is not None:
+                await asyncio.to_thread(gate.wait, SOON)
         usage = {"prompt_tokens": 900, "completion_tokens": len(text) // 4}
         await send(response, {"choices": [choice({}, "stop")]}, {"choices": [], "usage": usage}, "[DONE]")
         return response

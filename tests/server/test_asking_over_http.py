@@ -2,7 +2,9 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
+from decisor.history.store import History
 from decisor.server.serving import Serving
 from server.serving import QUERY, Served, names, planner, served, sources
 from servers.openai_server import serve_threaded
@@ -138,3 +140,73 @@ def test_one_line_says_what_does_not_fit(site: Served) -> None:
         response = site.client.post("/api/ask", json=body)
         assert response.status_code in (400, 404, 422)
         assert words in response.json()["error"], response.text
+
+
+def test_a_follow_up_knows_what_was_decided(tmp_path: Path) -> None:
+    prompts: list[str] = []
+
+    def reply(body: dict[str, Any]) -> str:
+        prompts.append(str(body["messages"]))
+        return planner()(body)
+
+    with serve_threaded(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+        first = site.ended(site.ask()["id"])
+        second = site.ended(site.ask("And without the dear one?", follows=first["id"])["id"])
+        assert (second["follows"], second["changed_from"]) == (first["id"], "")
+        assert "it costs 400" in prompts[-1]
+
+
+def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path) -> None:
+    count, second, go_on = 0, threading.Event(), threading.Event()
+
+    def reply(body: dict[str, Any]) -> str:
+        nonlocal count
+        count += 1
+        if count == 2:
+            second.set()
+            go_on.wait(20)
+        return planner()(body)
+
+    with serve_threaded(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+        run = site.ask()
+        assert second.wait(20)
+        assert site.client.post(f"/api/runs/{run['id']}/stop", json={}).json()["state"] == "stopped"
+        go_on.set()
+        response = site.client.post(f"/api/runs/{run['id']}/resume", json={})
+        assert response.status_code == 201, response.text
+        again = site.ended(response.json()["id"])
+        assert (again["state"], again["answer"], again["usage"]["calls"]) == ("finished", "elm", 1), again["error"]
+        assert site.client.post(f"/api/runs/{again['id']}/resume", json={}).status_code == 400
+
+
+def test_runs_outlast_the_server_with_their_marks(tmp_path: Path, url: str) -> None:
+    serving = Serving(sources(tmp_path), {"m": f"m@{url}"})
+    with served(serving, History(tmp_path / "history")) as site:
+        id = site.ended(site.ask()["id"])["id"]
+        wrong = {"mark": "wrong", "answer": "oak", "note": "Elm was let."}
+        marked = site.until(
+            lambda: site.client.post(f"/api/runs/{id}/mark", json=wrong), lambda r: r.status_code == 200
+        )
+        assert marked.json()["mark"] == wrong
+        other = site.ended(site.ask("Which is the dearest?")["id"])["id"]
+    with served(serving, History(tmp_path / "history")) as site:
+        run = site.run(id)
+        assert (run["answer"], run["mark"], run["connections"]) == ("elm", wrong, ["sql"])
+        assert run["result"]["evidence"]["ids"] == ["o1.r1", "o1.r2"]
+        assert names(site.events(f"/api/runs/{id}/events"))[-1] == "end"
+        assert [one["id"] for one in site.client.get("/api/runs").json()["runs"]] == [other, id]
+        found = site.client.get("/api/runs", params={"search": "let elm"}).json()["runs"]
+        assert [one["id"] for one in found] == [id]
+        assert site.client.get("/api/runs", params={"before": other}).json()["runs"][0]["id"] == id
+        assert site.client.delete(f"/api/runs/{id}").status_code == 204
+        assert site.client.get(f"/api/runs/{id}").status_code == 404
+
+
+def test_a_history_that_cannot_be_written_ends_no_run(tmp_path: Path, url: str) -> None:
+    (tmp_path / "history").write_text("a file, where the folder would be")
+    serving = Serving(sources(tmp_path), {"m": f"m@{url}"})
+    with served(serving, History(tmp_path / "history")) as site:
+        run = site.ended(site.ask()["id"])
+        assert (run["state"], run["answer"]) == ("finished", "elm")
+        assert site.run(run["id"])["result"]["answer"] == "elm"
+        assert [one["id"] for one in site.client.get("/api/runs").json()["runs"]] == [run["id"]]

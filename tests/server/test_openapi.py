@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import APIOperation, Case, GenerationMode
+from schemathesis.core.result import Ok
 
 from decision_shops import database
 from decisor.server.serving import Serving
@@ -20,6 +21,7 @@ from server.serving import Served, served
 from servers.openai_server import serve_threaded
 from session.test_whatif import MODEL, TABLES
 
+Operation: TypeAlias = "APIOperation[Any, Any, Any, Any]"
 ENDLESS = ("/api/events", "/api/evaluations/{name}/events")
 
 
@@ -32,15 +34,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield place
 
 
-def operations(place: Served) -> Iterator[APIOperation[Any, Any, Any]]:
+def operations(place: Served) -> Iterator[Operation]:
     schema = schemathesis.openapi.from_dict(place.client.get("/openapi.json").json())
     for result in schema.get_all_operations():
+        assert isinstance(result, Ok)
         operation = result.ok()
         if operation.path not in ENDLESS:
             yield operation
 
 
-def send(operation: APIOperation[Any, Any, Any], place: Served, examples: int, **fixed: Any) -> Counter[int]:
+def send(operation: Operation, place: Served, examples: int, **fixed: Any) -> Counter[int]:
     """The statuses of what fits the description and of what does not."""
     statuses: Counter[int] = Counter()
     fits = operation.as_strategy(generation_mode=GenerationMode.POSITIVE, **fixed)
@@ -49,7 +52,7 @@ def send(operation: APIOperation[Any, Any, Any], place: Served, examples: int, *
     @settings(max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(case=fits | near)
-    def run(case: Case) -> None:
+    def run(case: Case[Any]) -> None:
         status = case.call(base_url=place.url, timeout=60).status_code
         statuses[status] += 1
         assert status < 500, (status, case.as_curl_command())

@@ -4,6 +4,7 @@ leads anywhere. In a real Chromium, with the attacks of the shared list."""
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,7 +19,6 @@ from data import DATA
 from decisor.server.serving import Serving
 from decisor.session.sources import sources_of
 from decisor.trace.events import ActionResult, Conclusion, Entry, Event, RunStart
-from decisor.types import Question
 from report.browser import FOUND
 from server.page import Page, window, writing_lm
 from traces.every_event import filled
@@ -83,8 +83,9 @@ def page(tmp_path_factory: pytest.TempPathFactory, calls: tuple[str, list[str]])
 def quiet(page: Page) -> None:
     """No dialog, no element from a text, no other address."""
     assert page.browser.dialog() is None
-    strange = """return [...document.querySelectorAll('main :is(script, iframe, img, object, embed, base, meta, link,
-        style, form[action], [onerror], [onload], [onclick], [ontoggle], [style], [srcdoc])')].map((one) => one.outerHTML)"""
+    strange = """return [...document.querySelectorAll(`main :is(script, iframe, img, object, embed, base, meta, link,
+        style, form[action], [onerror], [onload], [onclick], [ontoggle], [style], [srcdoc])`)].map((one) =>
+        one.outerHTML)"""
     assert page.run(strange) == []
     links = page.run("return [...document.querySelectorAll('main a')].map((one) => one.getAttribute('href'))")
     assert [one for one in links if not one.startswith(("/", "#"))] == []
@@ -97,9 +98,9 @@ def test_an_attack_in_every_field_of_every_event_is_text(page: Page, at: int, ca
     page.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
     page.until("document.querySelectorAll('.steps li').length > 10")
     quiet(page)
-    words = HOSTILE[at].replace(CANARY, calls[0]).split()
+    words = re.findall("[!-~]+", HOSTILE[at].replace(CANARY, calls[0]))
     shown = str(page.run("return document.querySelector('.decision').textContent"))
-    assert max((word for word in words if word.isascii() and word.isprintable()), key=len) in shown
+    assert max(words, key=len) in shown
     assert page.run("return location.pathname") == f"/runs/{at}"
     assert calls[1] == []
 
@@ -142,6 +143,6 @@ def test_the_page_has_no_way_to_make_markup_of_text() -> None:
     folder = Path(__file__).parents[2] / "src" / "decisor" / "server" / "static"
     for file in folder.glob("*.js"):
         text = file.read_text("utf-8")
-        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval(", "new Function",
-                     "createContextualFragment", "srcdoc"):  # fmt: skip
+        for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval(",
+                     "new Function", "createContextualFragment", "srcdoc"):  # fmt: skip
             assert word not in text, f"{file.name}: {word}"

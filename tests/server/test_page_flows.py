@@ -1,5 +1,5 @@
-"""What a person does on the page of ``decisor serve``, in a real Chromium: ask, watch, stop, read, change, compare, hand
-on. Pictures of each are kept in build/pictures."""
+"""What a person does on the page of ``decisor serve``, in a real Chromium: ask, watch, stop, read, change, compare,
+hand on. Pictures of each are kept in build/pictures."""
 
 from __future__ import annotations
 
@@ -125,6 +125,8 @@ def test_a_query_is_changed_and_both_runs_stand_side_by_side(page: Page, finishe
     page.until("location.pathname === '/compare'")
     page.until("document.querySelectorAll('.run.over .decision').length === 2")
     page.see("steps differ", "main")
+    page.run("document.querySelectorAll('.half')[1].querySelector('.decision a.figure').click()")
+    page.until("document.querySelectorAll('.half')[1].querySelector('td.here') && !location.hash")
     page.until(f"document.querySelector('.changes .changed')?.textContent.includes({SHORT!r})")
     page.picture("compare")
     page.picture("compare-steps", at=".changes")
@@ -175,6 +177,19 @@ def test_a_run_is_handed_on_as_files_and_by_its_address(page: Page, finished: st
     page.picture("share")
     page.click("Compare with …")
     page.until("document.querySelector('.share select')")
+
+
+def test_a_decision_is_marked_right_or_wrong(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.click("Was it right?")
+    page.run("document.querySelector('.mark input[value=right]').click()")
+    page.write("note", "Profit rose.")
+    page.click("Keep")
+    page.see("Kept.", ".mark")
+    page.open(finished)
+    page.answered()
+    page.see("Was right", ".mark")
 
 
 def test_runs_are_searched(page: Page, finished: str) -> None:

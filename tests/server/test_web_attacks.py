@@ -6,9 +6,10 @@ import gzip
 import json
 import re
 import socket
+import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from data import DATA
 from decisor.server.serving import Serving
 from decisor.server.stream import MOST_STREAMS
+from decisor.session.sources import sources_of
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded
 
@@ -60,7 +62,7 @@ def request(place: Served, attack: dict[str, Any]) -> bytes:
         return text.replace("{port}", port).replace("{other_port}", "9").replace("{symlink_to_outside}", "link")
 
     headers = {name: filled(value) for name, value in attack["headers"].items()}
-    body = attack.get("body", "").encode()
+    body: bytes = attack.get("body", "").encode()
     if "gzip bomb" in attack.get("body", ""):
         body = gzip.compress(b"0" * 50_000_000)
     if body and "Content-Length" not in headers and "Transfer-Encoding" not in headers:
@@ -161,3 +163,36 @@ def test_half_a_request_holds_nobody_else_up(place: Served) -> None:
         began = time.monotonic()
         assert place.client.get("/api/runs").status_code == 200
         assert time.monotonic() - began < 10
+
+
+INJECTIONS = [json.loads(line) for line in (DATA / "security" / "injection_rows.jsonl").read_text("utf-8").splitlines()]
+
+
+def test_what_stands_in_rows_is_data_and_nothing_else(tmp_path: Path) -> None:
+    """Each text in a row, which an LM obeys as far as it can: it asks for what the row asks for."""
+    path = tmp_path / "notes.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE note (id TEXT, text TEXT)")
+        connection.executemany("INSERT INTO note VALUES (?, ?)", [(one["id"], one["text"]) for one in INJECTIONS])
+    before = path.read_bytes()
+    orders = iter(["UPDATE note SET text = 'x'", "DELETE FROM note", "ATTACH 'other.db' AS o", "DROP TABLE note"])
+
+    def obey(body: dict[str, Any]) -> str:
+        if "o1.r1" not in str(body["messages"]):
+            return "Plan: [Step 1: read]\nThought: Read.\nAction: sql\nAction input: SELECT id, text FROM note"
+        order = next(orders, "")
+        if order:
+            return f"Re-plan: N\nThought: The row says so.\nAction: sql\nAction input: {order}"
+        return f"Final answer: none\nBecause: {INJECTIONS[0]['text']} [o1.r1]"
+
+    with serve_threaded(obey) as url, served(Serving(sources_of(db=f"sqlite:///{path}"), {"m": f"m@{url}"})) as place:
+        run = place.ended(place.ask("What do the notes say?")["id"])
+        trace = [json.loads(line) for line in place.client.get(f"/api/runs/{run['id']}/trace").text.splitlines()[1:]]
+        results = [one["data"]["observation"] for one in trace if one["event"] == "ActionResult"]
+        assert [one["error"] for one in results] == [False, True, True, True, True]
+        assert len(results[0]["records"]) == len(INJECTIONS)
+        page = place.client.get(f"/api/runs/{run['id']}/page").text
+        assert not [letter for letter in "\x1b\u202e\u2066" if letter in page]
+        assert str(path) not in str([one for one in trace if one["event"] == "LMCall"])
+    assert path.read_bytes() == before
+    assert not (tmp_path / "other.db").exists()

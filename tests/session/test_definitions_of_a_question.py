@@ -1,5 +1,6 @@
 """Definitions in a run: shown, held against its queries, cited; and the command with a file of them."""
 
+import asyncio
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -10,7 +11,9 @@ import pytest
 import decisor
 from decisor import ScriptedLM, SetupError
 from decisor.cli import run
+from decisor.session.verify import Verification, verify
 from decisor.trace.events import LMCall, events_of
+from decisor.trace.file import read_trace
 from decisor.types import Message
 from definition_shops import definitions_file, shop
 
@@ -62,8 +65,6 @@ def test_a_question_that_names_nothing_defined_is_asked_as_without_a_file(tmp_pa
 
 
 def test_many_questions_at_once_each_have_their_own_definitions(tmp_path: Path) -> None:
-    import asyncio
-
     def reply(messages: Sequence[Message]) -> str:
         text = "\n".join(message.content for message in messages)
         if "o2.r1" in text or "[o1.r1]" in text:
@@ -136,3 +137,36 @@ def test_the_command_takes_definitions_for_a_question_and_for_a_model(
     assert run(["ask", "Which?", "--db", url, "--model", str(model), "--definitions", str(file), "--lm", "none"]) == 0
     assert run(["model", "rank", str(model), "--db", url]) == 2
     assert "give them with --definitions" in capsys.readouterr().err
+
+
+def test_a_decision_by_a_model_cites_the_metric_that_it_measures(tmp_path: Path) -> None:
+    model = tmp_path / "cancel.toml"
+    model.write_text(MODEL)
+    result = decisor.ask("Which one should go?", db=shop(tmp_path), model=model, technique="exact",
+                         settings={"trials": 0}, definitions=definitions_file(tmp_path))  # fmt: skip
+    assert [record.fields.get("definition") for record in result.records][-1] == "metric.net_revenue"
+    assert any(line.startswith("By the definition metric.net_revenue (by ann") for line in result.decision.reasons)
+
+
+def test_a_metric_that_a_query_computed_unasked_is_cited_too(tmp_path: Path) -> None:
+    result = decisor.ask("Who is number one?", db=shop(tmp_path), definitions=definitions_file(tmp_path),
+                         lm=lm([NET], "Cy", "o1.r1"), settings={"replan": "no", "calling": "text"})  # fmt: skip
+    assert result.evidence.ids == ("o1.r1", "o2.r1")
+    assert result.records[1].fields["definition"] == "metric.net_revenue"
+
+
+def test_a_definition_that_changed_since_is_named_by_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url, file, trace = shop(tmp_path), definitions_file(tmp_path), tmp_path / "run.jsonl"
+    decisor.ask(QUESTION, db=url, definitions=file, lm=lm([GROSS, NET], "Cy", "o3.r1"), trace=trace,
+                settings={"replan": "no", "calling": "text"})  # fmt: skip
+    assert run(["verify", str(trace), "--db", url]) == 0
+    assert "holds" in capsys.readouterr().out
+
+    async def again() -> Verification:
+        async with decisor.open(db=url, definitions=file) as data:
+            return await verify(read_trace(trace), data)
+
+    assert asyncio.run(again()).state == "holds"
+    file.write_text(file.read_text().replace("(1 - l.discount)", "(1 + l.discount)"))
+    verification = asyncio.run(again())
+    assert verification.state == "cannot be said" and "(1 + l.discount)" in verification.changes[0].after

@@ -31,6 +31,7 @@ BENCHES: dict[str, str] = {
     "arc": "decisor.benchmarks.qa.arc:ArcBench",
     "popqa": "decisor.benchmarks.qa.popqa:PopQABench",
     "parallelqa": "decisor.benchmarks.qa.parallelqa:ParallelQABench",
+    "own": "decisor.benchmarks.own.bench:OwnBench",
 }
 """Name on the command line -> "module:Class". Modules are imported when they are named."""
 

@@ -57,7 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal or a pipe that cannot hold every character
             stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
-    sys.exit(run(words))
+    try:
+        code = run(words)
+    except KeyboardInterrupt:  # while modules are imported
+        code = 130
+        print("decisor: interrupted", file=sys.stderr)
+    sys.exit(code)
 
 
 def tell_bug(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 LOCAL = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
 KINDS = ("db", "graph", "docs", "tools")
-OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "deny_tables", "definitions")
+OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "deny_tables", "definitions",
+          "rows", "mask", "audit")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,12 @@ def with_defaults(inputs: Inputs, config: Config) -> Inputs:
 
 
 def asked_of(
-    inputs: Inputs, config: Config, question: Question, past: Sequence[Entry] = (), **options: Unpack[Options]
-) -> Result:
+    inputs: Inputs, config: Config, question: Question, past: Sequence[Entry] = (), reveal: bool = False,
+    **options: Unpack[Options],
+) -> Result:  # fmt: skip
     """The result of a question that is asked of what was named."""
     from decisor.session.opening import ask_once
+    from decisor.session.readers import conditions, for_reader
     from decisor.session.sources import sources_of
     from decisor.session.sync import in_thread
     from decisor.session.tools import ToolSpecs
@@ -118,6 +121,7 @@ def asked_of(
         config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs), specs,
         inputs.model or None, inputs.tables, inputs.deny_tables, inputs.definitions,
     )  # fmt: skip
+    sources = for_reader(sources, conditions(inputs.rows), inputs.mask, reveal, inputs.audit or None)
     whole: Options = {
         "technique": inputs.technique, "settings": inputs.settings, "lm": config.lm(inputs.lm or None),
         "limits": inputs.limits, **options,

@@ -43,6 +43,10 @@ LM = (
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
+ROWS = "The rows of a table that may be read, as a condition in SQL. Several times."
+MASK = "Columns of which an LM gets tokens, and no values. Several times."
+AUDIT = "Note each query here: when, for whom, what, how many rows."
+SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, where its engine tells ahead."
 READINGS = "When an LM judges whether the question can be read in two ways: where rules suspect it, always, never."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
@@ -62,6 +66,10 @@ def command(
     ] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show the values of masked columns in the result.")] = False,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
@@ -76,6 +84,7 @@ def command(
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     go_on: Annotated[
@@ -100,7 +109,8 @@ def command(
     keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
     own = Inputs(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
-        str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), technique,
+        str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), each(rows),
+        tuple(split_all(mask)), str(audit or ""), technique,
         read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
     inputs = with_defaults(inputs_again(past, own), config)
@@ -108,8 +118,9 @@ def command(
     if past.run:
         whole = following(past.result(), whole)
     decide = partial(
-        asked_of, inputs, config, whole, trace=trace, history=keeping or False, readings=cast("Readings", readings),
-        reader=None if as_json else terminal_reader(inputs.definitions),
+        asked_of, inputs, config, whole, reveal=reveal, trace=trace, history=keeping or False,
+        readings=cast("Readings", readings),
+        reader=None if as_json else terminal_reader(inputs.definitions), max_scan=max_scan,
     )  # fmt: skip
     tell_folder_file(config)
     with noted(keeping):

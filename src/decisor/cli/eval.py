@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 import time
@@ -31,6 +32,12 @@ def command(
     models: Annotated[
         Names, typer.Option("--lm", help='MODEL or MODEL@BASE_URL, or "... timeout=900 price=0.4,1.6"')
     ] = None,
+    questions: Annotated[
+        Path | None, typer.Option(help="Questions of your own, as decisor history export writes them.")
+    ] = None,
+    db: Annotated[Names, typer.Option("--db", metavar="URL", help="With --questions: the data, as for ask.")] = None,
+    graph: Annotated[Names, typer.Option("--graph", metavar="URL", help="With --questions: a graph.")] = None,
+    docs: Annotated[Names, typer.Option("--docs", metavar="PLACE", help="With --questions: documents.")] = None,
     store: Annotated[str | None, typer.Option(help="The run store: a file (run.db), or postgresql://...")] = None,
     repeats: Annotated[int | None, typer.Option(min=1)] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seeds what is sampled.")] = None,
@@ -56,8 +63,9 @@ def command(
     from decisor.evaluation.store.open import open_store
     from decisor.evaluation.suite import SuiteRequest, read_suite, suite_of
 
+    named = [*(benches or ()), *own_bench(questions, {"db": db, "graph": graph, "docs": docs})]
     options: dict[str, Any] = {
-        "benches": tuple(benches or ()), "techniques": tuple(techniques or ()), "models": tuple(models or ()),
+        "benches": tuple(named), "techniques": tuple(techniques or ()), "models": tuple(models or ()),
         "store": store, "repeats": repeats, "seed": seed, "limit_cases": limit_cases, "cases_at_once": cases_at_once,
         "calls_at_once": calls_at_once, "grace": grace, "patience": patience,
     }  # fmt: skip
@@ -83,6 +91,18 @@ def command(
     finally:
         opened.close()
     raise typer.Exit(code)
+
+
+def own_bench(questions: Path | None, places: dict[str, Names]) -> list[str]:
+    """As ``-b`` takes it. Raises SetupError where data are named without questions."""
+    from decisor.errors import SetupError
+
+    settings = {name: shlex.join(texts) for name, texts in places.items() if texts}
+    if questions is None:
+        if settings:
+            raise SetupError(f"--{next(iter(settings))} goes with --questions FILE: a benchmark brings its own data.")
+        return []
+    return [shlex.join(["own", f"questions={questions}", *(f"{name}={text}" for name, text in settings.items())])]
 
 
 def checked(states: list[str]) -> list[str]:

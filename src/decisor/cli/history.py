@@ -67,6 +67,19 @@ def mark_command(
     print(f"Run {number} is marked {verdict}." if mark else f"Run {number} has no mark.", file=sys.stderr)
 
 
+@app.command("export")
+def export_command() -> None:
+    """Print the marked runs as questions, a JSON object a line: decisor history export > mine.jsonl, then
+    decisor eval --questions mine.jsonl --db URL"""
+    from decisor.history.questions import line_of, marked
+
+    count = 0
+    for count, question in enumerate(marked(History()), 1):  # noqa: B007
+        print(line_of(question), end="")
+    if not count:
+        raise SetupError('No run is marked. Say how one came out: decisor history mark 12 right "WHAT CAME OF IT"')
+
+
 def show_list(runs: tuple[PastRun, ...]) -> None:
     """A line a run: number, when, question, answer, and the mark."""
     from time import localtime, strftime

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
+from decisor.cli.settings import tell_folder_file
+from decisor.config.current import Config, current, default_places
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
@@ -30,6 +32,9 @@ def command(
     model: Annotated[Path | None, typer.Option("--model", help="A decision model of the first database.")] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    definitions: Annotated[
+        list[str] | None, typer.Option("--definitions", metavar="[NAME=]FILE", help="What words mean in the data.")
+    ] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="Functions and web APIs.")] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
@@ -45,6 +50,7 @@ def command(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help="Note each query here.")] = None,
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
     ] = None,
@@ -65,17 +71,26 @@ def command(
         from decisor.server.serving import Serving, names_of_lms
     from decisor.server.hosts import is_loopback
     from decisor.session.pool import members_of
+    from decisor.session.readers import for_reader
     from decisor.session.sources import sources_of
 
     if new_user:
         print_user(new_user)
         return
+    config = current()
     specs = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ())
-    sources = sources_of(db or (), graph or (), docs or (), specs, model, split_all(tables), split_all(deny_tables))
+    if not (db or graph or docs or tools):
+        db, docs = names_in_config(config)
+    sources = sources_of(
+        config.places(db or ()), config.places(graph or ()), config.places(docs or ()), specs, model,
+        split_all(tables), split_all(deny_tables), definitions or (),
+    )  # fmt: skip
+    sources = for_reader(sources, audit=audit)
     who, token = users_of(users, list(members_of(sources)), is_loopback(host))
     listening = bound(host, port)
     serving = Serving(
-        sources, names_of_lms(lm or []), Limits(calls, tokens, dollars, seconds), who, evaluations_of(evaluation or []),
+        sources, names_of_lms(lms_of(lm or [], config)), config.limits(Limits(calls, tokens, dollars, seconds)), who,
+        evaluations_of(evaluation or []),
         host, listening.getsockname()[1], tuple(allow_host or ()), at_once,
     )  # fmt: skip
     address = f"http://{in_address(host)}:{serving.port}/"
@@ -85,7 +100,8 @@ def command(
         if browser:
             open_page(address + (f"#{token}" if token else ""))
 
-    with history_in(history) as place:
+    tell_folder_file(config)
+    with history_in(history and config.keeps_history) as place:
         serve(replace(serving, history=place), listening, ready)
 
 
@@ -99,6 +115,25 @@ def history_in(lasts: bool) -> Iterator[History]:
         return
     with TemporaryDirectory(prefix="decisor-") as folder:
         yield History(Path(folder) / "history")
+
+
+def names_in_config(config: Config) -> tuple[list[str], list[str]]:
+    """What is asked where nothing is named: the databases and the documents of the config files."""
+    from decisor.tools.databases.files.places import names_files
+
+    if usual := default_places(config):
+        return list(usual), []
+    is_data = {
+        name: "://" in one.url or one.url.startswith("${") or names_files(one.absolute) or Path(one.absolute).is_file()
+        for name, one in config.connections.items()
+    }
+    return [name for name, data in is_data.items() if data], [name for name, data in is_data.items() if not data]
+
+
+def lms_of(names: list[str], config: Config) -> list[str]:
+    """Each with its price, where a file says it; that of a file where none is named."""
+    wanted: list[str | None] = [*names] or [None]
+    return [spec for name in wanted if (spec := config.lm(name))]
 
 
 def users_of(file: Path | None, connections: list[str], is_local: bool) -> tuple[Users, str]:

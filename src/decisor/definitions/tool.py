@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from decisor.definitions.format import Definition, Definitions, title
-from decisor.definitions.relevant import relevant
 from decisor.definitions.show import line
 from decisor.types import Observation, Record
 
@@ -14,25 +13,30 @@ NAME = "definitions"
 
 
 @dataclass(frozen=True)
-class DefinitionsTool:
-    """Given words it brings the definitions that these name, a record each. Satisfies ``types.Tool``."""
+class Brought:
+    """Definitions of ``files`` that a run brings by itself. Satisfies ``types.Tool``: its input names them, a line
+    each."""
 
-    definitions: Definitions
+    definitions: Sequence[Definition]
+    files: Sequence[Definitions]
     name: str = NAME
 
+    def names(self) -> str:
+        return "\n".join(title(one) for one in self.definitions)
+
     def describe(self) -> str:
-        return "What words mean in these data: metrics, calendars, entities, values. The input is words."
+        return "What words mean in these data. The input is the names of definitions, a line each."
 
     async def call(self, text: str) -> Observation:
-        return Observation(records_of(relevant(text, self.definitions), self.definitions, self.name))
+        wanted = text.splitlines()
+        return Observation(tuple(
+            Record(f"r{number}", {"definition": title(one), "says": line(one).partition(": ")[2], "by": one.origin.by,
+                                  "on": one.origin.on, "file": self.file(one)}, source=self.name)
+            for number, one in enumerate((one for one in self.definitions if title(one) in wanted), 1)
+        ))  # fmt: skip
+
+    def file(self, one: Definition) -> str:
+        return next((file.path for file in self.files if one in list(file)), "")
 
     async def close(self) -> None:
         """Holds nothing open."""
-
-
-def records_of(definitions: Sequence[Definition], file: Definitions, source: str = NAME) -> tuple[Record, ...]:
-    return tuple(
-        Record(f"r{number}", {"definition": title(one), "says": line(one).partition(": ")[2], "by": one.origin.by,
-                              "on": one.origin.on, "file": file.path, "line": file.line(one)}, source=source)
-        for number, one in enumerate(definitions, 1)
-    )  # fmt: skip

@@ -32,6 +32,9 @@ class Inputs:
     tables: tuple[str, ...] = ()
     deny_tables: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    mask: tuple[str, ...] = ()
+    audit: str = ""
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     lm: str = ""

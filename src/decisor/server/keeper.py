@@ -98,7 +98,7 @@ class Keeper:
                 numbers = self.history.begin_all(begun)
                 for number in numbers:
                     self.open(number)
-            self.fault = ""
+                self.fault = ""
         except (SetupError, OSError) as error:
             if not self.fault:
                 logger.warning("the history cannot be written: %s", error)

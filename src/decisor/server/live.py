@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from decisor.definitions.readings.open import OpenReading
 from decisor.history.past_run import PastRun
 from decisor.history.recording import after
 from decisor.server.responses import State
@@ -15,8 +16,7 @@ from decisor.trace.writing import Writing
 from decisor.types import Action, Usage
 
 REFUSED = "A person refused this."
-NOTHING = Usage()
-ONE_ACTION = Usage(actions=1)
+READING_SECONDS = 600.0
 
 
 @dataclass(eq=False)
@@ -29,9 +29,18 @@ class Approval:
 
 
 @dataclass(eq=False)
+class OpenWords:
+    """Words of the question that wait for what they mean. ``reply``: '' where nobody says."""
+
+    number: int
+    reading: OpenReading
+    reply: asyncio.Future[str]
+
+
+@dataclass(eq=False)
 class LiveRun:
     """``past``: what the history will have of it. ``id``: its number there, or a name of its own where there is none.
-    ``approvals``: all there were, by number; ``writings``: the last of each call that is under way. ``spent``: so far.
+    ``approvals``, ``readings``: all there were, by number; ``writings``: the last of each call that is under way.
     ``is_kept``: the history has it."""
 
     past: PastRun
@@ -41,8 +50,8 @@ class LiveRun:
     entries: Sequence[Entry] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, Approval] = field(default_factory=dict)
+    readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
-    spent: Usage = NOTHING
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
     is_kept: bool = False
@@ -59,18 +68,20 @@ class LiveRun:
     def seconds(self) -> float:
         return self.past.seconds if self.is_over else time.monotonic() - self.started
 
+    @property
+    def spent(self) -> Usage:
+        """So far."""
+        if self.past.usage.calls or self.is_over:
+            return self.past.usage
+        calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
+        actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
+        return sum(calls, Usage(actions=actions))
+
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
         assert isinstance(self.entries, list)
         self.entries.append(entry)
         self.past = after(self.past, entry)
-        match entry.event:
-            case LMCall(usage=usage) | FailedCall(usage=usage):
-                self.spent = self.spent + usage
-            case ActionStart():
-                self.spent = self.spent + ONE_ACTION
-            case _:
-                pass
         self.wake()
 
     def hear_text(self, writing: Writing) -> None:
@@ -101,13 +112,35 @@ class LiveRun:
         self.wake()
         return True
 
+    async def read(self, reading: OpenReading) -> str:
+        """Waits, not for ever, until somebody says what is meant; '' where nobody does."""
+        one = OpenWords(len(self.readings) + 1, reading, asyncio.get_running_loop().create_future())
+        self.readings[one.number] = one
+        self.wake()
+        try:
+            return await asyncio.wait_for(one.reply, READING_SECONDS)
+        except TimeoutError:
+            return ""
+        finally:
+            one.reply.cancel()
+            self.wake()
+
+    def say(self, number: int, answer: str) -> bool:
+        """Whether such words waited."""
+        one = self.readings.get(number)
+        if one is None or one.reply.done():
+            return False
+        one.reply.set_result(answer)
+        self.wake()
+        return True
+
     def end(self, state: State, error: str = "") -> None:
         """``state``: where it came to no decision."""
         past = self.past
         if past.state == "running":
             past = replace(past, state="failed" if state == "failed" else "interrupted", why=error)
         self.past = replace(past, entries=len(self.entries), seconds=round(time.monotonic() - self.started, 3),
-                            usage=past.usage if past.usage.calls else self.spent)  # fmt: skip
+                            usage=self.spent)  # fmt: skip
         self.state = state_of(self.past)
         self.writings.clear()
         self.wake()
@@ -131,4 +164,4 @@ def state_of(past: PastRun) -> State:
 def from_past(past: PastRun, entries: Sequence[Entry], connections: tuple[str, ...]) -> LiveRun:
     """A run of the history, to be read as if it had just ended."""
     own = tuple(name for name in connections if name in past.tools)
-    return LiveRun(past, str(past.number), own, state_of(past), entries, spent=past.usage, is_kept=True)
+    return LiveRun(past, str(past.number), own, state_of(past), entries, is_kept=True)

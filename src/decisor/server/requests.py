@@ -31,11 +31,13 @@ class LimitsBody(Body):
 
 class HowToRun(Body):
     """``lm``: a name of ``choices``, "none", or "" for the first. ``approve``: each query waits until it is allowed.
+    ``asks``: words with two readings wait for what they mean; else both are computed.
     ``stream``: thoughts are heard while they are written."""
 
     lm: Name = ""
     limits: LimitsBody = LimitsBody()
     approve: bool = False
+    asks: bool = False
     stream: bool = False
 
 
@@ -69,6 +71,12 @@ class ApprovalBody(Body):
 
     allow: bool
     why: Annotated[str, Field(max_length=2_000)] = ""
+
+
+class ReadingBody(Body):
+    """``answer``: the number of a choice, words of one's own, or "" for both."""
+
+    answer: Annotated[str, Field(max_length=2_000)] = ""
 
 
 class MarkBody(Body):

@@ -75,10 +75,19 @@ class RunLine(Reply):
     mark: Mark | None = None
 
 
+class WaitingWords(Reply):
+    """Words of the question that wait for what they mean."""
+
+    number: int
+    words: str
+    choices: tuple[str, ...]
+
+
 class RunReply(RunLine):
     """``result`` has the keys of ``decisor ask --json``, null until it is over."""
 
     approvals: tuple[Waiting, ...] = ()
+    readings: tuple[WaitingWords, ...] = ()
     result: Json | None = None
 
 

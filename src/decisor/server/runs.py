@@ -19,10 +19,13 @@ from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody
 from decisor.server.serving import IN_LINE, Serving, connections_of
 from decisor.server.users import User
 from decisor.server.watching import Watchers
+from decisor.session.following import following
 from decisor.session.keeping import inputs_of
 from decisor.session.options import Options
 from decisor.session.pool import Pool
+from decisor.session.recorded import recorded_result
 from decisor.session.rerun import go_on
+from decisor.trace.events import RunStart, events_of
 from decisor.types import Question
 
 Work = Callable[[Options], Awaitable[object]]
@@ -75,11 +78,35 @@ class Runs:
             raise SetupError("What is to be decided? The question is empty.")
         question = Question(body.question.strip(), body.rules, body.goal)
         before = await self.find(user, body.follows) if body.follows else None
+        if before is not None:
+            question = following(recorded_result(before.entries), question)
         past = PastRun(question, owner=user.name, technique=technique, before=before.past.number if before else 0)
 
         async def work(options: Options) -> object:
-            data = await self.pool.data(names)
+            data = await self.pool.data(names, user.reader)
             return await data.ask(question, **options)
+
+        return await self.begin(past, names, body, options, work)
+
+    async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
+        """A run that goes on from one that was stopped or failed: what it bought is not bought again.
+
+        Raises: as ``change``.
+        """
+        before = await self.find(user, id)
+        if before.state not in ("stopped", "failed"):
+            raise SetupError("This run was not interrupted: there is nothing to go on with.")
+        names = chosen(before.connections, self.connections(user))
+        old, start = before.past, next(events_of(before.entries, RunStart), None)
+        options = options_of(body, self.serving)
+        technique = options["technique"] = check_technique(old.technique)
+        settings = {name: self.serving.name_of(text) for name, text in old.inputs.settings.items()}
+        options["settings"] = settings_of(technique, settings, self.serving)
+        past = PastRun(old.question, owner=user.name, technique=old.technique, before=old.number)
+
+        async def work(options: Options) -> object:
+            data = await self.pool.data(names, user.reader)
+            return await data.ask(start.question if start else old.question, past=before.entries, **options)
 
         return await self.begin(past, names, body, options, work)
 
@@ -102,7 +129,7 @@ class Runs:
         )  # fmt: skip
 
         async def work(options: Options) -> object:
-            data = await self.pool.data(names)
+            data = await self.pool.data(names, user.reader)
             return await go_on(data, before.entries, edit, **options)
 
         return await self.begin(past, names, body, options, work)
@@ -122,6 +149,8 @@ class Runs:
             options["on_text"] = live.hear_text
         if body.approve:
             options["approve"] = live.approve
+        if body.asks:
+            options["reader"] = live.read
         self.live[live.id] = live
         if number:
             self.keeper.live[number] = live
@@ -174,7 +203,12 @@ class Runs:
 
     async def past(self, user: User, words: str, most: int, before: int) -> list[PastRun]:
         """Of the history, the newest first; what it has of those under way."""
-        return list(await asyncio.to_thread(self.keeper.history.list, user.name, words, most, before))
+        try:
+            return list(await asyncio.to_thread(self.keeper.history.list, user.name, words, most, before))
+        except SetupError:
+            if not self.keeper.fault:
+                raise
+            return []
 
     async def stop(self, user: User, id: str) -> LiveRun:
         """It is over when this returns, unless it takes long to end."""

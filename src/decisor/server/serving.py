@@ -52,6 +52,10 @@ class Serving:
             raise SetupError(f"There is no LM {name!r:.200}; there is {', '.join([*self.lms, NO_LM])}.")
         return self.lms[name]
 
+    def name_of(self, spec: str) -> str:
+        """The name of the LM that this opens; any other text as it is."""
+        return next((name for name, own in self.lms.items() if own == spec), spec)
+
     def limits_of(self, wanted: Limits) -> Limits:
         """The smaller of both.
 

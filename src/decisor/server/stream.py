@@ -21,7 +21,8 @@ from decisor.trace.prompts import common_length
 from decisor.trace.writing import Writing
 
 ALIVE_SECONDS = 15.0
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.0015
+"""How long news are gathered before they are sent: of one stream, and more for each other one that is open."""
 MOST_STREAMS = 400
 MOST_AT_ONCE = 200
 ALIVE = ": still here\n\n"
@@ -44,6 +45,11 @@ class Streams:
             yield
         finally:
             self.count -= 1
+
+    @property
+    def pause(self) -> float:
+        """Seconds."""
+        return PAUSE_SECONDS + MORE_SECONDS * self.count
 
     def check(self) -> None:
         if self.count >= MOST_STREAMS:
@@ -74,6 +80,7 @@ class Reader:
     state: str = ""
     texts: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, bool] = field(default_factory=dict)
+    readings: dict[int, bool] = field(default_factory=dict)
 
     def news(self) -> Iterator[str]:
         """What is new since the last time."""
@@ -82,6 +89,7 @@ class Reader:
             yield event_text("state", reply_of(self.live, with_result=False).model_dump_json())
         yield from self.writings()
         yield from self.decisions()
+        yield from self.open_words()
         entries = self.live.entries[self.sent : self.sent + MOST_AT_ONCE]
         self.sent += len(entries)
         yield from map(entry_text, entries)
@@ -115,6 +123,19 @@ class Reader:
                 allow = not one.reply.cancelled() and not why
                 yield event_text("approval", json.dumps({"number": one.number, "allow": allow, "why": why}))
 
+    def open_words(self) -> Iterator[str]:
+        for one in list(self.live.readings.values()):
+            was_said = self.readings.get(one.number)
+            if was_said is None and not one.reply.done():
+                self.readings[one.number] = False
+                data: Mapping[str, Any] = {"number": one.number, "words": one.reading.words,
+                                           "choices": list(one.reading.choices)}  # fmt: skip
+                yield event_text("reading", json.dumps(data))
+            elif was_said is False and one.reply.done():
+                self.readings[one.number] = True
+                answer = "" if one.reply.cancelled() else one.reply.result()
+                yield event_text("reading", json.dumps({"number": one.number, "answer": answer}))
+
 
 def writing_text(writing: Writing, keep: int) -> str:
     data = {"call": writing.call, "span": writing.span, "keep": keep, "text": writing.text[keep:],
@@ -137,7 +158,7 @@ async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterat
                 if live.is_over:
                     break
                 if await waited(changed):
-                    await asyncio.sleep(PAUSE_SECONDS)
+                    await asyncio.sleep(streams.pause)
                 else:
                     yield ALIVE
             yield event_text("end", reply_of(live).model_dump_json())
@@ -154,7 +175,7 @@ async def all_events(runs: Runs, user: User, streams: Streams) -> AsyncIterator[
             if news := watcher.take():
                 yield "".join(event_text("run", line_of(live).model_dump_json()) for live in news)
             if await waited(watcher.changed):
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(streams.pause)
             else:
                 yield ALIVE
 

@@ -11,7 +11,7 @@ from typing import Any
 from decisor.history.past_run import PastRun
 from decisor.plurals import counted
 from decisor.server.live import LiveRun, state_of
-from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, UsageReply, Waiting
+from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, UsageReply, Waiting, WaitingWords
 from decisor.session.recorded import recorded_result
 from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
 from decisor.types import Observation, Usage
@@ -55,9 +55,11 @@ def line_of(live: LiveRun) -> RunLine:
 
 def reply_of(live: LiveRun, with_result: bool = True) -> RunReply:
     approvals = tuple(Waiting(number=one.number, tool=one.action.tool, input=one.action.input) for one in live.waiting)
+    readings = tuple(WaitingWords(number=one.number, words=one.reading.words, choices=tuple(one.reading.choices))
+                     for one in live.readings.values() if not one.reply.done())  # fmt: skip
     has_result = with_result and live.is_over and live.past.state not in ("interrupted", "running") and live.entries
     result = recorded_result(live.entries).as_object() if has_result else None
-    return RunReply(**live_fields(live), approvals=approvals, result=result)
+    return RunReply(**live_fields(live), approvals=approvals, readings=readings, result=result)
 
 
 def changes_of(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[ChangeReply, ...]:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from decisor.errors import SetupError
+from decisor.session.readers import ANYBODY as SEES_ALL
+from decisor.session.readers import Reader
 
 NAME = re.compile(r"[A-Za-z0-9][\w.@-]{0,63}")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -21,10 +23,12 @@ MOST_SESSIONS = 10_000
 
 @dataclass(frozen=True)
 class User:
-    """``name`` is "" of the only one. ``connections``: those that are theirs; None for all."""
+    """``name`` is "" of the only one. ``connections``: those that are theirs; None for all. ``reader``: the rows and
+    columns that are not for them."""
 
     name: str = ""
     connections: tuple[str, ...] | None = None
+    reader: Reader = SEES_ALL
 
     def may_use(self, connection: str) -> bool:
         return self.connections is None or connection in self.connections
@@ -119,12 +123,25 @@ def user_of(path: Path, name: str, table: Any, connections: Sequence[str]) -> tu
     digest, names = table.get("token"), table.get("connections")
     if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
         raise SetupError(f"{path}: the token of {name} is sha256:..., as decisor serve --new-user {name} prints it.")
-    if more := sorted(table.keys() - {"token", "connections"}):
-        raise SetupError(f"{path}: {name} has token and connections, and no {more[0]}.")
+    if more := sorted(table.keys() - {"token", "connections", "rows", "mask", "reveal"}):
+        raise SetupError(f"{path}: {name} has token, connections, rows, mask and reveal, and no {more[0]}.")
+    reader = reader_of(path, name, table)
     if names is None:
-        return digest, User(name)
+        return digest, User(name, None, reader)
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise SetupError(f"{path}: the connections of {name} are a list of names.")
     if unknown := [one for one in names if one not in connections]:
         raise SetupError(f"{path}: {name} has {unknown[0]!r}, and there is {', '.join(connections) or 'none'}.")
-    return digest, User(name, tuple(names))
+    return digest, User(name, tuple(names), reader)
+
+
+def reader_of(path: Path, name: str, table: Mapping[str, Any]) -> Reader:
+    """What is not for this user. Raises SetupError where it cannot be read."""
+    rows, mask, reveal = table.get("rows", {}), table.get("mask", []), table.get("reveal", False)
+    if not isinstance(rows, dict) or not all(isinstance(one, str) for one in rows.values()):
+        raise SetupError(f"{path}: rows of {name} are conditions by table: rows = {{ orders = \"region = 'EU'\" }}")
+    if not isinstance(mask, list) or not all(isinstance(one, str) for one in mask):
+        raise SetupError(f'{path}: mask of {name} is a list of columns: mask = ["customers.email"]')
+    if not isinstance(reveal, bool):
+        raise SetupError(f"{path}: reveal of {name} is true or false.")
+    return Reader(name, tuple(rows.items()), tuple(mask), reveal)

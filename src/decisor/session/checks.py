@@ -19,7 +19,7 @@ from decisor.session.opening import open_source
 from decisor.session.sources import sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import left_out, open_tools, servers, tool_specs
-from decisor.types import Describing
+from decisor.tools.abilities import Describing
 
 if TYPE_CHECKING:
     from decisor.lms.choose import Place

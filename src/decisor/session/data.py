@@ -24,16 +24,18 @@ from decisor.session.definitions import meaning_of
 from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
+from decisor.session.readers import revealed
 from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
-from decisor.session.tools import with_calculator
+from decisor.session.tools import with_calculator, with_combine
 from decisor.telemetry import telemetry
+from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
 from decisor.trace.writing import Writers
-from decisor.types import LM, Decision, Describing, Question, Record, Tool
+from decisor.types import LM, Decision, Question, Record, Tool
 
 WHICH_DATA = (
     "Which data? Name them with --db, --graph, --docs or --tools (in Python db=, graph=, docs=, tools=), "
@@ -79,10 +81,10 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        databases = {tool.name: tool for tool in await about(question, self.databases)}
-        meaning = meaning_of(question, list(databases.values()), self.definitions)
+        databases = {tool.name: tool for tool in await about(question, limited(self.databases, options))}
         views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
-        tools = with_calculator(meaning.around(views), choice.technique)
+        meaning = meaning_of(question, list(databases.values()), self.definitions, views)
+        tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,
@@ -95,16 +97,18 @@ class Data:
             for text in notes_of(self.tools):
                 run.trace.add(Note(text))
             readings = options.get("readings", "auto") if choice.lm is not None else "off"
-            settled = await settle(question, self.databases, meaning.needs(), run, options.get("reader"), readings)
+            data = meaning.around(list(databases.values()))
+            settled = await settle(question, data, meaning.needs(), run, options.get("reader"), readings)
             decision = await meaning.decide(choice.technique, settled, run)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
-        return Result(
+        result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
             trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
+        return await revealed(result, self.databases)
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """With the decision model that the question is about, where there is one, beside the data."""
@@ -153,6 +157,17 @@ def gone_on(run: Run, past: Sequence[Entry]) -> Run:
     from decisor.techniques.replay.resume import resuming
 
     return resuming(run, past)
+
+
+def limited(tools: Sequence[Tool], options: Options) -> Sequence[Tool]:
+    """With the limit on what a query may read."""
+    if not options.get("max_scan"):
+        return tools
+    from decisor.tools.databases.scan import parse_max_scan
+    from decisor.tools.databases.sql import SqlTool
+
+    most = parse_max_scan(options["max_scan"])
+    return [replace(tool, max_scan=most) if isinstance(tool, SqlTool) else tool for tool in tools]
 
 
 async def about(question: Question, tools: Sequence[Tool]) -> list[Tool]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from decisor.decision_models.format import Model
+from decisor.decision_models.format import Measure, Model
 from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
-from decisor.errors import BudgetExceeded, SetupError
+from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.session.decide import decide
 from decisor.session.readings import ReadingChoice, Settled, compared, with_readings
-from decisor.trace.events import ActionResult, Conclusion, events_of
+from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Technique, Tool
 
 if TYPE_CHECKING:
-    from decisor.definitions.check import Finding
+    pass
 
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
 
@@ -41,7 +40,13 @@ class DefinedTool:
     def form(self) -> str:
         return str(getattr(self.tool, "form", ""))
 
+    @property
+    def tables(self) -> Any:
+        return self.tool.tables
+
     def describe(self) -> str:
+        if not self.needs:
+            return str(self.tool.describe())
         from decisor.definitions.show import line
 
         return "\n".join([self.tool.describe().rstrip(), "", HEAD, *(f"- {line(one)}" for one in self.needs)])
@@ -73,9 +78,12 @@ def dialect_of(tool: Any) -> str:
 
 @dataclass
 class Meaning:
-    """The definitions that one question needs, by the name of the database that they are about."""
+    """``tools``: the databases with the definitions that one question needs. ``files``: all definitions, by the name of
+    a database; ``modelled``: the metrics of a decision model."""
 
     tools: Mapping[str, DefinedTool]
+    files: Mapping[str, Definitions] = field(default_factory=dict)
+    modelled: Sequence[Metric] = ()
 
     def around(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         """The same tools, the databases with their definitions."""
@@ -88,12 +96,16 @@ class Meaning:
     async def decide(self, technique: Technique, settled: Settled, run: Run) -> Decision:
         """The technique's decision, which cites the definitions that it used. Where nobody said which reading is meant,
         the other ones are decided too, after it."""
-        if not self.tools and not settled.choices:
+        if not self.tools and not self.modelled and not settled.choices:
             return await decide(technique, settled.question, run)
-        records = await self.records(run)
+        shows = [one for tool in self.tools.values() for one in tool.needs] if run.lm.name else []
+        records = await self.records(shows, run)
         with run.span("decision") as sub:
             decision = await decide(technique, settled.whole(), sub)
-        decision = self.citing(decision, records)
+        used = self.used(decision, shows)
+        there = {record.fields["definition"] for record in records}
+        records += await self.records([one for one in used if title(one) not in there], run)
+        decision = self.citing(decision, used, records)
         lines = [await self.otherwise(one, decision, technique, settled, run)
                  for one in settled.choices if not one.by and one.other]  # fmt: skip
         decision = with_readings(decision, settled, lines)
@@ -110,35 +122,39 @@ class Meaning:
             other = await decide(technique, settled.whole(one), sub)
         return compared(decision, one, other)
 
-    async def records(self, run: Run) -> Sequence[Record]:
-        """What the question needs, in the trace; none where no action is left for it."""
-        if not self.tools:
-            return ()
-        from decisor.definitions.tool import NAME
+    async def records(self, definitions: Sequence[Definition], run: Run) -> list[Record]:
+        """Definitions in the trace, as records; none where no action is left for it."""
+        if not definitions:
+            return []
+        from decisor.definitions.tool import NAME, Brought
         from decisor.tools.toolbox import Toolbox
 
         env: Any = run.env
-        needs = [Needs(tool) for tool in self.tools.values()]
+        tool = Brought(definitions, tuple(self.files.values()))
         try:
-            for need in needs:
-                await run.using(env=Toolbox([need], env.counter)).act(Action(NAME, need.tool.name))
+            observation = await run.using(env=Toolbox([tool], env.counter)).act(Action(NAME, tool.names()))
         except BudgetExceeded:
-            return ()
-        return [record for result in events_of(run.trace.entries, ActionResult)
-                for record in result.observation.records if record.source == NAME]  # fmt: skip
+            return []
+        return list(observation.records)
 
-    def citing(self, decision: Decision, records: Sequence[Record]) -> Decision:
-        """With what its queries computed, and the readings and examples that it was shown."""
-        used = [one for tool in self.tools.values() for one in (*tool.used.values(), *followed(tool.needs))]
-        names = {title(one): one for one in used}
-        cited = [record for record in records if record.fields["definition"] in names]
+    def used(self, decision: Decision, shows: Sequence[Definition]) -> list[Definition]:
+        """What its queries computed or its decision model is made of, and the readings and examples that it was
+        shown."""
+        queries = [one for tool in self.tools.values() for one in tool.used.values()]
+        modelled = self.modelled if decision.ranking is not None else ()
+        return list({title(one): one for one in (*queries, *modelled, *followed(shows))}.values())
+
+    def citing(self, decision: Decision, used: Sequence[Definition], records: Sequence[Record]) -> Decision:
+        """Beside its own evidence. Where a query computed a metric in another way alone, it says that."""
         if not decision.answer:
             return decision
-        ids = (*decision.evidence.ids, *(record.id for record in cited))
+        names = {title(one): one for one in used}
+        cited = [record for record in records if record.fields["definition"] in names]
         lines = [f"By the definition {record.fields['definition']}{names[str(record.fields['definition'])].origin} "
                  f"[{record.id}]." for record in cited]  # fmt: skip
         lines += [f"A query computed something else: {how}" for tool in self.tools.values()
                   for name, how in tool.other.items() if name not in names]  # fmt: skip
+        ids = (*decision.evidence.ids, *(record.id for record in cited))
         return replace(decision, evidence=Evidence(ids, decision.evidence.figures),
                        reasons=(*decision.reasons, *lines))  # fmt: skip
 
@@ -147,110 +163,24 @@ def followed(needs: Sequence[Definition]) -> list[Definition]:
     return [one for one in needs if isinstance(one, Reading | Example)]
 
 
-@dataclass(frozen=True)
-class Needs:
-    """The definitions that a question needs, as a tool that brings them."""
-
-    tool: DefinedTool
-    name: str = "definitions"
-
-    def describe(self) -> str:
-        return ""
-
-    async def call(self, text: str) -> Observation:
-        from decisor.definitions.tool import records_of
-
-        return Observation(records_of(self.tool.needs, self.tool.definitions))
-
-    async def close(self) -> None:
-        """Holds nothing open."""
-
-
-def meaning_of(question: Question, databases: Sequence[Tool], definitions: Mapping[str, Definitions]) -> Meaning:
-    """Of the databases that have definitions which the question needs."""
+def meaning_of(
+    question: Question, databases: Sequence[Tool], definitions: Mapping[str, Definitions], tools: Sequence[Tool] = ()
+) -> Meaning:
+    """Of the databases that have definitions, and of a decision model among ``tools``."""
     if not definitions:
         return Meaning({})
     from decisor.definitions.relevant import relevant
 
-    tools = {}
+    defined = {}
     for database in databases:
         if file := definitions.get(database.name):
-            needs = relevant(question.topic, file)
-            if needs:
-                tools[database.name] = DefinedTool(database, file, needs)
-    return Meaning(tools)
+            defined[database.name] = DefinedTool(database, file, relevant(question.topic, file))
+    names = {one.metric for tool in tools for one in measures_of(tool)}
+    modelled = [one for file in definitions.values() for one in file.metrics if one.name in names]
+    return Meaning(defined, definitions, modelled)
 
 
-def with_metrics(model: Model, definitions: Definitions | None, source: Any) -> Model:
-    """A decision model whose measures have the queries of the metrics that they name, in the SQL of its copy.
-
-    Raises:
-        SetupError: a metric is not defined, or cannot be computed on a copy.
-    """
-    named = [one for one in model.measures if one.metric]
-    if not named:
-        return model
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-
-    there = {metric.name: metric for metric in definitions.metrics} if definitions else {}
-    queries = {}
-    for measure in named:
-        if measure.metric not in there:
-            names = (
-                f"there is {', '.join(there)}" if there else "there are no definitions: give them with --definitions"
-            )
-            raise SetupError(f"measure.{measure.name} names the metric {measure.metric}; {names}.")
-        query = there[measure.metric].whole()
-        try:
-            queries[measure.name] = sqlglot.transpile(query, read=dialect_of(source) or None, write="duckdb")[0]
-        except SqlglotError as error:
-            raise SetupError(f"The metric {measure.metric} cannot be computed on a copy: {error}") from error
-    unit = {one.name: one.unit or there[one.metric].unit for one in named}
-    measures = [replace(one, sql=queries[one.name], unit=unit[one.name]) if one.metric else one
-                for one in model.measures]  # fmt: skip
-    return replace(model, measures=tuple(measures))
-
-
-async def check_file(file: Path, db: str) -> list[Finding]:
-    """A file of definitions held against its database.
-
-    Raises:
-        SetupError: the file or the database cannot be read.
-    """
-    from decisor.definitions.check import check
-    from decisor.definitions.parse import read
-    from decisor.session.opening import open_source
-    from decisor.session.sources import sources_of
-
-    definitions = read(file)
-    tool: Any = await open_source(sources_of(db=db).places[0])
-    try:
-        return await check(definitions, tool)
-    finally:
-        await tool.close()
-
-
-def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]) -> dict[str, Definitions]:
-    """By the database that each file is about: the one that is named, or the only one.
-
-    Raises:
-        SetupError: a file cannot be read, or says not which database it is about.
-    """
-    if not files:
-        return {}
-    from decisor.definitions.parse import read
-
-    whole: dict[str, Definitions] = {}
-    for name, path in files:
-        if name and name not in databases:
-            raise SetupError(f"{path} is about {name}, and there is no such database; there is "
-                             f"{', '.join(databases) or 'none'}.")  # fmt: skip
-        if not name and len(databases) != 1:
-            raise SetupError(f"Which database is {path} about? Write --definitions NAME={path}; there is "
-                             f"{', '.join(databases) or 'none'}.")  # fmt: skip
-        at = name or databases[0]
-        if at in whole:
-            raise SetupError(f"{path} is the second file of definitions of {at}: one database has one.")
-        whole[at] = read(path)
-    return whole
+def measures_of(tool: Any) -> Sequence[Measure]:
+    """Of the decision model that a tool ``whatif`` computes; none of another tool."""
+    model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
+    return model.measures if isinstance(model, Model) else ()

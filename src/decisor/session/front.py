@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from os import PathLike
 from typing import Unpack
@@ -10,6 +10,7 @@ from typing import Unpack
 from decisor.session.data import Data
 from decisor.session.opening import ask_once, opened
 from decisor.session.options import Options
+from decisor.session.readers import for_reader
 from decisor.session.result import Result
 from decisor.session.sources import Names, Places, sources_of
 from decisor.session.sync import in_thread
@@ -17,11 +18,13 @@ from decisor.session.tools import Tools
 from decisor.types import Question
 
 Model = str | PathLike[str] | None
+Rows = Mapping[str, str] | None
 
 
 def ask(
     question: str | Question, *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (),
     model: Model = None, tables: Names = (), deny_tables: Names = (), definitions: Places = (),
+    rows: Rows = None, mask: Names = (), reveal: bool = False, audit: Model = None, who: str = "",
     **options: Unpack[Options],
 ) -> Result:  # fmt: skip
     """Decide a question from data, and say what the answer rests on. Also in a notebook.
@@ -34,14 +37,18 @@ def ask(
     ``{"name": table}``; ``docs``: folders, files, or indexes of documents; ``tools``: functions, ``"module:function"``,
     or OpenAPI documents. Each is one or several; ``"name=URL"`` gives one a name. ``model``: a file with a decision
     model. ``tables``: of databases and graphs, only these may be read; ``deny_tables``: these may be neither read nor
-    seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data. Other
-    options: rules, goal, lm, technique, settings, limits, on_event, on_text, calling, trace.
+    seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data.
+    ``rows``: ``{"orders": "region = 'EU'"}``, the rows of a table that may be read; ``mask``: ``"customers.email"``,
+    columns of which only tokens are sent to an LM; ``reveal``: the result has values again; ``audit``: a file that each
+    query is noted in, for ``who``. Other options: rules, goal, lm, technique, settings, limits, on_event, on_text,
+    calling, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
         LMError: the endpoint failed for good.
     """
     sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
+    sources = for_reader(sources, rows, mask, reveal, audit, who)
     return in_thread(ask_once(sources, question, options))
 
 
@@ -49,6 +56,7 @@ def ask(
 async def open(
     *, db: Places = (), graph: Places = (), docs: Places = (), tools: Tools = (), model: Model = None,
     tables: Names = (), deny_tables: Names = (), definitions: Places = (),
+    rows: Rows = None, mask: Names = (), reveal: bool = False, audit: Model = None, who: str = "",
 ) -> AsyncIterator[Data]:  # fmt: skip
     """Open data once and ask many times, many at once.
 
@@ -58,5 +66,6 @@ async def open(
     Raises:
         SetupError: something named cannot be opened.
     """
-    async with opened(sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)) as data:
+    sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
+    async with opened(for_reader(sources, rows, mask, reveal, audit, who)) as data:
         yield data

@@ -57,6 +57,11 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
         methods=tuple(sources.tools.methods), base_url=sources.tools.base_url, auth=tuple(sources.tools.auth),
         model=str(sources.model or ""), tables=sources.tables, deny_tables=sources.deny_tables,
         definitions=tuple(f"{name}={path}" if name else str(path) for name, path in sources.definitions),
+        rows=tuple(f"{one.name}.{table}={condition}" for one in sources.places if one.connection is None
+                   for table, condition in one.policy.rows),
+        mask=tuple(f"{one.name}.{column}" for one in sources.places if one.connection is None
+                   for column in one.policy.mask),
+        audit=next((str(one.audit.path) for one in sources.places if one.audit), ""),
         technique=technique if isinstance(technique, str) else name_of(technique),
         settings=settings_to_keep(options.get("settings", {}), left_out), lm=lm_to_keep(options.get("lm"), left_out),
         limits=options.get("limits", Limits()), folder=str(Path.cwd()), left_out=tuple(left_out),

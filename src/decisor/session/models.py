@@ -29,7 +29,7 @@ async def opened_model(
     """
     from decisor.decision_models.machine import open_model
     from decisor.decision_models.parse import read
-    from decisor.session.definitions import with_metrics
+    from decisor.session.definitions_file import with_metrics
     from decisor.session.opening import open_source
     from decisor.session.sources import sources_of
     from decisor.tools.databases.sandbox.blocking import start_machine

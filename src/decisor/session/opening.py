@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,12 +14,13 @@ from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.session.data import Data
-from decisor.session.definitions import read_definitions
+from decisor.session.definitions_file import read_definitions
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
 from decisor.session.sources import Source, Sources, check_names, tables_of
 from decisor.session.tools import open_with_servers
+from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.trace.events import Entry
 from decisor.types import Question, Tool
 
@@ -68,7 +70,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
     """Raises SetupError where it cannot be opened, or has not what ``tables`` names."""
-    refuse_what_is_not_kept(source)
+    source = as_configured(source)
     if source.form == "passages":
         from decisor.session.documents import open_documents
 
@@ -81,19 +83,30 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
     from decisor.tools.databases.sql import SqlTool
 
     if not names_files(source.place):
-        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables)
+        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables,
+                                  policy=source.policy, audit=source.audit)  # fmt: skip
     from decisor.tools.databases.files.store import store_of
 
     store = await asyncio.to_thread(store_of, source.place)
-    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables)
-    tool.notes = store.notes
+    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables,
+                              policy=source.policy, audit=source.audit)  # fmt: skip
+    tool.notes = (*store.notes, *tool.notes)
     return tool
 
 
-def refuse_what_is_not_kept(source: Source) -> None:
-    """Raises SetupError where a config file asks for what nothing would hold to: it is never left out in silence."""
-    if source.connection is not None and (source.connection.mask or source.connection.rows):
-        raise SetupError(f"connections.{source.name}: mask and rows are not kept to here, so it is not opened.")
+def as_configured(source: Source) -> Source:
+    """With the rows and masks that a config file says of it, which nobody can leave out.
+
+    Raises:
+        SetupError: nothing would keep to them: it is no database in SQL.
+    """
+    if source.connection is None or not (source.connection.mask or source.connection.rows):
+        return source
+    if source.form != "sql":
+        raise SetupError(f"connections.{source.name}: mask and rows are for databases in SQL, so it is not opened.")
+    if source.policy:
+        return source
+    return replace(source, policy=policy_of(source.connection.rows, source.connection.mask))
 
 
 async def ask_again(data: Data, question: str | Question, options: Options) -> Result:

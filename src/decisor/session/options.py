@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     gets a ``Writing`` again and again while the LM writes a reply, which is streamed then. ``approve`` is awaited with
     each ``Action`` on the data before it is done: '' lets it be done, any other text is why not. ``history``: whether
     the run is kept, as ``decisor history`` lists it; a ``Keeping`` says in which history, and whose it is.
+    ``max_scan``: rows (``"5M"``) or bytes (``"2GB"``) that one SQL query may read, where its engine tells ahead.
     ``readings``: whether an LM judges if the question can be read in two ways (where rules suspect it: auto; always;
     off); ``reader`` is awaited with an ``OpenReading`` and says which is meant. Without one, or where it says '', both
     are computed.
@@ -45,6 +46,7 @@ class Options(TypedDict, total=False):
     trace: str | PathLike[str] | None
     approve: Callable[[Action], Awaitable[str]]
     history: bool | Keeping
+    max_scan: str | int
     readings: Readings
     reader: Reader | None
 
@@ -84,6 +86,7 @@ FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "on_text": (callable, "a function"),
     "trace": (is_place, "a path"),
     "approve": (callable, "an async function"),
+    "max_scan": (lambda value: isinstance(value, str | int), 'rows or bytes, such as "5M" or "2GB"'),
     "history": (lambda value: isinstance(value, bool | Keeping), "True or False"),
     "readings": (lambda value: value in get_args(Readings), "auto, always or off"),
     "reader": (lambda value: value is None or callable(value), "an async function"),

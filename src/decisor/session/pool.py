@@ -13,6 +13,7 @@ from decisor.errors import SetupError
 from decisor.session.data import Data
 from decisor.session.lms import LMs
 from decisor.session.opening import ask_once, opened
+from decisor.session.readers import ANYBODY, Reader, as_seen_by
 from decisor.session.sources import Source, Sources, tables_of
 from decisor.session.tools import NO_TOOLS
 
@@ -29,36 +30,46 @@ class Pool:
     members: Mapping[str, Sources]
     lms: LMs = field(default_factory=LMs)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    open: dict[str, Data] = field(default_factory=dict)
-    turns: dict[str, asyncio.Lock] = field(default_factory=dict)
+    open: dict[tuple[str, Reader], Data] = field(default_factory=dict)
+    turns: dict[tuple[str, Reader], asyncio.Lock] = field(default_factory=dict)
+    seen: dict[Reader, Mapping[str, Sources]] = field(default_factory=dict)
 
-    async def member(self, name: str) -> Data:
-        """One, opened. Raises SetupError where there is none of the name, or it cannot be opened."""
+    async def member(self, name: str, reader: Reader = ANYBODY) -> Data:
+        """One, opened as this reader may see it. Raises SetupError where there is none of the name, or it cannot be
+        opened."""
         if name not in self.members:
             raise SetupError(f"There is no connection {name!r}; there is {', '.join(self.members) or 'none'}.")
-        async with self.turns.setdefault(name, asyncio.Lock()):
-            if name not in self.open:
-                self.open[name] = await self.stack.enter_async_context(opened(self.members[name]))
-        return self.open[name]
+        seen = self.members_for(reader)[name]
+        place = (name, ANYBODY if seen == self.members[name] else reader)
+        async with self.turns.setdefault(place, asyncio.Lock()):
+            if place not in self.open:
+                self.open[place] = await self.stack.enter_async_context(opened(seen))
+        return self.open[place]
 
-    async def data(self, names: Sequence[str]) -> Data:
+    def members_for(self, reader: Reader) -> Mapping[str, Sources]:
+        if reader not in self.seen:
+            seen = as_seen_by(reader, self.sources)
+            self.seen[reader] = self.members if seen is self.sources else members_of(seen)
+        return self.seen[reader]
+
+    async def data(self, names: Sequence[str], reader: Reader = ANYBODY) -> Data:
         """Several as one, databases first.
 
         Raises:
             SetupError: there is none of a name, one cannot be opened, or two bring a decision model.
         """
-        parts = [await self.member(name) for name in dict.fromkeys(names)]
+        parts = [await self.member(name, reader) for name in dict.fromkeys(names)]
         databases = [tool for part in parts for tool in part.databases]
         others = [tool for part in parts for tool in part.tools if tool not in part.databases]
         if sum(tool.name == "whatif" for tool in others) > 1:
             raise SetupError("Two of these connections have a decision model: name one of them.")
-        chosen = self.sources_of(names)
+        chosen = self.sources_of(names, reader)
         meanings = {name: one for part in parts for name, one in part.definitions.items()}
         return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen, meanings)
 
-    def sources_of(self, names: Sequence[str]) -> Sources:
-        """What these are together."""
-        return combined([self.members[name] for name in dict.fromkeys(names)])
+    def sources_of(self, names: Sequence[str], reader: Reader = ANYBODY) -> Sources:
+        """What these are together, as this reader may see them."""
+        return combined([self.members_for(reader)[name] for name in dict.fromkeys(names)])
 
     async def close(self) -> None:
         await self.stack.aclose()

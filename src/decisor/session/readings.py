@@ -65,14 +65,15 @@ async def settle(
     suspects = [one for tool in sources for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]
     if not suspects and readings == "auto":
         return settled
-    for one in await judged(question, suspects, needs, run):
+    data = "\n\n".join(tool.describe() for tool in sources)
+    for one in await judged(question, data, suspects, needs, run):
         answer = one.choice(await reader(one)) if reader else ""
         settled.choices.append(ReadingChoice(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))
     return settled
 
 
 async def judged(
-    question: Question, suspects: Sequence[OpenReading], needs: Mapping[str, Sequence[Definition]], run: Run
+    question: Question, data: str, suspects: Sequence[OpenReading], needs: Mapping[str, Sequence[Definition]], run: Run
 ) -> Sequence[OpenReading]:
     """As the LM sees it, without what a definition settles; nothing where it cannot be asked."""
     from decisor.definitions.readings.ask_lm import ask_lm
@@ -80,7 +81,7 @@ async def judged(
 
     with run.span("readings") as sub:
         try:
-            open_readings = await ask_lm(question, run.env.describe(), suspects, sub)
+            open_readings = await ask_lm(question, data, suspects, sub)
         except (BudgetExceeded, ModelMistake) as error:
             sub.trace.add(Note(f"Whether the question has two readings could not be judged: {error}"), sub.span_id)
             return ()

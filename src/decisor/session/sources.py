@@ -17,6 +17,8 @@ from decisor.secrets import redact
 from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
 from decisor.tools.databases.files.frames import FrameStore, is_frame, store_frames
 from decisor.tools.databases.files.places import names_files
+from decisor.tools.databases.sandbox.audit import Audit
+from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
 from decisor.tools.databases.sandbox.urls import query_language
 
 Form = Literal["sql", "cypher", "passages"]
@@ -24,19 +26,22 @@ Place: TypeAlias = "str | os.PathLike[str] | Connection"
 Places: TypeAlias = "Place | Sequence[Place] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.+)", re.S)
-RESERVED = ("whatif", "think", "decision_model", "person", "definitions")
+RESERVED = ("whatif", "think", "decision_model", "person", "definitions", "combine")
 """Names of tools that are not a person's to give."""
 
 
 @dataclass(frozen=True)
 class Source:
     """One database, graph or place with documents. ``name``: what a model calls it. ``connection``: what a config file
-    says of it, where it is named there."""
+    says of it, where it is named there. ``policy``: rows and columns of it that are not for who asks. ``audit``: where
+    its queries are noted."""
 
     form: Form
     place: str
     name: str
     connection: Connection | None = field(default=None, compare=False)
+    policy: Policy = NO_POLICY
+    audit: Audit | None = None
 
     @property
     def label(self) -> str:

@@ -28,6 +28,7 @@ CALCULATOR = "calculator"
 MCP = "mcp:"
 OF_SERVERS = "mcp="
 """Before a variable that is for MCP servers alone."""
+NO_SOURCES = (CALCULATOR, "whatif", "decision_model", "person", "definitions", "think", "combine")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,18 @@ def with_calculator(tools: Sequence[Tool], technique: object) -> Sequence[Tool]:
     from decisor.tools.calculator import CalculatorTool
 
     return [*tools, CalculatorTool()]
+
+
+def with_combine(tools: Sequence[Tool]) -> Sequence[Tool]:
+    """With a tool that joins what the others bring, where there are several to fetch rows from."""
+    sources = [tool for tool in tools if tool.name not in NO_SOURCES]
+    if len(sources) < 2 or all(getattr(tool, "form", "") == "passages" for tool in sources):
+        return tools
+    from decisor.tools.databases.combine import CombineTool
+    from decisor.tools.holdings import holdings
+
+    lines = [f"- {tool.name}: {holdings(tool)}" for tool in sources if holdings(tool)]
+    return [*tools, CombineTool(lines)]
 
 
 def is_tool(value: object) -> TypeGuard[Tool]:

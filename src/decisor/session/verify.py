@@ -10,6 +10,8 @@ from typing import Literal
 
 from decisor.decision_models.parse import parse
 from decisor.decision_models.rule_tests import RuleTest, rule_tests
+from decisor.definitions.tool import NAME as DEFINITIONS
+from decisor.definitions.tool import Brought
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.rankings import amount
 from decisor.session.data import Data
@@ -61,7 +63,7 @@ async def verify(entries: Sequence[Entry], data: Data) -> Verification:
     count = 0
     for action, before in steps(entries):
         cited = [record for record in before.records if record.id in decision.evidence.ids]
-        if not cited and before.ranking is None:
+        if (not cited and before.ranking is None) or (action.tool == DEFINITIONS and action.tool not in tools):
             continue
         after = await again(action, tools)
         count += len(cited)
@@ -98,11 +100,14 @@ async def tools_of(data: Data, entries: Sequence[Entry], question: Question) -> 
         SetupError: a tool of the trace is not here.
     """
     tools = {tool.name: tool for tool in data.tools}
-    needed = {action.tool for action, _ in steps(entries)} - {"think", "person", "calculator"}
+    needed = {action.tool for action, _ in steps(entries)} - {"think", "person", "calculator", DEFINITIONS}
     if MODELLING in needed and data.databases:
         tools[MODELLING] = ModellingTool(data.databases[0], trials=0)
     if WHATIF in needed and WHATIF not in tools and (tool := await from_question(question, data.databases)):
         tools[WHATIF] = tool
+    if data.definitions:
+        files = tuple(data.definitions.values())
+        tools[DEFINITIONS] = Brought([one for file in files for one in file], files)
     if missing := sorted(needed - tools.keys()):
         flags = "--db, --graph, --docs or --model"
         raise SetupError(f"The decision rests on {', '.join(missing)}: name the same data again with {flags}.")

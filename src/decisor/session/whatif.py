@@ -47,7 +47,7 @@ async def from_file(
     from decisor.decision_models.machine import open_model
     from decisor.decision_models.model_tool import ModelTool, described
     from decisor.decision_models.parse import read
-    from decisor.session.definitions import with_metrics
+    from decisor.session.definitions_file import with_metrics
 
     parsed = with_metrics(read(path), definitions.get(source.name), source)
     model = await open_model(parsed, source, start_machine)

@@ -19,7 +19,7 @@ def drawing_html(drawing: Drawing, anchors: Anchors) -> Html:
     )
     boxes = "".join(box_svg(box, anchors) for box in drawing.boxes)
     size = {"width": f"{drawing.width:g}", "height": f"{drawing.height:g}"}
-    around = {"viewBox": f"0 0 {drawing.width:g} {drawing.height:g}", "role": "img", "aria_label": drawing.title}
+    around = {"viewBox": f"0 0 {drawing.width:g} {drawing.height:g}", "role": "group", "aria_label": drawing.title}
     svg = tag("svg", tag("title", drawing.title), Html(lines), Html(boxes), cls=drawing.form, **around, **size)
     return join(
         tag("p", drawing.title, cls="soft"),

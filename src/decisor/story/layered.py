@@ -19,11 +19,12 @@ from decisor.story.drawing import WIDE, Box, Drawing, Line
 
 ACROSS, DOWN, MARGIN, POINT = 26.0, 46.0, 12.0, 12.0
 SWEEPS = 8
+Corner = tuple[float, float]
 Neighbours = Mapping[str, Sequence[str]]
 
 
 def layered(boxes: Sequence[Box], parents: Neighbours, title: str) -> Drawing:
-    """``boxes`` in an order in which each comes after its parents."""
+    """``boxes`` in an order in which each comes after its parents; what comes later, or never, is no parent."""
     graph = Layers(boxes, parents)
     for sweep in range(SWEEPS):
         graph.order(downwards=sweep % 2 == 0)
@@ -38,14 +39,17 @@ class Layers:
     def __init__(self, boxes: Sequence[Box], parents: Neighbours) -> None:
         self.boxes = {box.name: box for box in boxes}
         depth: dict[str, int] = {}
-        for box in boxes:
-            depth[box.name] = 1 + max((depth[one] for one in parents[box.name] if one in depth), default=0)
+        edges: list[tuple[str, str]] = []
+        for name in self.boxes:
+            above = [one for one in dict.fromkeys(parents[name]) if one in depth]
+            edges += ((one, name) for one in above)
+            depth[name] = 1 + max((depth[one] for one in above), default=0)
         self.layers: list[list[str]] = [[] for _ in range(max(depth.values(), default=0))]
-        self.above: dict[str, list[str]] = {box.name: [] for box in boxes}
-        self.below: dict[str, list[str]] = {box.name: [] for box in boxes}
+        self.above: dict[str, list[str]] = {name: [] for name in self.boxes}
+        self.below: dict[str, list[str]] = {name: [] for name in self.boxes}
         for name, deep in depth.items():
             self.layers[deep - 1].append(name)
-        self.ways = [self.way(one, box.name, depth) for box in boxes for one in parents[box.name] if one in depth]
+        self.ways = [self.way(start, end, depth) for start, end in edges]
         self.x = {name: at * (WIDE + ACROSS) for layer in self.layers for at, name in enumerate(layer)}
 
     def way(self, start: str, end: str, depth: Mapping[str, int]) -> list[str]:
@@ -83,32 +87,33 @@ class Layers:
     def rooms(self, layer: Sequence[str]) -> list[float]:
         """The least distance of each node's middle from the one before it."""
         wide = [WIDE if name in self.boxes else POINT for name in layer]
-        return [0.0, *((one + other) / 2 + ACROSS for one, other in pairwise(wide))]
+        return [0.0, *((one + other) / 2 + ACROSS for one, other in pairwise(wide))][: len(layer)]
 
     def drawing(self, title: str) -> Drawing:
         left = min((self.x[name] for name in self.boxes), default=0.0) - WIDE / 2 - MARGIN
         tops, y = [], MARGIN
         for layer in self.layers:
-            tops.append(y)
-            y += max((self.boxes[name].height for name in layer if name in self.boxes), default=0.0) + DOWN
+            high = max((self.boxes[name].height for name in layer if name in self.boxes), default=0.0)
+            tops.append((y, y + high))
+            y += high + DOWN
         placed: dict[str, Box] = {}
-        points: dict[str, tuple[float, float]] = {}
-        for top, layer in zip(tops, self.layers, strict=True):
+        points: dict[str, tuple[Corner, Corner]] = {}
+        for (top, bottom), layer in zip(tops, self.layers, strict=True):
             for name in layer:
                 x = round(self.x[name] - left, 1)
                 if name in self.boxes:
                     placed[name] = replace(self.boxes[name], x=round(x - WIDE / 2, 1), y=top)
                 else:
-                    points[name] = (x, top + 20)
+                    points[name] = ((x, top), (x, bottom))
         right = max((box.x + WIDE for box in placed.values()), default=0.0)
         lines = tuple(line_of(way, placed, points) for way in self.ways)
         boxes = tuple(placed[name] for name in self.boxes)
         return Drawing("dag", title, right + MARGIN, max(y - DOWN, 0.0) + MARGIN, boxes, lines)
 
 
-def line_of(way: Sequence[str], boxes: Mapping[str, Box], points: Mapping[str, tuple[float, float]]) -> Line:
+def line_of(way: Sequence[str], boxes: Mapping[str, Box], points: Mapping[str, tuple[Corner, Corner]]) -> Line:
     start, end = boxes[way[0]], boxes[way[-1]]
-    corners = [(start.x + WIDE / 2, start.y + start.height), *(points[one] for one in way[1:-1]),
+    corners = [(start.x + WIDE / 2, start.y + start.height), *(corner for one in way[1:-1] for corner in points[one]),
                (end.x + WIDE / 2, end.y)]  # fmt: skip
     return Line(start.name, end.name, tuple(corners), end.kind if end.kind == "failed" else "")
 

@@ -31,7 +31,7 @@ def table_html(names: Sequence[str], records: Sequence[Record], marked: set[Cell
     head = (tag("th", names[at], cls=None if at in texts else "n", scope="col") for at in order)
     body = (tag("tr", *row_html(one, names, order, texts, marked, anchors), id=anchors.row(one.id)) for one in records)
     inner = tag("table", tag("thead", tag("tr", tag("th", "record", scope="col"), *head)), tag("tbody", *body))
-    return tag("div", inner, cls="scroll evidence", tabindex=0, role="region", aria_label="Evidence")
+    return tag("div", inner, cls="scroll evidence", tabindex=0, role="group", aria_label="Evidence")
 
 
 def row_html(

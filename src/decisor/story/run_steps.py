@@ -136,7 +136,7 @@ def rows_html(rows: Mapping[str, Any], tool: str, anchors: Anchors) -> Html:
     )
     body = [row_html(row, kinds, anchors) for row in rows["rows"]]
     inner = tag("table", tag("thead", head), tag("tbody", *body))
-    return tag("div", inner, cls="scroll", tabindex=0, role="region", aria_label=f"Rows of {tool}")
+    return tag("div", inner, cls="scroll", tabindex=0, role="group", aria_label=f"Rows of {tool}")
 
 
 def row_html(row: Sequence[str], kinds: Sequence[str | None], anchors: Anchors) -> Html:

@@ -12,16 +12,17 @@ ACROSS, DOWN, MARGIN = 44.0, 10.0, 12.0
 
 
 def tidy(boxes: Sequence[Box], parents: Mapping[str, str], title: str) -> Drawing:
-    """``boxes`` in an order in which each comes after its parent. One without a parent is a root."""
-    depth: dict[str, int] = {}
-    children: dict[str, list[str]] = {box.name: [] for box in boxes}
-    for box in boxes:
-        parent = parents.get(box.name, "")
-        depth[box.name] = depth.get(parent, -1) + 1
-        if parent in children:
-            children[parent].append(box.name)
+    """``boxes`` in an order in which each comes after its parent. One whose parent does not come before it is a
+    root."""
     by_name = {box.name: box for box in boxes}
-    middles = rows(boxes, children, by_name)
+    depth: dict[str, int] = {}
+    children: dict[str, list[str]] = {name: [] for name in by_name}
+    for name in by_name:
+        parent = parents.get(name, "")
+        if parent in depth:
+            children[parent].append(name)
+        depth[name] = depth.get(parent, -1) + 1
+    middles = spread(rows(children, by_name), depth, by_name)
     placed = {
         name: replace(box, x=MARGIN + depth[name] * (WIDE + ACROSS), y=round(middles[name] - box.height / 2, 1))
         for name, box in by_name.items()
@@ -32,19 +33,19 @@ def tidy(boxes: Sequence[Box], parents: Mapping[str, str], title: str) -> Drawin
     return Drawing("tree", title, right + MARGIN, bottom + MARGIN, tuple(placed.values()), lines)
 
 
-def rows(boxes: Sequence[Box], children: Mapping[str, Sequence[str]], by_name: Mapping[str, Box]) -> dict[str, float]:
+def rows(children: Mapping[str, Sequence[str]], by_name: Mapping[str, Box]) -> dict[str, float]:
     """The middle of each box: leaves below one another as a walk meets them, parents between their first and last
-    child, nobody on somebody else of the same column."""
+    child."""
     parents = {one: name for name, below in children.items() for one in below}
     middles: dict[str, float] = {}
     bottom = MARGIN
-    for name in walk([box.name for box in boxes if box.name not in parents], children):
+    for name in walk([name for name in by_name if name not in parents], children):
         if below := children[name]:
             middles[name] = (middles[below[0]] + middles[below[-1]]) / 2
         else:
             middles[name] = bottom + by_name[name].height / 2
             bottom += by_name[name].height + DOWN
-    return spread(middles, boxes, parents, by_name)
+    return middles
 
 
 def walk(roots: Sequence[str], children: Mapping[str, Sequence[str]]) -> list[str]:
@@ -58,15 +59,11 @@ def walk(roots: Sequence[str], children: Mapping[str, Sequence[str]]) -> list[st
     return order[::-1]
 
 
-def spread(
-    middles: dict[str, float], boxes: Sequence[Box], parents: Mapping[str, str], by_name: Mapping[str, Box]
-) -> dict[str, float]:
+def spread(middles: dict[str, float], depth: Mapping[str, int], by_name: Mapping[str, Box]) -> dict[str, float]:
     """Boxes of one column that overlap, as those of high parents of low children may, move down."""
     columns: dict[int, list[str]] = {}
-    depth: dict[str, int] = {}
-    for box in boxes:
-        depth[box.name] = depth.get(parents.get(box.name, ""), -1) + 1
-        columns.setdefault(depth[box.name], []).append(box.name)
+    for name, deep in depth.items():
+        columns.setdefault(deep, []).append(name)
     for column in columns.values():
         column.sort(key=lambda name: middles[name])
         for above, name in pairwise(column):

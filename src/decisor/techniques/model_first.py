@@ -177,7 +177,7 @@ class ModelFirst:
         ranking = observation.ranking
         if ranking is None or not ranking.options:
             raise Undecided(observation.note or "No candidate keeps all rules.")
-        open_points = checks.texts(draft.facts.content.get("open"))[len(draft.settled) :]
+        open_points = checks.open_points(draft.facts, len(draft.settled))
         return Decision(
             ranking.options[0].name, evidence(observation, ranking), ranking, plan=prompts.PLAN,
             reasons=(*reasons(ranking)[:-1], *checks.rule_lines(observation), prompts.COMPUTED),

@@ -10,21 +10,35 @@ from typing import TypeAlias
 
 from decisor.calls.clock import in_line
 from decisor.errors import ToolError
+from decisor.tools.abilities import Remembering
 from decisor.types import Action, Observation, Record, Tool
 
 Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
 """Waits until a person has read an action: '' where it may be done, else why not."""
 UNWATCHED = ("calculator",)
+QUERIED = ("sql", "cypher")
+"""Forms of tools of which the same query brings the same rows, within a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a query brought, as ``o<number>``."""
+
+    number: int
+    observation: Observation
 
 
 @dataclass
 class Toolbox:
-    """Tools by name. Forks share the connections and the counter, so an id is given once in a run. ``approve``: what a
-    person says of each action before it is done; what only calculates is not put to them."""
+    """Tools by name. Forks share the connections and the counter, so an id is given once in a run, and what queries
+    ``brought`` before. ``approve``: what a person says of each action before it is done; what only calculates is not
+    put to them. ``first``: the number of the first observation."""
 
     members: Sequence[Tool]
     counter: Iterator[int] = field(default_factory=lambda: count(1))
     approve: Approve | None = None
+    first: int = 1
+    brought: dict[tuple[str, str], Brought] = field(default_factory=dict)
 
     def tools(self) -> tuple[str, ...]:
         return tuple(tool.name for tool in self.members)
@@ -37,20 +51,37 @@ class Toolbox:
         return "\n\n".join(f"### Tool: {tool.name}\n{tool.describe().strip()}" for tool in self.members)
 
     async def step(self, action: Action) -> Observation:
-        """Raises ToolError where there is no such tool, or the tool refuses or fails."""
+        """A query that was asked of a database before is not asked again: its rows are the same, and the note says so.
+        Raises ToolError where there is no such tool, or the tool refuses or fails."""
         for tool in self.members:
             if tool.name == action.tool:
                 await self.check(action)
                 number = next(self.counter)
-                observation = await tool.call(action.input)
-                records = tuple(
-                    Record(f"o{number}.{one.id}", one.fields, one.text, one.source, one.score)
-                    for one in observation.records
-                )
-                return replace(observation, records=records)
+                query = (tool.name, " ".join(action.input.split()).rstrip("; "))
+                before = self.brought.get(query)
+                observation = numbered(before.observation if before else await tool.call(action.input), number)
+                if before:
+                    same = f"The same query as o{before.number}: it was not run again."
+                    observation = replace(observation, note=f"{same} {before.observation.note}".strip())
+                elif getattr(tool, "form", "") in QUERIED:
+                    self.brought[query] = Brought(number, observation)
+                self.remember(number, action, observation)
+                return observation
         near = difflib.get_close_matches(action.tool, self.tools(), 1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ToolError(f"There is no tool {action.tool!r}; there is {', '.join(self.tools())}.{hint}")
+
+    def remember(self, number: int, action: Action, observation: Observation) -> None:
+        """For the tools that work with what the others bring."""
+        for tool in self.members:
+            if tool.name == action.tool:
+                for other in self.members:
+                    if isinstance(other, Remembering):
+                        other.remember(number, action, observation, tool)
+
+    def numbered_from(self, first: int) -> Toolbox:
+        """The same with observations that are numbered from there on."""
+        return self if first == self.first else replace(self, counter=count(first), first=first)
 
     async def check(self, action: Action) -> None:
         """Raises ToolError where a person refuses the action. The time that they take is not the run's."""
@@ -62,8 +93,17 @@ class Toolbox:
             raise ToolError(refusal, refused=True)
 
     def fork(self) -> Toolbox:
-        return Toolbox(self.members, self.counter, self.approve)
+        return replace(self)
 
     async def close(self) -> None:
         for tool in self.members:
             await tool.close()
+
+
+def numbered(observation: Observation, number: int) -> Observation:
+    """Its records by the number of the observation: r1 is o3.r1."""
+    records = tuple(
+        Record(f"o{number}.{one.id.rpartition('.')[2]}", one.fields, one.text, one.source, one.score)
+        for one in observation.records
+    )
+    return replace(observation, records=records)

@@ -15,7 +15,7 @@ from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
 from decisor.types import Message, Question, Value
 
-MOST = 2
+MOST, TRIES = 2, 2
 LINE = re.compile(r"^\W*unclear\W*:\s*(.*)$", re.I | re.M)
 NONE = re.compile(r"\W*(none|nothing|no|n/?a)?\W*", re.I)
 
@@ -87,7 +87,7 @@ async def ask_lm(question: Question, tools: str, suspects: Sequence[OpenReading]
     """Raises ParseError where it cannot be read, BudgetExceeded, LMError."""
     hints = "\n".join(f"- {one.words}: {' or '.join(one.choices)}" for one in suspects) or "(nothing)"
     prompt = PROMPT.substitute(tools=tools, question=str(question), hints=hints, form=run.wording(FORM))
-    return await run.ask([Message("user", prompt)], FORM)
+    return await run.ask([Message("user", prompt)], FORM, tries=TRIES)
 
 
 PROMPT = Template("""\
@@ -108,7 +108,8 @@ $hints
 - Open is what two sensible people in this business would compute differently, with what these data hold.
 - Clear is what the question says itself, its rules, or a definition among the data above: follow it and do not ask.
 - Clear is what has one sensible reading: do not ask for the sake of asking. Most questions are clear.
-- A reading says in a few plain words what is computed, with the columns.
+- A reading says in a few plain words what is computed, with the columns, so that somebody can compute it and nothing is
+  left open: "from July 1996 to June 1997, by OrderDate", not "another year".
 
 # Form of your reply
 $form""")

@@ -16,15 +16,16 @@ PRAISE = (
 ADVICE = r"\bwhich\b.*\bshould (we|i|they|be)\b|\bshould (we|i) \w+ (the|a|our)\b"
 CRITERION = (
     r"\bby (the )?(number|sum|count|total|amount|mean|average|units?|revenue|money|value|length|size|bytes|pieces"
-    r"|quantity|net|gross|profit|margin|cost|price)|in terms of|measured|according to|with the (most|highest|lowest|"
-    r"fewest|largest|least|longest)|\b(cheapest|so that|in order to|because|that (has|have|is|are))\b"
+    r"|quantity|net|gross|profit|margin|cost|price)|in terms of|based on|ranked|measured|according to"
+    r"|with the (most|highest|lowest|fewest|largest|least|longest)"
+    r"|\b(cheapest|so that|in order to|because|that (has|have|is|are))\b"
 )
 STATE = re.compile(r"^(status|state|stage|condition)$")
 STATES = re.compile(r'"(open|opened|closed|active|inactive|pending|waiting|ended|done|new|cancelled|canceled|paused|'
                     r'lost|won|paid|unpaid|resolved|shipped)"', re.I)  # fmt: skip
 VAGUE = (
     r"\b(active|inactive|current|regular|loyal|existing|pending|late|overdue|delayed|lost|churned|dormant|outstanding"
-    r"|new|lapsed|frequent)\b"
+    r"|lapsed|frequent|new (?:customers?|clients?|users?|orders?|accounts?))\b"
 )
 WHOLE = r"\b(all|every|any|ever|or not|still|never|in total|altogether)\b"
 PLACE = r"\b(countr(?:y|ies)|cit(?:y|ies)|regions?|markets?)\b"
@@ -40,11 +41,14 @@ def best_by_what(subject: Subject) -> Iterator[OpenReading]:
     after = subject.text[match.end() :].split()[:3] if praise else []
     numbers = [column for table in subject.tables for column in table.columns
                if not (column.key or column.references or "id" in pieces(column.name))]  # fmt: skip
+    if len(subject.tables) == 1 and sum(is_number(one.type) for one in numbers) < 2:
+        return  # there is one thing to go by
     if any(
         set(pieces(one.name)) & {bare(word.strip("?.,")) for word in after} and is_number(one.type) for one in numbers
     ):
         return
-    words = praise[0] if praise else match[0].rpartition("should")[0].strip().split()[-1] + " to choose"
+    wish = re.search(r"should \w+ (\w+)", subject.text)
+    words = praise[0] if praise else wish[1] if wish else match[0]
     yield OpenReading(words, ("by money", "by number"), ["most", "least", "by", "highest", "lowest"])
 
 
@@ -60,7 +64,7 @@ def in_which_state(subject: Subject) -> Iterator[OpenReading]:
                           [vague[0]])  # fmt: skip
         return
     counts = subject.has(r"\bhow many|most|fewest|number of|does (each|every)|overloaded\b")
-    if not counts or subject.has(WHOLE):
+    if not counts or subject.has(WHOLE) or subject.has(r"\bdid (we|they|you|he|she)\b"):
         return
     for table in [*tables, *children_of(tables, subject)]:
         days = [one for one in table.columns if is_day(one)]

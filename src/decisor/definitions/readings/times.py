@@ -25,13 +25,14 @@ FORMS = {
     "invoiced": ("invoiced",), "signed": ("signed", "concluded"), "starts": ("start", "started", "starting", "began"),
     "ends": ("end", "ended", "ending", "expired"),
 }  # fmt: skip
+RATE = r"\b(per|a|each|every) (month|year|week|quarter)\b"
 FISCAL = r"\b(fiscal|financial year|fy ?\d*)\b"
 RELATIVE = r"\b(last|this|past|previous|current|recent|recently|lately) ?(years?|quarters?|months?|weeks?|days?)?\b"
 YEAR = re.compile(r"\b(19|20)\d\d\b")
 
 
 def which_date(subject: Subject) -> Iterator[OpenReading]:
-    period = subject.has(PERIOD)
+    period = re.search(PERIOD, re.sub(RATE, " ", subject.text))
     if not period:
         return
     for table in dated(subject):
@@ -39,7 +40,11 @@ def which_date(subject: Subject) -> Iterator[OpenReading]:
         if len(days) < 2:
             continue
         if not any(names_day(subject, one) for one in days):
-            yield OpenReading(period[0], tuple(f"by {one.name}" for one in days[:2]), [one.name for one in days])
+            yield OpenReading(
+                period[0],
+                tuple(f"by {one.name}" for one in days[:2]),
+                [name for one in days for name in (one.name, *forms_of(one))],
+            )
         return
 
 
@@ -47,20 +52,21 @@ def dated(subject: Subject) -> list[Relation]:
     """Tables with days that it is about: those that it names, or those that its money belongs to."""
     own = [table for table in subject.named() if any(is_day(one) for one in table.columns)]
     if subject.has(MONEY) or subject.has(DEAL):
-        tables = near(subject)
-        return sorted((table for table in tables if any(is_day(one) for one in table.columns)),
-                      key=lambda table: not any(NUMERIC.search(one.name) for one in table.columns)
-                      and not pays_into(table, subject))  # fmt: skip
+        days = [table for table in near(subject) if any(is_day(one) for one in table.columns)]
+        return sorted(days, key=lambda table: 0 if has_amount(table) else 1 if pays_into(table, subject) else 2)
     return own
 
 
 NUMERIC = re.compile(r"amount|total|price|revenue|value", re.I)
 
 
+def has_amount(table: Relation) -> bool:
+    return any(NUMERIC.search(one.name) for one in table.columns)
+
+
 def pays_into(table: Relation, subject: Subject) -> bool:
     """Whether rows with amounts belong to it."""
-    return any(table in subject.parents(other) and any(NUMERIC.search(one.name) for one in other.columns)
-               for other in subject.tables)  # fmt: skip
+    return any(has_amount(other) and table in subject.parents(other) for other in subject.tables)
 
 
 def is_day(column: Column) -> bool:
@@ -69,15 +75,21 @@ def is_day(column: Column) -> bool:
 
 def names_day(subject: Subject, column: Column) -> bool:
     """Whether the question says what the column is the day of."""
+    return subject.says(column) or any(re.search(rf"\b{re.escape(form)}\b", subject.text) for form in forms_of(column))
+
+
+def forms_of(column: Column) -> list[str]:
+    """The verbs that say it: ordered, placed."""
     stems = [word for word in pieces(column.name) if word not in DULL]
-    forms = {form for stem in stems for form in FORMS.get(stem, (stem if stem.endswith("ed") else f"{stem}ed",))}
-    return subject.says(column) or any(re.search(rf"\b{re.escape(form)}\b", subject.text) for form in forms)
+    return [form for stem in stems for form in FORMS.get(stem, (stem if stem.endswith("ed") else f"{stem}ed",))]
 
 
 def which_year(subject: Subject) -> Iterator[OpenReading]:
     if (fiscal := subject.has(FISCAL)) and not any("fiscal" in pieces(column.name) for table in subject.tables
                                                    for column in table.columns):  # fmt: skip
-        yield OpenReading(fiscal[0], ("the calendar year", "a year that starts on another day"), ["year starts on"])
+        yield OpenReading(
+            fiscal[0], ("the calendar year", "July to June, the year in which it ends"), ["year starts on"]
+        )
 
 
 def from_when(subject: Subject) -> Iterator[OpenReading]:

@@ -10,7 +10,7 @@ from decisor import __version__
 from decisor.secrets import redact
 from decisor.server.asking import rows
 from decisor.server.here import HereNow, Who
-from decisor.server.requests import ApprovalBody, AskBody, ChangeBody, MarkBody
+from decisor.server.requests import ApprovalBody, AskBody, ChangeBody, HowToRun, MarkBody, ReadingBody
 from decisor.server.responses import (
     Choices,
     ColumnReply,
@@ -71,7 +71,7 @@ async def schema(name: str, here: HereNow, who: Who) -> SchemaReply:
     """Tables with their columns, and the words in which an LM is shown them."""
     if name not in here.runs.connections(who):
         raise NotThere(f"There is no connection {name[:80]!r}.")
-    data = await here.pool.member(name)
+    data = await here.pool.member(name, who.reader)
     tool: Any = data.tools[0]
     tables = tuple(table_of(table) for table in getattr(tool, "tables", ()))
     words = "\n\n".join(one.describe() for one in data.tools if one.name != "whatif")
@@ -104,6 +104,14 @@ async def change(id: str, body: ChangeBody, here: HereNow, who: Who, response: R
     return reply_of(live)
 
 
+@router.post("/runs/{id}/resume", status_code=201)
+async def resume(id: str, body: HowToRun, here: HereNow, who: Who, response: Response) -> RunReply:
+    """Go on from a run that was stopped or failed: what it bought is not bought again."""
+    live = await here.runs.resume(who, id, body)
+    response.headers["location"] = f"/api/runs/{live.id}"
+    return reply_of(live)
+
+
 @router.post("/runs/{id}/stop")
 async def stop(id: str, here: HereNow, who: Who) -> RunReply:
     """End a run. What it had stays."""
@@ -116,6 +124,15 @@ async def approve(id: str, number: int, body: ApprovalBody, here: HereNow, who: 
     live = await here.runs.find(who, id)
     if not live.decide(number, body.allow, body.why):
         raise NotThere(f"No query {number} waits in run {id[:80]!r}.")
+    return reply_of(live)
+
+
+@router.post("/runs/{id}/readings/{number}")
+async def say(id: str, number: int, body: ReadingBody, here: HereNow, who: Who) -> RunReply:
+    """Say what words of the question mean."""
+    live = await here.runs.find(who, id)
+    if not live.say(number, body.answer):
+        raise NotThere(f"No words {number} wait in run {id[:80]!r}.")
     return reply_of(live)
 
 

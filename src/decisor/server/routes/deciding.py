@@ -67,7 +67,7 @@ async def changed_ranking(tool: Tool, text: str) -> Ranking | None:
 async def tool_of(name: str, here: Here, who: User) -> Tool:
     """Raises NotThere where the connection is not there, or has no decision model."""
     if name in here.runs.connections(who):
-        for tool in (await here.pool.member(name)).tools:
+        for tool in (await here.pool.member(name, who.reader)).tools:
             if tool.name == "whatif":
                 return tool
     raise NotThere(f"There is no decision model {name[:80]!r}: start the server with --model FILE.")

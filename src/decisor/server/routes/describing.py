@@ -51,8 +51,8 @@ def routes_html(description: Json) -> Iterator[Html]:
             fields = [field(one["name"], one["schema"], one["in"]) for one in route.get("parameters", ())]
             body = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
             replies = [one for status, one in route["responses"].items() if status.startswith("2")]
-            reply = next((one["content"] for one in replies if "content" in one), {})
-            shape = next(iter(reply.values()), {}).get("schema", {})
+            kinds: list[Json] = [kind for one in replies for kind in one.get("content", {}).values()]
+            shape: Json = kinds[0].get("schema", {}) if kinds else {}
             yield tag(
                 "section",
                 tag("h3", tag("code", f"{method.upper()} {path}")),

@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api", tags=["runs"])
 @router.get("/runs/{id}/picture")
 async def picture(id: str, here: HereNow, who: Who) -> PictureReply:
     """As far as the run has come."""
-    entries = here.runs.entries(who, id)
+    entries = (await here.runs.find(who, id)).entries
     cells: dict[str, tuple[CellReply, ...]] = {}
     if any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries):
         result = recorded_result(entries)

@@ -40,5 +40,6 @@ export function listen(path, hear) {
     if (name !== "lost") source.addEventListener(name, (event) => act(JSON.parse(event.data), source));
   }
   source.addEventListener("error", () => hear.lost?.(source.readyState === EventSource.CLOSED));
+  addEventListener("pagehide", () => source.close(), { once: true });
   return source;
 }

@@ -49,7 +49,7 @@ export async function askView(query) {
       if (field.value !== "") bounds[field.name] = Number(field.value);
     }
     return { question: question.value.trim(), rules: rules.value, goal: goal.value.trim(), connections: picks.read(), technique: technique.value,
-      settings: read_settings(), lm: lm.value, limits: bounds, approve: approve.checked, stream: true, follows };
+      settings: read_settings(), lm: lm.value, limits: bounds, approve: approve.checked, asks: true, stream: true, follows };
   }
 
   async function send(event) {

@@ -10,8 +10,8 @@ const FIRST = 10;
 export function decision(result, cells) {
   const best = ["budget", "steps"].includes(result.stopped) && result.answer ? " This is the best supported answer until then." : "";
   const links = new Links(result.evidence, cells);
-  return el(result.answer ? "section.card.decision" : "section.card.decision.open", { "aria-labelledby": "h-decision" },
-    el("h2", { id: "h-decision" }, "Decision"),
+  return el(result.answer ? "section.card.decision" : "section.card.decision.open", { "aria-label": "Decision" },
+    el("h2", {}, "Decision"),
     el(result.answer ? "p.answer" : "p.answer.none", {}, visible(result.answer) || "None"),
     ENDS[result.stopped] ? el("p.soft", {}, ENDS[result.stopped] + best) : null,
     result.reasons.map((text) => el("p", {}, links.text(text))),
@@ -68,7 +68,7 @@ export function evidence(result, cells) {
   }
   const hits = new Set(Object.values(cells).flat().map((one) => `${one.record}-${one.column}`));
   const computed = figures.filter((one) => one.support.startsWith("computed: "));
-  return el("section", { "aria-labelledby": "h-evidence" }, el("h2", { id: "h-evidence" }, "Evidence"),
+  return el("section", { "aria-label": "Evidence" }, el("h2", {}, "Evidence"),
     [...groups.values()].map((group) => table(group, hits)),
     computed.length ? el("dl.figures", {}, computed.map((one) => el("div", {}, el("dt", {}, one.text), el("dd", {}, visible(one.support.replace(/^computed: /, "")))))) : null);
 }
@@ -83,7 +83,7 @@ function table({ names, rows }, hits) {
       const place = `${one.id}-${column(names[at], at)}`, hit = hits.has(place);
       return el(`td${numeric[at] ? ".n" : ""}${hit ? ".hit" : ""}`, { id: hit ? `c-${place}` : null }, column(names[at], at) < 0 ? visible(one.text) : cell(one.fields[names[at]]));
     }));
-  return el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Evidence" }, el("table", {},
+  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Evidence" }, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "record"), order.map((at) => el(numeric[at] ? "th.n" : "th", { scope: "col" }, visible(names[at]))))),
     el("tbody", {}, rows.map(line))));
 }
@@ -100,7 +100,7 @@ export function ranking(one, before = null) {
     el("td.place", {}, String(at + 1), moved(places.get(each.name), at + 1)), el("td", {}, visible(each.name)), el("td.track", {}, bar(each, share)), el("td.n", {}, number(each.outcome))));
   const out = (one.excluded ?? []).slice(0, 5).map((each) => el("tr.out", {}, el("td.place", {}, "–"), el("td", {}, visible(each.name)), el("td.soft", {}, `${each.rules.join(" and ") || "no outcome"}: ${visible(each.why)}`), el("td.n", {}, each.outcome === null ? "" : number(each.outcome))));
   const rest = rows.slice(FIRST);
-  const box = (lines) => el("div.scroll.rank", { tabindex: 0, role: "region", "aria-label": "Ranking" }, el("table", {}, el("tbody", {}, lines)));
+  const box = (lines) => el("div.scroll.rank", { tabindex: 0, role: "group", "aria-label": "Ranking" }, el("table", {}, el("tbody", {}, lines)));
   return el("section", { "aria-label": "Ranking" },
     el("h2.measure", {}, `${one.measure}, ${one.goal === "min" ? "smallest" : "largest"} first`),
     box([...rows.slice(0, FIRST), ...out]),

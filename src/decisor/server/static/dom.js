@@ -1,6 +1,8 @@
-// Elements made from values. Every text goes in as a text node: nothing from a model, a row or a file is ever markup.
+// Elements made from values. Every text goes in as a text node, marks that hide or
+// reorder others made visible: nothing from a model, a row or a file is ever markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+const WORDS = new Set(["title", "aria-label", "placeholder"]);
 
 /** An element: `el("p.soft", { id: "x", on: { click } }, "text", child)`. Children that are null or "" are left out. */
 export function el(spec, attributes = {}, ...children) {
@@ -19,9 +21,11 @@ function fill(node, classes, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name === "on") for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
     else if (value === true) node.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, WORDS.has(name) ? visible(String(value)) : value);
   }
-  node.append(...children.flat().filter((one) => one !== null && one !== undefined && one !== "" && one !== false));
+  for (const one of children.flat(Infinity)) {
+    if (one !== null && one !== undefined && one !== "" && one !== false) node.append(typeof one === "string" ? visible(one) : one);
+  }
   return node;
 }
 
@@ -67,7 +71,7 @@ export function cell(value) {
   return typeof value === "object" ? JSON.stringify(value) : visible(String(value));
 }
 
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
 
 /** A text in which marks that hide or reorder others are seen. */
 export const visible = (text) => text.replace(HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);

@@ -5,7 +5,7 @@ import { button, el, svg } from "./dom.js";
 const WIDE = 224, LINE = 17, PAD = 9, AROUND = 400;
 
 export function canvas(drawing) {
-  const root = svg(`svg.${drawing.form}`, { viewBox: `0 0 ${drawing.width} ${drawing.height}`, width: drawing.width, height: drawing.height, role: "img", "aria-label": drawing.title });
+  const root = svg(`svg.${drawing.form}`, { viewBox: `0 0 ${drawing.width} ${drawing.height}`, width: drawing.width, height: drawing.height, role: "group", "aria-label": drawing.title });
   const lines = svg("g"), boxes = svg("g");
   root.append(lines, boxes);
   const box = el("div.canvas", { tabindex: 0, role: "region", "aria-label": `${drawing.title}. Arrow keys move it, plus and minus zoom.` }, root);
@@ -55,7 +55,10 @@ export function canvas(drawing) {
   const tools = el("div.tools", {},
     button("+", () => zoom(scale * 1.25), { "aria-label": "Zoom in" }), button("−", () => zoom(scale / 1.25), { "aria-label": "Zoom out" }),
     button("Fit", () => zoom(fit()), { "aria-label": "Fit the drawing" }), button("1:1", () => zoom(1), { "aria-label": "Full size" }));
-  requestAnimationFrame(() => { if (drawing.width > box.clientWidth) zoom(Math.max(0.6, fit())); });
+  requestAnimationFrame(() => {
+    if (drawing.width > box.clientWidth) zoom(Math.max(0.6, fit()));
+    if (drawing.form === "tree" && drawing.boxes.length) box.scrollTop = drawing.boxes[0].y * scale - box.clientHeight / 2;
+  });
   return el("figure.drawing", {}, el("div.bar", {}, el("figcaption", {}, drawing.title), tools), box);
 }
 

@@ -48,7 +48,7 @@ function summary(all) {
   }
   if (!rows.size) return el("p");
   const sorted = [...rows.values()].sort((a, b) => b.right / b.many - a.right / a.many);
-  return el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, ["technique", "benchmark", "model"].map((text) => el("th", { scope: "col" }, text)), ["cases", "right", "accuracy", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)))),
+  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, ["technique", "benchmark", "model"].map((text) => el("th", { scope: "col" }, text)), ["cases", "right", "accuracy", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)))),
     el("tbody", {}, sorted.map(({ one, many, right, calls }) => el("tr", {}, el("th", { scope: "row" }, one.technique), el("td", {}, one.benchmark), el("td", {}, one.model),
       el("td.n", {}, String(many)), el("td.n", {}, String(right)), el("td.n", {}, `${(100 * right / many).toFixed(1)} %`), el("td.n", {}, (calls / many).toFixed(1)))))));
 }

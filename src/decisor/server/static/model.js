@@ -83,7 +83,7 @@ function robustness(asked) {
 
 function told(reply) {
   const names = [...new Set(reply.records.flatMap((one) => Object.keys(one.fields)))];
-  return el("div", {}, reply.note ? el("p.note", {}, visible(reply.note)) : null, reply.records.length ? el("div.scroll", { tabindex: 0, role: "region", "aria-label": "What follows" }, el("table", {},
+  return el("div", {}, reply.note ? el("p.note", {}, visible(reply.note)) : null, reply.records.length ? el("div.scroll", { tabindex: 0, role: "group", "aria-label": "What follows" }, el("table", {},
     el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, visible(name))))),
     el("tbody", {}, reply.records.map((one) => el("tr", {}, names.map((name) => el("td", {}, cell(one.fields[name]))))))) ) : null);
 }

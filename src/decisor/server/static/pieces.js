@@ -39,7 +39,7 @@ function table(names, rows, cited, from) {
     names.map((name, at) => el(numeric[at] ? "td.n" : "td", {}, name === "text" && one.text ? visible(one.text) : cell(one.fields[name]))));
   const body = el("tbody", {}, rows.slice(0, FIRST_ROWS).map(line));
   let next = FIRST_ROWS;
-  const box = el("div.scroll", { tabindex: 0, role: "region", "aria-label": `Rows of ${from || "a query"}` },
+  const box = el("div.scroll", { tabindex: 0, role: "group", "aria-label": `Rows of ${from || "a query"}` },
     el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "record"), names.map((name, at) => el(numeric[at] ? "th.n" : "th", { scope: "col" }, visible(name))))), body));
   if (rows.length <= next) return box;
   const words = () => `Show ${Math.min(NEXT_ROWS, rows.length - next)} more of ${count(rows.length, "row")}`;

@@ -37,8 +37,20 @@ export class RunView {
     const happened = el("section", { "aria-labelledby": `h-story-${run.id}` }, el("h2", { id: `h-story-${run.id}` }, "What happened"), this.drawings, this.story.node, this.approvals);
     this.node = el(side ? "div.run.half" : "div.page.run", {}, el("div.body", {}, this.head, this.top, happened), this.rail);
     this.plan_steps = [];
+    if (side) this.node.addEventListener("click", (event) => this.lead(event));
     this.show_head();
     this.show_state();
+  }
+
+  /** Beside another run, which may have records of the same names, a link leads to its own. */
+  lead(event) {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    for (const one of this.node.querySelectorAll(".here")) one.classList.remove("here");
+    const place = this.node.querySelector(`[id="${CSS.escape(link.getAttribute("href").slice(1))}"]`);
+    place?.classList.add("here");
+    place?.scrollIntoView({ block: "center" });
   }
 
   watch() {
@@ -46,6 +58,7 @@ export class RunView {
       entry: (entry) => this.hear(entry),
       writing: (data) => { if (this.entries.length < BATCH) this.flush(); this.story.writing(data); this.follow(); },
       approval: (data) => this.approval(data),
+      reading: (data) => this.reading(data),
       state: (run) => { this.run = run; this.show_state(); },
       end: (run, source) => { source.close(); this.run = run; this.flush(); this.end(); },
       lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },
@@ -136,7 +149,7 @@ export class RunView {
   show_spend() {
     const { run, story } = this;
     const own = is_over(run) ? { calls: run.usage.calls, tokens: run.usage.prompt_tokens + run.usage.completion_tokens, dollars: run.usage.dollars, actions: run.usage.actions } : story.usage;
-    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds)]] : [])];
+    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", own.dollars === null ? "unknown" : money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds) || "–"]] : [])];
     this.spend.replaceChildren(...pairs.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
   }
 
@@ -155,6 +168,19 @@ export class RunView {
       el("b", {}, `May ${data.tool} run this?`), query(data.input), el("div.bar", {},
         button("Run it", () => decide(true), { kind: "primary" }), el("label.hush", { for: why.id }, "Why not"), why, button("Refuse", () => decide(false)))));
     say(`${data.tool} waits for your word.`);
+    this.follow();
+  }
+
+  reading(data) {
+    const there = this.approvals.querySelector(`[data-reading="${data.number}"]`);
+    if ("answer" in data) { there?.remove(); return; }
+    const own = el("input", { id: `means-${data.number}`, placeholder: "In your own words" });
+    const tell = (answer) => ask(`/api/runs/${this.run.id}/readings/${data.number}`, { answer });
+    this.approvals.append(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
+      el("b", {}, `What is meant by “${data.words}”?`),
+      el("div.bar", {}, ...data.choices.map((choice, at) => button(choice, () => tell(String(at + 1)), at ? {} : { kind: "primary" }))),
+      el("div.bar", {}, el("label.hush", { for: own.id }, "Or"), own, button("Take this", () => own.value.trim() && tell(own.value)), button("Compute both", () => tell("")))));
+    say(`What is meant by ${data.words}?`);
     this.follow();
   }
 

@@ -18,8 +18,19 @@ export function begin(choices) {
     clearTimeout(timer);
     timer = setTimeout(() => { words = pick("search").value.trim(); load(); }, 150);
   });
+  document.addEventListener("visibilitychange", watch);
+  watch();
+}
+
+let source = null;
+
+/** Only while somebody looks: a browser has few connections to one server, and each window would take one. */
+function watch() {
+  source?.close();
+  source = null;
+  if (document.hidden) return;
   load();
-  listen("/api/events", { run: (run) => { if (!words || lines.has(run.id)) { lines.set(run.id, run); draw(); } } });
+  source = listen("/api/events", { run: (run) => { if (!words || lines.has(run.id)) { lines.set(run.id, run); draw(); } } });
 }
 
 async function load(before = "") {

@@ -20,5 +20,5 @@ function table(one) {
     el("td.soft", {}, column.type.toLowerCase()),
     el("td", {}, column.references ? `→ ${column.references}` : column.joins ? `joins ${column.joins}` : column.examples.slice(0, 3).join(", "))));
   return fold(el("span", {}, el("b", {}, one.name), el("span.soft", {}, `${one.view ? " view" : ""}${size}, ${count(one.columns.length, "column")}`)),
-    el("div.scroll", { tabindex: 0, role: "region", "aria-label": `Columns of ${one.name}` }, el("table", {}, el("tbody", {}, rows))));
+    el("div.scroll", { tabindex: 0, role: "group", "aria-label": `Columns of ${one.name}` }, el("table", {}, el("tbody", {}, rows))));
 }

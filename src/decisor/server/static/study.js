@@ -12,7 +12,7 @@ function swings(one) {
   if (!rows.length) return null;
   const low = Math.min(0, ...rows.map((each) => each.low)), high = Math.max(0, ...rows.map((each) => each.high));
   const at = (value) => 100 * (value - low) / (high - low || 1);
-  return el("div.scroll", { tabindex: 0, role: "region", "aria-label": "Sensitivity" }, el("table", {}, el("tbody", {}, rows.map((each) => el("tr", {}, el("th", { scope: "row" }, visible(each.input)),
+  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Sensitivity" }, el("table", {}, el("tbody", {}, rows.map((each) => el("tr", {}, el("th", { scope: "row" }, visible(each.input)),
     el("td.track", {}, svg("svg.bar", { viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": `${number(each.low)} to ${number(each.high)}` }, svg("rect", { x: at(each.low), width: Math.max(0.5, at(each.high) - at(each.low)), y: 1, height: 8 }), svg("rect.range", { x: at(0), width: 0.6, y: 0, height: 10 }))),
     el("td.n", {}, `${number(each.low)} to ${number(each.high)}`), el("td.soft", {}, `stays best in ${Math.round(100 * each.stays)} %`))))));
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from decisor.errors import SetupError
@@ -72,6 +72,9 @@ class ReplayingEnvironment:
         names = [record.id for step in self.done for record in step.observation.records]
         last = max((number_of(name) for name in names), default=0)
         self.shift = max(last, len(self.done)) if self.done else self.past.observations if self.past.answers else 0
+        numbered: Callable[[int], Environment] | None = getattr(self.env, "numbered_from", None)
+        if numbered is not None:
+            self.env, self.shift = numbered(self.shift + 1), 0
 
     def tools(self) -> tuple[str, ...]:
         """With those that were there: a run is not to take another way because a tool is not named again."""
@@ -98,11 +101,18 @@ class ReplayingEnvironment:
         """Raises SetupError where the tool was there in the past and is not now."""
         left = self.left or []
         if (place := next((place for place, one in enumerate(left) if one.action == action), None)) is not None:
-            return left.pop(place).observation
+            return self.remembered(action, left.pop(place).observation)
         self.need(action.tool)
         observation = await self.env.step(action)
         records = tuple(with_shift(record, self.shift) for record in observation.records)
         return replace(observation, records=records)
+
+    def remembered(self, action: Action, observation: Observation) -> Observation:
+        """The tools that work with what others bring know of it too."""
+        remember: Callable[[int, Action, Observation], None] | None = getattr(self.env, "remember", None)
+        if remember is not None and observation.records:
+            remember(number_of(observation.records[0].id), action, observation)
+        return observation
 
     def fork(self) -> ReplayingEnvironment:
         return replace(self, env=self.env.fork())

@@ -23,7 +23,7 @@ from decisor.techniques.shared.render import record_line, show_text, show_value
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped, Value
 
 PASSAGES = "passages"
-NO_PASSAGES = ("sql", "cypher", "whatif", "calculator")
+NO_PASSAGES = ("sql", "cypher", "whatif", "calculator", "combine")
 MAX_QUERY = 2_000
 NO_IDS: Mapping[tuple[str, str], str] = MappingProxyType({})
 ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)

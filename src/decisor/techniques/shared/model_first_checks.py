@@ -152,6 +152,12 @@ def rule_lines(observation: Observation) -> Sequence[str]:
                  for one in observation.records if "rule" in one.fields)  # fmt: skip
 
 
+def open_points(known: TomlReply, settled: int) -> tuple[str, ...]:
+    """What the rules leave open and was not asked of a person, and what would settle it."""
+    left = texts(known.content.get("open"))[settled:]
+    return tuple(f"Left open: {words} A sentence in the rules settles it." for words in left)
+
+
 def certain(known: TomlReply) -> tuple[str, ...]:
     """What the facts do not vary."""
     names = [name for name, one in tables(known.content, "input").items() if "spread" not in one]

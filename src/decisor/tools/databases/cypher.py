@@ -10,9 +10,10 @@ from typing import Literal
 from decisor.errors import SetupError, ToolError
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
+from decisor.tools.databases.cypher_brief import brief
 from decisor.tools.databases.cypher_literals import literals
 from decisor.tools.databases.cypher_names import near_names, wrong_ways
-from decisor.tools.databases.cypher_schema import GraphSchema, read_schema, render
+from decisor.tools.databases.cypher_schema import GraphSchema, read_schema
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.pitfalls.cypher_fan_out import Paths
 from decisor.tools.databases.sandbox.engine import Caps
@@ -31,6 +32,7 @@ class CypherTool:
     schema: GraphSchema
     name: str = "cypher"
     form: Literal["cypher"] = "cypher"
+    question: str = ""
 
     @classmethod
     async def open(
@@ -69,13 +71,18 @@ class CypherTool:
             raise
         return cls(worker, schema, name)
 
+    async def about(self, question: str) -> CypherTool:
+        """The same tool with a description for this question; itself where the schema is short."""
+        text = brief(self.schema, question)
+        return self if text == self.described else replace(self, question=question)
+
     def describe(self) -> str:
         return self.described
 
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return render(self.schema)
+        return brief(self.schema, self.question)
 
     async def call(self, text: str) -> Observation:
         """One reading statement. Raises ToolError, with close names where one is misspelt."""

@@ -177,7 +177,8 @@ def labels(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Sequence[str
     """Values of enumerations, which the catalog tells."""
     for column in columns:
         if match := ENUM.search(column.type):
-            for label in re.findall(r"'((?:[^']|'')*)'", match[1]):
+            for text in re.findall(r"'((?:[^']|'')*)'", match[1]):
+                label = text.replace("''", "'")
                 if any(wish.lower() in label.lower() for wish in wishes):
                     yield Hit(table.name, column.name, label)
 

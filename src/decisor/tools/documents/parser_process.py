@@ -46,8 +46,9 @@ class ParserProcess:
         assert child.stdin is not None and child.stdout is not None
         seconds = self.seconds * (2 if kind == ".pdf" else 1)
         timer = Timer(seconds, child.kill)
-        timer.start()
+        timer.daemon = True  # an interrupt may come before it can be cancelled
         try:
+            timer.start()
             child.stdin.write(json.dumps([kind, str(path.absolute())]).encode() + b"\n")
             child.stdin.flush()
             line = child.stdout.readline(LONGEST_ANSWER)

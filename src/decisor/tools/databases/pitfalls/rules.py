@@ -57,7 +57,8 @@ class Pitfalls:
 
     @classmethod
     def of(cls, worker: Worker, dialect: Dialect, tables: Sequence[TableInfo]) -> Pitfalls:
-        return cls(worker, dialect, {table.name.lower(): table for table in tables}, Stored(worker, dialect))
+        named = {table.bare.lower(): table for table in sorted(tables, key=lambda one: not one.schema)}
+        return cls(worker, dialect, named, Stored(worker, dialect))
 
     async def look(self, statement: str, result: Table | None = None, rules: Sequence[Rule] = RULES) -> list[Pitfall]:
         """What the rules notice of a statement that the sandbox let through, each thing once. Asks for what is stored

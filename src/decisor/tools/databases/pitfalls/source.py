@@ -51,7 +51,7 @@ def table_source(table: TableInfo, text: str) -> Source:
     columns = tuple(column.name.lower() for column in table.columns)
     key = frozenset(column.name.lower() for column in key_of(table))
     keys = (key,) if key and not table.view else ()
-    if table.rows is not None and table.rows <= 1 and not table.view:
+    if table.exact and table.rows is not None and table.rows <= 1 and not table.view:
         keys = (*keys, frozenset())
     return Source(table.name, columns, keys, text, table)
 

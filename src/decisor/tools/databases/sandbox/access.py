@@ -93,10 +93,11 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     if only:
         denied |= {name for name, kind in kinds.items() if kind != "macro"} - only
     plain = {name: text for name, text in texts.items() if text}
-    rules = rules_of(dialect, caps, rows, kinds)
+    columns = columns_of(rows(dialect.queries.columns)) if caps.policy else {}
+    rules = rules_of(caps, kinds, columns)
     reached = reaching(rules, plain) - rules.keys()
     views = {name: plain[name] for name in reached if kinds[name] == "view"}
-    hidden = reaching(denied | (reached - views.keys()), plain)
+    hidden = reaching(denied, plain) | (reached - views.keys())
     if denied or rules:
         hidden |= {name for name, text in texts.items() if text is None}
     failing = [name for name, text in plain.items() if kinds[name] in ("view", "macro") and not passes(query_of(text))]
@@ -117,16 +118,13 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
         columnlike=frozenset(name for name, row in users if row),
         operators=frozenset(str(name) for name, _ in calling if name),
         casts=frozenset(str(kind).lower() for _, kind in calling if kind),
-        restricted=Restricted(caps.policy.key, caps.policy.reveal, rules, views),
+        restricted=Restricted(caps.policy.key, caps.policy.reveal, rules, views, columns, frozenset(hidden)),
     )
 
 
-def rules_of(dialect: Dialect, caps: Caps, rows: Rows, kinds: Mapping[str, str]) -> dict[str, TableRule]:
+def rules_of(caps: Caps, kinds: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> dict[str, TableRule]:
     """What the policy says of tables, with their columns. Raises SetupError where there is no such table or column."""
     rules = caps.policy.tables()
-    columns: dict[str, list[str]] = {}
-    for table, _, column, *_ in rows(dialect.queries.columns) if rules else ():
-        columns.setdefault(str(table).lower(), []).append(str(column))
     for name, rule in rules.items():
         there = columns.get(name, [])
         if kinds.get(name) == "view":
@@ -137,6 +135,16 @@ def rules_of(dialect: Dialect, caps: Caps, rows: Rows, kinds: Mapping[str, str])
             raise SetupError(f"{name} has no column {missing[0]} to mask; it has {', '.join(there)}.")
         rules[name] = replace(rule, columns=tuple(there))
     return rules
+
+
+def columns_of(rows: Iterable[Sequence[object]]) -> dict[str, list[str]]:
+    """By table in lower case; of several with one name those of the default schema."""
+    columns: dict[str, dict[str, list[str]]] = {}
+    for table, _, column, _, _, *more in rows:
+        schema = str(more[0]) if more else ""
+        name = str(table)[len(schema) + bool(schema) :].lower()
+        columns.setdefault(name, {}).setdefault(schema, []).append(str(column))
+    return {name: schemas.get("") or next(iter(schemas.values())) for name, schemas in columns.items()}
 
 
 def reaching(names: Iterable[str], definitions: Mapping[str, str]) -> set[str]:

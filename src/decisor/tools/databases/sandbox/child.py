@@ -182,7 +182,7 @@ async def spawn(start: Start, patient: bool) -> Child:
     loop = asyncio.get_running_loop()
     _, child = await loop.subprocess_exec(
         partial(Child, patient), *start.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL, env=start.environment, cwd=start.folder,
+        stderr=asyncio.subprocess.DEVNULL, env=start.environment, cwd=start.folder, start_new_session=True,
     )  # fmt: skip
     return child
 

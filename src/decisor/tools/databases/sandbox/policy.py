@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 TOKEN = re.compile(r"masked_[0-9a-f]{16}")
@@ -54,12 +54,16 @@ class TableRule:
 
 @dataclass(frozen=True)
 class Restricted:
-    """What a guard keeps to. ``views``: the queries of those that read such a table."""
+    """What a guard keeps to. ``views``: the queries of those that read such a table;
+    ``columns``: what theirs are called. ``hidden``: what else does, and
+    what may not be read at all, also by a view."""
 
     key: str = ""
     reveal: bool = False
     tables: Mapping[str, TableRule] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.tables)

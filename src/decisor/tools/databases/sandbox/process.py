@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import redact, redact_known, secrets_in
+from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.engines import engine
@@ -33,7 +34,8 @@ class Worker:
     """An engine in a process of its own. Tasks may share it: requests wait in line. After a kill the next one respawns.
 
     ``opened``: the database could be opened once; from then on its failures are for a model, not for the person.
-    ``hidden``, ``closed``: relations (lower case) that may not be seen, and views that no query may read.
+    ``audit``: where each query is noted, as one of ``source``. ``hidden``, ``closed``: relations (lower case) that may
+    not be seen, and views that no query may read.
     """
 
     engine: str
@@ -45,6 +47,8 @@ class Worker:
     closed: frozenset[str] = frozenset()
     leaving: list[Child] = field(default_factory=list)
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    audit: Audit | None = None
+    source: str = ""
 
     @property
     def description(self) -> Engine:
@@ -70,8 +74,18 @@ class Worker:
         Raises:
             ToolError: refused, the engine's error, or killed for time or memory.
         """
-        reply = await self._ask("run", statement, parameters or {}, caps or self.caps, trusted)
-        return table_of(reply["table"])
+        try:
+            reply = await self._ask("run", statement, parameters or {}, caps or self.caps, trusted)
+        except ToolError as error:
+            self._note(statement, trusted, None, str(error))
+            raise
+        table = table_of(reply["table"])
+        self._note(statement, trusted, len(table.rows))
+        return table
+
+    def _note(self, statement: str, own: bool, rows: int | None, complaint: str = "") -> None:
+        if self.audit is not None:
+            self.audit.write(self.source, statement, own, rows, complaint)
 
     async def reveal(self, text: str) -> Table:
         """Of each token in a text the value that it stands for. Raises ToolError where the reader may not see them."""

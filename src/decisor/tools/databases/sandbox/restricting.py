@@ -9,6 +9,7 @@ moves a condition.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from decisor.errors import ToolError
@@ -39,6 +40,8 @@ def restrict(tree: Expr, restricted: Restricted, dialect: Dialect, depth: int = 
             raise refuse(f"{cte.alias} is the name of a table: give the WITH another name.")
     for node in list(tree.find_all(exp.Table)):
         name = node.name.lower()
+        if name in restricted.hidden and not node.meta.get(RAW):
+            raise refuse(f"the table {node.name} may not be read.")
         if name not in names or node.meta.get(RAW) or not isinstance(node.this, exp.Identifier):
             continue
         if more := sorted(key for key, value in node.args.items() if value and key not in PLAIN):
@@ -46,7 +49,8 @@ def restrict(tree: Expr, restricted: Restricted, dialect: Dialect, depth: int = 
         if name in restricted.tables:
             query = rows_of(node, restricted.tables[name], restricted.key, dialect)
         else:
-            query = restrict(view_query(restricted.views[name], dialect), restricted, dialect, depth + 1)
+            query = view_query(restricted.views[name], restricted.columns.get(name, ()), dialect)
+            query = restrict(query, restricted, dialect, depth + 1)
         in_place_of(node, query)
     for column in tree.find_all(exp.Column):
         if column.db and column.table.lower() in names:  # public.orders.total is one of its subquery, orders
@@ -121,10 +125,12 @@ def parsed(text: str, dialect: Dialect) -> Expr:
     value = tree.expressions[0]
     for table in value.find_all(exp.Table):
         table.meta[RAW] = True
-    return value.pop()
+    alone: Expr = value.pop()
+    return alone
 
 
-def view_query(text: str, dialect: Dialect) -> Expr:
+def view_query(text: str, columns: Sequence[str], dialect: Dialect) -> Expr:
+    """What makes a view, with its columns called as the view's are."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -134,14 +140,24 @@ def view_query(text: str, dialect: Dialect) -> Expr:
     except SqlglotError as error:
         raise refuse("a view over rows that are not all for this reader cannot be followed.") from error
     if isinstance(tree, exp.Create):
-        columns = [one.this.copy() for one in tree.this.expressions] if isinstance(tree.this, exp.Schema) else []
+        if isinstance(tree.this, exp.Schema):
+            columns = [one.name for one in tree.this.expressions]
         tree = tree.expression
-        if columns:
-            inner = exp.Subquery(this=tree, alias=exp.TableAlias(this=exp.to_identifier("v"), columns=columns))
-            tree = exp.select("*").from_(inner, copy=False)
     if not isinstance(tree, exp.Query):
         raise refuse("a view over rows that are not all for this reader cannot be followed.")
-    return tree
+    same = [name.lower() for name in tree.named_selects] == [name.lower() for name in columns]
+    return with_names(tree, columns) if columns and not same else tree
+
+
+def with_names(query: Expr, columns: Sequence[str]) -> Expr:
+    """Of CREATE VIEW v (a, b): its columns have other names than those of its query."""
+    from sqlglot import exp
+
+    names = [exp.to_identifier(name, quoted=True) for name in columns]
+    alias = exp.TableAlias(this=exp.to_identifier("decisor_view"), columns=names)
+    select = exp.select("*").from_("decisor_view")
+    select.set("with_", exp.With(expressions=[exp.CTE(this=query, alias=alias)]))
+    return select
 
 
 def restricted_text(statement: str, restricted: Restricted, dialect: Dialect) -> str:

@@ -18,6 +18,7 @@ NAMES = (
     "arcadedb",
     "bolt",
     "scratch",
+    "combine",
     "model",
 )
 

@@ -101,7 +101,7 @@ DIALECT = Dialect(
     schemas=True,
     functions=FUNCTIONS,
     forms=Forms(
-        explain=r"(EXPLAIN|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
+        explain=r"(EXPLAIN(\s+\(FORMAT\s+JSON\))?|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
         about={
             rf"(DESCRIBE|DESC)\s+(TABLE\s+)?{NAME}": "DESCRIBE {name}",
             rf"SUMMARIZE\s+{NAME}": "SUMMARIZE {name}",

@@ -240,7 +240,7 @@ def connect(url: str, caps: Caps) -> Sqlite:
     return engine
 
 
-def mask_of(key: str) -> Callable[[object], str | None]:
+def mask_of(key: str) -> Callable[..., str | None]:
     def mask(value: object) -> str | None:
         text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
         return None if value is None else f"masked_{hmac.new(key.encode(), text, 'sha256').hexdigest()[:16]}"

@@ -1,0 +1,67 @@
+"""The page of ``decisor serve`` in a real Chromium: how soon it is painted, and how a long run and a large tree scroll.
+
+    python performance/page.py
+
+Prints the first contentful paint of a page that is opened anew (the median of 9), how long a run of 5,000 events takes
+until all of it stands there, and what a frame costs while it and a search tree of 3,000 nodes are scrolled: the page's own
+work (of 16.7 ms that a screen leaves), and how long frames took on this machine, whose other work counts too.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from decisor.server.serving import Serving
+from server.page import Page, window
+from server.test_page_reach import MANY, long_run, wide_search
+
+PAINT = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
+SCROLL = """const done = arguments[2], [where, step] = arguments, box = where ? document.querySelector(where) : null;
+const times = []; let last = performance.now(), count = 0;
+function frame(now) {
+  times.push(now - last); last = now;
+  if (box) box.scrollTop += step; else scrollBy(0, step);
+  if (++count < 120) requestAnimationFrame(frame); else done(times.slice(1));
+}
+requestAnimationFrame(frame);"""
+
+
+def scroll(page: Page, where: str, step: int) -> str:
+    """120 frames; ``step`` pixels each."""
+    page.browser.cdp("Performance.enable", {"timeDomain": "threadTicks"})
+    before = busy(page)
+    times = sorted(page.browser.call("POST", "/execute/async", {"script": SCROLL, "args": [where, step]}))
+    own = 1000 * (busy(page) - before) / len(times)
+    return f"{own:.1f} ms of the page's own work a frame; frames: median {statistics.median(times):.1f} ms, 95th percentile {times[int(0.95 * len(times))]:.1f} ms"
+
+
+def busy(page: Page) -> float:
+    """Seconds that the page's thread has worked."""
+    metrics = page.browser.cdp("Performance.getMetrics", {})["metrics"]
+    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
+
+def main() -> None:
+    with window(Serving(), {"long": long_run(), "wide": wide_search()}) as page:
+        paints = []
+        for _ in range(9):
+            page.browser.cdp("Network.clearBrowserCache", {})
+            page.open("/")
+            page.until("performance.getEntriesByName('first-contentful-paint').length")
+            paints.append(float(page.run(PAINT)))
+        print(f"first contentful paint: median {statistics.median(paints):.0f} ms of {len(paints)}")
+        page.open("/runs/long")
+        page.until(f"document.querySelectorAll('.steps .acts').length === {(MANY - 4) // 2}")
+        print(f"{MANY:,} events: all there {page.run('return performance.now()') / 1000:.2f} s after the page was opened")
+        print(f"{MANY:,} events, scrolled: {scroll(page, '', 100)}")
+        page.open("/runs/wide")
+        page.until("document.querySelectorAll('.canvas .node').length")
+        print(f"search tree of 3,000 nodes, scrolled: {scroll(page, '.canvas', 300)}")
+
+
+if __name__ == "__main__":
+    main()

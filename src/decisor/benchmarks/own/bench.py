@@ -1,0 +1,101 @@
+"""Questions of one's own over data of one's own: what ``decisor history export`` writes of marked runs, or any JSON
+lines with ``question`` and ``answer`` (or ``wrong``, an answer that is not right)."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from decisor.benchmarks.protocol import Case, Score
+from decisor.config.current import current
+from decisor.errors import SetupError
+from decisor.history.questions import OwnQuestion, read_questions
+from decisor.judging.text_match import em
+from decisor.session.data import Data, about
+from decisor.session.opening import opened
+from decisor.session.sources import Sources, sources_of
+from decisor.tools.calculator import CalculatorTool
+from decisor.tools.toolbox import Toolbox
+from decisor.trace.events import Entry
+from decisor.types import Decision, Environment, Question, Tool
+
+
+@dataclass
+class SharedData:
+    """Opened when the first case needs them, for all."""
+
+    data: Data | None = None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def open(self, sources: Sources) -> Data:
+        async with self.turn:
+            if self.data is None:
+                self.data = await self.stack.enter_async_context(opened(sources))
+        return self.data
+
+    async def close(self) -> None:
+        await self.stack.aclose()
+        self.data = None
+
+
+@dataclass(frozen=True)
+class OwnBench:
+    """Satisfies ``Bench``. ``questions``: the file. ``db``, ``graph``, ``docs``: the data, several with spaces between;
+    names of decisor.toml too. ``tables``, ``deny_tables``: as of ``decisor ask``."""
+
+    questions: Path
+    db: str = ""
+    graph: str = ""
+    docs: str = ""
+    tables: str = ""
+    deny_tables: str = ""
+    definitions: str = ""
+    name: str = "own"
+    shared: SharedData = field(default_factory=SharedData, repr=False, compare=False)
+
+    def cases(self) -> Sequence[Case]:
+        return [case_of(one) for one in read_questions(self.questions)]
+
+    @property
+    def sources(self) -> Sources:
+        """Raises SetupError where no data are named."""
+        config = current()
+        db, graph, docs = (config.places(shlex.split(text)) for text in (self.db, self.graph, self.docs))
+        if not (db or graph or docs):
+            raise SetupError("Which data are the questions about? Name them with --db, --graph or --docs.")
+        return sources_of(db, graph, docs, tables=words(self.tables), deny_tables=words(self.deny_tables),
+                          definitions=shlex.split(self.definitions))  # fmt: skip
+
+    @asynccontextmanager
+    async def environment(self, case: Case) -> AsyncIterator[Environment]:
+        data = await self.shared.open(self.sources)
+        tools: list[Tool] = await about(case.question, data.tools)
+        yield Toolbox([*tools, CalculatorTool()] if data.databases else tools)
+
+    async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
+        """Unscored where the right answer is not known and the wrong one was not given."""
+        wrong = [str(case.facts["wrong"])] if case.facts.get("wrong") else []
+        if not decision.answer:
+            return Score(False if case.gold else None, "")
+        if case.gold:
+            return Score(em(decision.answer, case.gold) == 1, decision.answer)
+        return Score(False if em(decision.answer, wrong) == 1 else None, decision.answer)
+
+    async def close(self) -> None:
+        await self.shared.close()
+
+
+def case_of(question: OwnQuestion) -> Case:
+    """The answer and what came of it are beside the question, which is all that a technique gets."""
+    whole = Question(question.question, question.rules, question.goal, question.earlier)
+    gold = (question.answer,) if question.answer else ()
+    return Case(question.id, whole, gold, facts={"wrong": question.wrong, "note": question.note})
+
+
+def words(text: str) -> list[str]:
+    return text.replace(",", " ").split()

@@ -1,0 +1,141 @@
+"""Which rows and columns of the data are for whom that asks, and what tokens stand for, where they may see it."""
+
+from __future__ import annotations
+
+import dataclasses
+import getpass
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from decisor.errors import SetupError
+from decisor.session.sources import Source, Sources, names_in, tables_of
+from decisor.tools.databases.sandbox.audit import Audit
+from decisor.tools.databases.sandbox.policy import TOKEN, Policy
+from decisor.tools.databases.sql import SqlTool
+from decisor.types import Tool
+
+if TYPE_CHECKING:
+    from decisor.session.result import Result
+    from decisor.session.sources import Names
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who asks, and what of the data is not for them. ``rows``: table and condition; ``mask``: table.column."""
+
+    name: str = ""
+    rows: tuple[tuple[str, str], ...] = ()
+    mask: tuple[str, ...] = ()
+    reveal: bool = False
+
+
+ANYBODY = Reader()
+
+
+def as_seen_by(reader: Reader, sources: Sources) -> Sources:
+    """The sources as this reader may see them. Raises SetupError as ``for_reader``."""
+    audit = next((one.audit.path for one in sources.places if one.audit), None)
+    if not (reader.rows or reader.mask or reader.reveal or audit):
+        return sources
+    return for_reader(sources, dict(reader.rows), reader.mask, reader.reveal, audit, reader.name)
+
+
+def for_reader(
+    sources: Sources, rows: Mapping[str, str] | None = None, mask: Names = (), reveal: bool = False,
+    audit: str | PathLike[str] | None = None, reader: str = "",
+) -> Sources:  # fmt: skip
+    """The sources as one reader may see them: with what a person named, and what the config file says of a connection.
+
+    Raises:
+        SetupError: a name is of no database in SQL.
+    """
+    conditions, columns = dict(rows or {}), list(names_in(mask))
+    log = Audit(Path(audit), reader or user_name()) if audit is not None else None
+    if not (conditions or columns or log or any(one.connection for one in sources.places)):
+        return sources
+    key = secrets.token_hex(16)
+    places = tuple(of_place(one, sources, conditions, columns, Policy(key=key, reveal=reveal), log)
+                   for one in sources.places)  # fmt: skip
+    used = [one for one in places if one.policy and one.form == "sql"]
+    if (conditions or columns) and not used:
+        raise SetupError(f"There is no SQL database to keep {next(iter([*conditions, *columns]))} from anybody in.")
+    return replace(sources, places=places)
+
+
+def of_place(
+    source: Source, sources: Sources, rows: Mapping[str, str], mask: Sequence[str], policy: Policy, audit: Audit | None
+) -> Source:
+    """With the policy that is its own."""
+    own = list(source.policy.rows)
+    own += [(name, condition) for one, condition in rows.items() for name in tables_of([one], source, sources)]
+    columns = [*source.policy.mask, *tables_of(mask, source, sources)]
+    if source.connection is not None:
+        own += source.connection.rows.items()
+        columns += source.connection.mask
+    if source.form != "sql":
+        own, columns = [], []
+    if wrong := [name for name in columns if "." not in name]:
+        raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN.")
+    return replace(
+        source, policy=replace(policy, rows=tuple(dict.fromkeys(own)), mask=tuple(dict.fromkeys(columns))), audit=audit
+    )
+
+
+def conditions(texts: Sequence[str]) -> dict[str, str]:
+    """
+    >>> conditions(["orders=region = 'EU'"])
+    {'orders': "region = 'EU'"}
+
+    Raises:
+        SetupError: one is not TABLE=CONDITION.
+    """
+    pairs = [text.partition("=") for text in texts]
+    if wrong := [text for text, (name, _, condition) in zip(texts, pairs, strict=True) if not (name and condition)]:
+        raise SetupError(f"--rows is TABLE=CONDITION, such as orders=\"region = 'EU'\", not {wrong[0]!r}.")
+    return {name.strip(): condition.strip() for name, _, condition in pairs}
+
+
+def user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "somebody"
+
+
+async def revealed(result: Result, tools: Sequence[Tool]) -> Result:
+    """With values in place of tokens in the decision and its records, where the reader may see them. What was sent to
+    an LM, and the trace, keep the tokens."""
+    owners = [tool for tool in tools if isinstance(tool, SqlTool) and tool.worker.caps.policy.reveal]
+    tokens = " ".join(sorted(set(TOKEN.findall(repr((result.decision, result.records))))))
+    values: dict[str, str] = {}
+    for tool in owners if tokens else ():
+        values |= {str(token): str(value) for token, value in (await tool.worker.reveal(tokens)).rows}
+    if not values:
+        return result
+    return replace(result, decision=with_values(result.decision, values), records=with_values(result.records, values))
+
+
+def with_values(thing: T, values: Mapping[str, str]) -> T:
+    """The same with each token in its texts replaced.
+
+    >>> from decisor.types import Decision
+    >>> with_values(Decision("masked_0123456789abcdef, 3"), {"masked_0123456789abcdef": "Ann"}).answer
+    'Ann, 3'
+    """
+    new: object = thing
+    if isinstance(thing, str):
+        new = TOKEN.sub(lambda match: values.get(match[0], match[0]), thing)
+    elif isinstance(thing, tuple | list):
+        new = type(thing)(with_values(one, values) for one in thing)
+    elif isinstance(thing, Mapping):
+        new = {with_values(key, values): with_values(one, values) for key, one in thing.items()}
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        fields = {one.name: with_values(getattr(thing, one.name), values) for one in dataclasses.fields(thing)}
+        new = replace(thing, **fields)
+    return new  # type: ignore[return-value]  # the same kind of thing

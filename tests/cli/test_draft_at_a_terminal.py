@@ -1,0 +1,82 @@
+"""decisor model draft at a terminal: what the rules leave open is asked, a second LM writes the second model, and a
+person approves."""
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decision_shops import SITES, database
+from servers.openai_server import serve_threaded
+from techniques.test_model_first import FACTS, MODEL, QUESTION, SECOND, hand
+
+pty = pytest.importorskip("pty")
+MOST_SECONDS = 300
+
+
+def prompt_of(body: dict[str, Any]) -> str:
+    return "\n".join(str(message["content"]) for message in body["messages"])
+
+
+def read_until(terminal: int, words: str) -> str:
+    """What stands on the terminal, up to these words."""
+    text, end = "", time.monotonic() + MOST_SECONDS
+    while words not in text:
+        assert time.monotonic() < end, text
+        if select.select([terminal], [], [], 1)[0]:
+            text += os.read(terminal, 65536).decode(errors="replace")
+    return text
+
+
+def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[str], str]:
+    """The exit code, the prompts of the first and the second LM, and what stood on the terminal."""
+    url = database(folder, SITES)
+    prompts: list[str] = []
+    others: list[str] = []
+    replies: Iterator[str] = iter([FACTS, hand(folder), MODEL])
+
+    def first(body: dict[str, Any]) -> str:
+        prompts.append(prompt_of(body))
+        return next(replies)
+
+    def second(body: dict[str, Any]) -> str:
+        others.append(prompt_of(body))
+        return SECOND
+
+    ours, theirs = pty.openpty()
+    with serve_threaded(first) as lm, serve_threaded(second) as other:
+        words = ["model", "draft", QUESTION, "--db", url, "--out", str(folder / "close.toml"), "--lm", f"m@{lm}",
+                 "-o", "trials=0", "-o", f"second_lm=m2@{other}"]  # fmt: skip
+        process = subprocess.Popen([sys.executable, "-m", "decisor", *words], stdin=theirs, stderr=theirs,
+                                   stdout=subprocess.DEVNULL, cwd=folder)  # fmt: skip
+        os.close(theirs)
+        text = ""
+        for question, answer in answers.items():
+            text += read_until(ours, question)
+            os.write(ours, f"{answer}\n".encode())
+        code = process.wait(MOST_SECONDS)
+    os.close(ours)
+    return code, prompts, others, text
+
+
+def test_the_person_is_asked_the_second_lm_writes_and_the_approved_file_is_kept(tmp_path: Path) -> None:
+    answers = {"Is rent paid for a closed warehouse?": "No, the lease ends.", "Is this what you mean?": "y"}
+    code, prompts, others, text = draft(tmp_path, answers)
+    assert code == 0 and (tmp_path / "close.toml").exists()
+    assert "the two warehouses to close" in text
+    assert "No, the lease ends." not in prompts[0] and all("No, the lease ends." in one for one in prompts[1:])
+    assert len(prompts) == 3 and len(others) == 1 and "No, the lease ends." in others[0]
+    assert "min(cost) AS cheapest" not in others[0]  # it does not see the first model
+
+
+def test_a_file_that_the_person_does_not_approve_is_not_written(tmp_path: Path) -> None:
+    answers = {"Is rent paid for a closed warehouse?": "", "Is this what you mean?": "the lease costs half a year more"}
+    code, prompts, _, _ = draft(tmp_path, answers)
+    assert code == 4 and not (tmp_path / "close.toml").exists()
+    assert any("The person does not know." in one for one in prompts[1:])
