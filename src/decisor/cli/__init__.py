@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "demo": ("decisor.cli.demo", "See what it does, on a made-up shop, without a model."),
     "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
+    "graph": ("decisor.cli.graph", "Load a graph from files of nodes and edges, or from a relational database."),
     "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
     "history": ("decisor.cli.history", "Runs that were kept: list them, search them, mark them, delete them."),
     "resume": ("decisor.cli.resume", "Go on from a run that was interrupted, failed or reached a limit."),

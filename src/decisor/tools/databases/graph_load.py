@@ -20,10 +20,12 @@ from typing import Any
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.secrets import without_password
-from decisor.tools.databases.graph_write import Edge, Node, labels_of, quoted, write
+from decisor.tools.databases.graph_write import Edge, Node, Progress, labels_of, quoted, silent, write
+
+PLACES = "kglite:///PATH, arcadedb:///PATH or bolt://HOST/DATABASE"
 
 
-def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
+def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge], progress: Progress = silent) -> None:
     """A file or folder is made anew and appears whole or not at all; a server's database gets them added.
 
     Raises:
@@ -32,17 +34,49 @@ def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
     scheme = url.partition("://")[0].partition("+")[0]
     match scheme:
         case "kglite":
-            load_kglite(path_of(url), list(nodes), list(edges))
+            load_kglite(path_of(url), list(nodes), list(edges), progress)
         case "arcadedb":
             from decisor.tools.databases.arcadedb_load import load_arcadedb
 
             load_arcadedb(path_of(url), list(nodes), list(edges))
         case "bolt" | "neo4j":
-            load_bolt(url, list(nodes), list(edges))
+            load_bolt(url, list(nodes), list(edges), progress)
         case _:
-            raise SetupError(
-                f"{without_password(url)} names no graph. Give kglite:///PATH, arcadedb:///PATH or bolt://HOST/DATABASE."
-            )
+            raise SetupError(f"{without_password(url)} names no graph. Give {PLACES}.")
+
+
+def check_place(url: str) -> None:
+    """Raises SetupError where the URL names no graph, or one that is there: nothing is loaded over it."""
+    scheme = url.partition("://")[0].partition("+")[0]
+    if scheme in ("kglite", "arcadedb"):
+        if path_of(url).exists():
+            raise SetupError(f"{path_of(url)} is there already: name another place, or remove it.")
+    elif scheme in ("bolt", "neo4j"):
+        check_server(url)
+    else:
+        raise SetupError(f"{without_password(url)} names no graph. Give {PLACES}.")
+
+
+def check_server(url: str) -> None:
+    """A graph with a label of its own may be put beside others; any other only into an empty database."""
+    with needs("neo4j", "neo4j"):
+        from neo4j.exceptions import DriverError, Neo4jError
+
+    from decisor.tools.databases.sandbox.engines.bolt import OPTIONS, driver_of
+    from decisor.tools.databases.sandbox.urls import options
+
+    label = options(url, OPTIONS).get("label", "")
+    driver, database = driver_of(url)
+    query = "MATCH (g:decisor_graph {label: $label}) RETURN count(g)" if label else "MATCH (n) RETURN count(n)"
+    try:
+        with driver, driver.session(database=database) as session:
+            [[count]] = session.run(query, label=label).values()
+    except (DriverError, Neo4jError) as error:
+        raise SetupError(f"The graph server at {url.split('@')[-1]} cannot be used: {error}") from error
+    if count and label:
+        raise SetupError(f"The graph {label} already exists.")
+    if count:
+        raise SetupError(f"The database holds {count:,} nodes already: give the graph a label of its own, ?label=NAME.")
 
 
 def path_of(url: str) -> Path:
@@ -54,7 +88,7 @@ def path_of(url: str) -> Path:
     return Path(url.partition("://")[2].removeprefix("/"))
 
 
-def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge], progress: Progress = silent) -> None:
     """Numbers keep their types; an ``id`` of the data must be unique within its label."""
     with needs("kglite", "graph"):
         import kglite
@@ -65,17 +99,19 @@ def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge]) -> Non
         result: Any = graph.cypher(statement, params={"rows": rows})
         return [next(iter(row.values())) for row in result]
 
-    write(run, nodes, edges, returned="id(n)", start="(a:{} {{id: row.a}})", end="(b:{} {{id: row.b}})")
+    write(run, nodes, edges, "id(n)", "(a:{} {{id: row.a}})", "(b:{} {{id: row.b}})", progress=progress)
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         graph.save(str(fresh))
         fresh.replace(path)
+    except OSError as error:
+        raise SetupError(f"Cannot write {path}: {error.strerror or error}.") from error
     finally:
         fresh.unlink(missing_ok=True)
 
 
-def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge], progress: Progress = silent) -> None:
     """Added to a database; where the URL has a ``label``, as the graph of that label: all of it or nothing, once."""
     from decisor.tools.databases.sandbox.engines.bolt import OPTIONS, driver_of
     from decisor.tools.databases.sandbox.urls import options
@@ -85,12 +121,14 @@ def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
         driver, database = driver_of(url)
     with driver, driver.session(database=database) as session:
         if label:
-            load_labelled(session, label, nodes, edges)
+            load_labelled(session, label, nodes, edges, progress)
         else:
-            write_bolt(session, nodes, edges)
+            write_bolt(session, nodes, edges, progress)
 
 
-def load_labelled(session: Any, label: str, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+def load_labelled(
+    session: Any, label: str, nodes: Sequence[Node], edges: Sequence[Edge], progress: Progress = silent
+) -> None:
     """A node ``:decisor_graph`` stands for the graph, so that of two who load it at once one waits, and fails."""
     from neo4j.exceptions import Neo4jError
 
@@ -102,19 +140,19 @@ def load_labelled(session: Any, label: str, nodes: Sequence[Node], edges: Sequen
             if list(transaction.run("MATCH (g:decisor_graph {label: $label}) RETURN g", label=label)):
                 raise SetupError(f"The graph {label} already exists.")
             transaction.run("CREATE (g:decisor_graph {label: $label})", label=label)
-            write_bolt(transaction, labelled, edges)
+            write_bolt(transaction, labelled, edges, progress)
             transaction.commit()
     except Neo4jError as error:
         raise SetupError(f"The graph {label} cannot be loaded: {error.message}") from error
 
 
-def write_bolt(session: Any, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+def write_bolt(session: Any, nodes: Sequence[Node], edges: Sequence[Edge], progress: Progress = silent) -> None:
     """``session``: or a transaction."""
 
     def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
         return [record[0] for record in session.run(statement, rows=rows)]
 
-    write(run, nodes, edges, returned="elementId(n)", start="(a:{})", end="(b:{})", by="elementId")
+    write(run, nodes, edges, "elementId(n)", "(a:{})", "(b:{})", "elementId", progress)
 
 
 def drop_labelled(url: str) -> None:

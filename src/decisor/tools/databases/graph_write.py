@@ -15,6 +15,12 @@ T = TypeVar("T")
 BATCH = 2000
 Run = Callable[[str, list[dict[str, Any]]], list[Any]]
 """A statement with its ``$rows``, to the first column of what it returns."""
+Progress = Callable[[str, int, int], None]
+"""Hears what is under way, how much of it is done, and of how much."""
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Where nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,9 @@ class Edge:
 
 
 def write(
-    run: Run, nodes: Sequence[Node], edges: Sequence[Edge], returned: str, start: str, end: str, by: str = ""
-) -> None:
+    run: Run, nodes: Sequence[Node], edges: Sequence[Edge], returned: str, start: str, end: str, by: str = "",
+    progress: Progress = silent,
+) -> None:  # fmt: skip
     """In as few statements as there are kinds of nodes and edges."""
     keys: dict[int, Any] = {}
     kinds: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -49,9 +56,11 @@ def write(
             rows = [dict(nodes[number].properties) for number in batch]
             ids = run(f"UNWIND $rows AS row CREATE (n:{names}) SET n = row RETURN {returned}", rows)
             keys.update(zip(batch, ids, strict=True))
+            progress("nodes", len(keys), len(nodes))
         if len({keys[number] for number in numbers}) < len(numbers):
             raise SetupError(f"The property id of {labels[0]} is not unique: kglite needs it to be.")
     links: dict[tuple[str, str, str], list[Edge]] = defaultdict(list)
+    written = 0
     for edge in edges:
         links[edge.type, labels_of(nodes[edge.source])[0], labels_of(nodes[edge.target])[0]].append(edge)
     where = f" WHERE {by}(a) = row.a AND {by}(b) = row.b" if by else ""
@@ -60,6 +69,8 @@ def write(
         for some in batches(group):
             rows = [{"a": keys[e.source], "b": keys[e.target], "p": dict(e.properties)} for e in some]
             run(f"UNWIND $rows AS row MATCH {ends} CREATE (a)-[r:{quoted(kind)}]->(b) SET r = row.p", rows)
+            written += len(some)
+            progress("relationships", written, len(edges))
 
 
 def labels_of(node: Node) -> tuple[str, ...]:
