@@ -80,7 +80,7 @@ def test_a_function_and_an_api_decide_together(
     (["--tools", "nothing.json"], "neither a function nor a file"),
     (["--tools", "costs_of_cli_test:fright"], "costs_of_cli_test has freight"),
     (["--tools", "no_such_module_x:y"], "no module no_such_module_x"),
-    (["--tools", "https://x.invalid/api.json"], "download the document"),
+    (["--tools", "https://x.invalid/api.json"], "Download it, and give the file"),
     (["--tools", "costs_of_cli_test:freight", "--tools", "costs_of_cli_test:freight"], "Two tools are called freight"),
     (["--tools", "plants.json", "--auth", "NOT_SET_AT_ALL"], "NOT_SET_AT_ALL, which is not set"),
     (["--tools", "plants.json", "--allow-methods", "post,send"], "send is no HTTP method"),

@@ -53,6 +53,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (["ask", "x", "--db", "shop.db", "--rules", "binary.txt"], "is no text"),
     (["ask", "x", "--lm", "none", "--lm=none"], "--lm is there twice"),
     (["eval", "--store", "a.db", "--store", "b.db"], "--store is there twice"),
+    (["ask", "x", "--db", "duckdb:///prices.csv"], "--db prices.csv"),
+    (["ask", "x", "--db", "prices.csv", "--lm", "m@ftp://x"], "takes MODEL or MODEL@BASE_URL"),
+    (["ask", "x", "--db", "prices.csv", "--docs", "https://example.org/a.html"], "Download it, and give the file"),
+    (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b"], "start Ollama"),
+    (["trace", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory. Make one with"),
+    (["doctor", "--tools", "prices.csv"], "is no OpenAPI document"),
     (["report", "prices.csv"], "decisor eval --store FILE makes one"),
     (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
 ])  # fmt: skip

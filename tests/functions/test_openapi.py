@@ -4,8 +4,10 @@ import base64
 import copy
 import gzip
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from hypothesis import strategies as st
 from data import DATA
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import Secret
+from decisor.session.tools import ToolSpecs, open_one
 from decisor.tools.functions.openapi import LONGEST_NAME, read_document, tool_name
 from decisor.tools.functions.openapi_call import Client, OperationTool, tools_of
 from decisor.tools.functions.openapi_request import join_values
@@ -256,3 +259,63 @@ async def test_the_documents_of_real_apis_become_tools(tmp_path: Path) -> None:
                 refused += 1
         await client.close()
     assert len(requests) == len(tools) - refused and refused < len(tools) / 10
+
+
+@contextmanager
+def published(document: dict[str, Any], moves_to: str = "") -> Iterator[str]:
+    """The address of a document on a local server, or of a redirect."""
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert "Authorization" not in self.headers
+            body = json.dumps(document).encode()
+            self.send_response(302 if moves_to else 200)
+            self.send_header("Location", moves_to) if moves_to else None
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/api/openapi.json"
+        finally:
+            server.shutdown()
+
+
+def small_document(**about: Any) -> dict[str, Any]:
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Plants"},
+        "paths": {"/plants": {"get": {"operationId": "plants"} | about}},
+    }
+
+
+def test_a_document_is_taken_from_its_address_and_its_server_is_where_it_came_from() -> None:
+    with published(small_document(description="All of them.")) as url:
+        (tool,) = open_one(url, ToolSpecs())
+    assert isinstance(tool, OperationTool)
+    assert tool.operation.server == url.removesuffix("/api/openapi.json")
+
+
+def test_a_document_that_leads_to_another_host_is_not_followed() -> None:
+    with (
+        published({}, moves_to="http://localhost:9/openapi.json") as url,
+        pytest.raises(SetupError, match="redirects to"),
+    ):
+        open_one(url, ToolSpecs())
+
+
+def test_an_address_that_nobody_answers_is_one_line_with_what_to_do() -> None:
+    with pytest.raises(SetupError, match=r"cannot be fetched: .*Download it, and give the file"):
+        open_one("http://127.0.0.1:9/openapi.json", ToolSpecs())
+
+
+def test_a_description_says_more_than_a_summary(tmp_path: Path) -> None:
+    path = tmp_path / "api.json"
+    path.write_text(json.dumps(small_document(summary="Plants", description="Every plant with its cost in EUR.")))
+    (operation,) = read_document(path, base_url="http://127.0.0.1:9").operations
+    assert operation.about == "Every plant with its cost in EUR."

@@ -28,6 +28,7 @@ from decisor.secrets import without_password
 SPEC = re.compile(
     r"(?P<model>[^@\s].*?)(?:@(?P<url>https?://\S+|(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/\S*)?))?"
 )
+OTHER = re.compile(r"@(?!https?://)[A-Za-z][A-Za-z+.-]*://")
 
 
 MOST_NAMED = 8
@@ -134,7 +135,7 @@ def parse_spec(spec: str) -> tuple[str, str]:
         SetupError: no model is named, or the address is none.
     """
     parts = SPEC.fullmatch(spec) or SPEC.fullmatch(f"-{spec}" if spec.startswith("@") else "")
-    if parts is None or spec.startswith(("http://", "https://")):
+    if parts is None or spec.startswith(("http://", "https://")) or OTHER.search(spec):
         raise SetupError(
             "--lm takes MODEL or MODEL@BASE_URL, such as qwen3:8b@http://localhost:11434/v1, "
             f"not {without_password(spec)!r}."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.outside import json_line, one_line
+from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> P
     from decisor.tools.documents.passages_tool import PassagesTool
 
     path = Path(place)
+    if place.startswith(("http://", "https://")):
+        raise SetupError(f"{without_password(place)} is an address: pages are not fetched, since they change and "
+                         "lead elsewhere. Download it, and give the file or folder.")  # fmt: skip
     if names_database(place):
         raise SetupError(
             f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"

@@ -15,7 +15,7 @@ from decisor.types import Tool
 ToolSpec: TypeAlias = "str | os.PathLike[str] | Callable[..., Any] | Tool"
 Tools: TypeAlias = "ToolSpecs | ToolSpec | Iterable[ToolSpec]"
 FORM = (
-    "--tools takes module:function, a file with an OpenAPI document (FILE, or FILE#NAME for some operations), or an "
+    "--tools takes module:function, an OpenAPI document (FILE or URL, or FILE#NAME for some operations), or an "
     "MCP server (mcp:COMMAND or mcp:URL)"
 )
 TABLES = "Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."
@@ -152,16 +152,21 @@ def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
     file, _, names = text.partition("#")
     if not Path(file).is_file() and SPEC.fullmatch(text):
         return [FunctionTool(load_function(text))]
-    if file.startswith(("http://", "https://")):
-        raise SetupError(f"{without_password(text)} is an address; download the document, and give the file.")
-    if file.endswith(".py"):
+    if file.endswith(".py") and not file.startswith("http"):
         raise SetupError(f"{text} is a module: name a function in it, as {Path(file).stem}:function.")
-    if not Path(file).is_file():
+    is_address = file.startswith(("http://", "https://"))
+    if not is_address and not Path(file).is_file():
         raise SetupError(f"{without_password(text)} is neither a function nor a file. {FORM}.")
-    from decisor.tools.functions.openapi import read_document
+    from decisor.tools.functions.openapi import document_of, read_document
     from decisor.tools.functions.openapi_call import Client, tools_of
+    from decisor.tools.functions.openapi_fetch import fetch
 
-    document = read_document(Path(file), ("get", *tools.methods), tools.base_url)
+    methods = ("get", *tools.methods)
+    if is_address:
+        place = Path(without_password(file))
+        document = document_of(fetch(file), place, methods, tools.base_url, without_password(file))
+    else:
+        document = read_document(Path(file), methods, tools.base_url)
     client = Client(document, keys_from([one for one in tools.auth if not one.startswith(OF_SERVERS)], os.environ))
     return tools_of(client, [name for name in names.split(",") if name])
 

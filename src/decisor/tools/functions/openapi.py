@@ -78,7 +78,17 @@ def read_document(path: Path, methods: Sequence[str] = ("get",), base_url: str =
     Raises:
         SetupError: it cannot be read, is no OpenAPI 3, or names no server to call.
     """
-    root = read_file(path)
+    return document_of(read_file(path), path, methods, base_url)
+
+
+def document_of(
+    root: Schema, path: Path, methods: Sequence[str] = ("get",), base_url: str = "", address: str = ""
+) -> Document:
+    """``path``: what errors call it. ``address``: where it was fetched, which its servers are relative to.
+
+    Raises:
+        SetupError: as ``read_document``.
+    """
     if not str(root.get("openapi", "")).startswith("3."):
         what = "Swagger 2.0" if str(root.get("swagger", "")).startswith("2") else "no OpenAPI 3 document"
         raise SetupError(f"{path} is {what}. Give a document of OpenAPI 3.0 or 3.1 (it begins with openapi: 3...).")
@@ -86,6 +96,7 @@ def read_document(path: Path, methods: Sequence[str] = ("get",), base_url: str =
     if unknown := [method for method in allowed if method not in METHODS]:
         raise SetupError(f"{unknown[0]} is no HTTP method; there is {', '.join(METHODS)}.")
     own = base_url.rstrip("/") or first_server(root)
+    own = urljoin(address, own or "/").rstrip("/") if address and not base_url else own
     callable_ones, left_out, references = [], [], References(root)
     for route, method, item, spec in operations(root):
         try:
@@ -197,7 +208,8 @@ class Reading:
             "type": "object", "properties": schemas,
             "required": [one.name for one in parameters if one.required], "additionalProperties": False,
         }  # fmt: skip
-        about = self.spec.get("summary") or self.spec.get("description") or self.item.get("summary") or ""
+        about = next((one for one in (self.spec.get("description"), self.spec.get("summary"),
+                                      self.item.get("description"), self.item.get("summary")) if one), "")  # fmt: skip
         return Operation(
             name=tool_name(str(self.spec.get("operationId") or f"{self.method}_{self.route}")), method=self.method,
             server=server, path=self.route, about=one_line(str(about), 400), parameters=tuple(parameters),

@@ -43,6 +43,11 @@ def read_file(path: Path) -> Mapping[str, Value]:
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", "") or error
         raise SetupError(f"Cannot read the OpenAPI document {path}: {why}.") from error
+    return read_text(text, path)
+
+
+def read_text(text: str, path: Path) -> Mapping[str, Value]:
+    """``path``: what errors call it, and its ending. Raises as ``read_file``."""
     try:
         value = Copy().copy(parse(text, path))
     except (Unusable, RecursionError) as error:

@@ -171,5 +171,7 @@ def database_file(url: str) -> Path:
     kinds = [name for name, (at, magic) in MAGIC.items() if head[at:].startswith(magic)]
     if scheme in MAGIC and scheme not in kinds:
         other = f"It is a database of {engine(kinds[0]).title}: write {kinds[0]}:///{path}" if kinds else ""
+        if not kinds and path.suffix.lower() in (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".xlsx"):
+            other = f"A file of rows is named as it is: --db {path.name}"
         raise SetupError(f"{path} is no database of {engine(scheme).title}. {other}".strip())
     return path
