@@ -98,7 +98,9 @@ def old_runs(place: str) -> Iterator[OldRun]:
 
 def of_history(place: str) -> OldRun:
     from decisor.cli.history import run_named
+    from decisor.config.current import current
     from decisor.history.store import History
+    from decisor.session.readers import conditions, for_reader
     from decisor.session.sources import sources_of
 
     history = History()
@@ -106,8 +108,14 @@ def of_history(place: str) -> OldRun:
     named = run.inputs
     places = [*named.db, *named.graph, *named.docs, *([named.model] if named.model else [])]
     known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
-    own = sources_of(named.db, named.graph, named.docs, model=named.model or None, tables=named.tables,
-                     deny_tables=named.deny_tables) if known else None  # fmt: skip
+    if not known:
+        return OldRun(f"run {run.number}", history.entries(run.number))
+    config = current()
+    own = sources_of(
+        config.places(named.db), config.places(named.graph), config.places(named.docs), model=named.model or None,
+        tables=named.tables, deny_tables=named.deny_tables,
+    )  # fmt: skip
+    own = for_reader(own, conditions(named.rows), named.mask, audit=named.audit or None)
     return OldRun(f"run {run.number}", history.entries(run.number), own)
 
 

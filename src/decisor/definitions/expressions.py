@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,6 +20,8 @@ Find: TypeAlias = "Callable[[Expr], Terms | str]"
 ADDITIVE = ("sum(", "count(")
 NUMERIC = {"FLOAT", "DOUBLE", "DECIMAL", "BIGDECIMAL", "UDECIMAL", "NUMERIC", "REAL"}
 MOST_TERMS = 200
+NUMBER = re.compile(r"(\d{1,40}\.?\d{0,40}|\.\d{1,40})([eE][-+]?\d{1,2})?")
+"""Any other stays the text that it is: 1e999999999 would be a whole number of as many digits."""
 
 
 def terms(node: Expr, find: Find) -> Terms:
@@ -33,7 +36,7 @@ def terms(node: Expr, find: Find) -> Terms:
     match node:
         case exp.Paren() | exp.Alias() | exp.Round():
             return terms(node.this, find)
-        case exp.Literal() if not node.is_string:
+        case exp.Literal() if not node.is_string and NUMBER.fullmatch(node.name):
             return {(): Fraction(str(node.this))}
         case exp.Neg():
             return scaled(terms(node.this, find), Fraction(-1))
@@ -113,8 +116,8 @@ def times(one: Terms, other: Terms) -> Terms:
 
 
 def divided(one: Terms, other: Terms) -> Terms:
-    """By a number, or by anything else, which is then one factor."""
-    if set(other) == {()}:
+    """By a number that is not 0, or by anything else, which is then one factor."""
+    if set(other) == {()} and other[()]:
         return scaled(one, 1 / other[()])
     return times(one, {(f"1/({text(other)})",): Fraction(1)})
 

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from decisor.definitions.format import Definitions, Dimension, Entity, Join, Metric
 from decisor.definitions.parse import text_of
 from decisor.definitions.write import written
 from decisor.errors import SetupError
 from decisor.outside import one_line
+from decisor.tools.functions.openapi_file import DEEP, Copy, Unusable
+from decisor.types import Value
 
 Named = TypeVar("Named", Metric, Dimension, Entity, Join)
 
@@ -36,20 +38,28 @@ def imported(path: Path) -> Import:
     Raises:
         SetupError: it is neither, or PyYAML is not there to read it.
     """
-    text = text_of(path)
-    content: object = None
+    try:
+        return read(text_of(path), path)
+    except (Unusable, RecursionError) as error:
+        raise SetupError(f"{path} cannot be used: {str(error) if isinstance(error, Unusable) else DEEP}.") from error
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        raise SetupError(f"{path} is not in the form that it begins with: a part of it is of another kind.") from error
+
+
+def read(text: str, path: Path) -> Import:
+    content: Value = None
     if text.lstrip().startswith("{"):
         try:
             content = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise SetupError(f"{path} is no JSON: {error}.") from error
     if isinstance(content, dict) and "semantic_models" in content:
         from decisor.definitions.dbt import from_manifest
 
-        return from_manifest(content)
+        return from_manifest(Copy().copy(content))
     from decisor.definitions.interchange import from_interchange, read_yaml
 
-    return from_interchange(read_yaml(text, str(path)) if content is None else content)
+    return from_interchange(Copy().copy(cast("Value", read_yaml(text, str(path))) if content is None else content))
 
 
 def name_of(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from decisor.definitions.format import Definitions, Dimension, Entity, Join, Metric, Origin
 from decisor.definitions.imported import Import, name_of, named_once
 from decisor.errors import SetupError
+from decisor.tools.functions.openapi_file import YamlReader
 
 NO_SQL = ("MDX", "TABLEAU", "MAQL", "THOUGHTSPOT")
 ORIGIN = Origin(why="imported from a semantic interchange model")
@@ -17,16 +18,15 @@ NO_YAML = 'Reading YAML needs PyYAML: pip install "decisor[openapi]".'
 
 
 def read_yaml(text: str, path: str) -> object:
-    """Of several documents a list. Raises SetupError where it is no YAML, or PyYAML is not installed."""
+    """Its first document. Raises SetupError where it is no YAML, or PyYAML is not installed."""
     try:
         import yaml
     except ModuleNotFoundError as error:
         raise SetupError(NO_YAML) from error
     try:
-        documents = [one for one in yaml.safe_load_all(text) if one is not None]
-    except (yaml.YAMLError, RecursionError) as error:
+        return YamlReader(yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))).read()
+    except (yaml.YAMLError, StopIteration) as error:
         raise SetupError(f"{path} is no YAML: {' '.join(str(error).split())[:200]}.") from error
-    return documents[0] if len(documents) == 1 else documents
 
 
 def from_interchange(content: object) -> Import:

@@ -33,6 +33,11 @@ class User:
     def may_use(self, connection: str) -> bool:
         return self.connections is None or connection in self.connections
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether no connection, row or column is kept from them."""
+        return self.connections is None and not (self.reader.rows or self.reader.mask)
+
 
 ANYBODY = User()
 

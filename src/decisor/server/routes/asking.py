@@ -41,7 +41,8 @@ async def choices(here: HereNow, who: Who) -> Choices:
     return Choices(
         version=__version__, user=who.name, lms=(*serving.lms, NO_LM), limits=limits,
         connections=tuple(connection_of(name, members[name]) for name in here.runs.connections(who)),
-        techniques=tuple(technique_of(row) for row in rows().values()), evaluations=tuple(serving.evaluations),
+        techniques=tuple(technique_of(row) for row in rows().values()),
+        evaluations=tuple(serving.evaluations) if who.sees_all else (),
     )  # fmt: skip
 
 
