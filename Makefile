@@ -9,10 +9,8 @@ WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
 EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex]' --group dev
-# The rest of performance/ needs arguments: see the head of each file.
-BENCHMARKS ?= startup lm_overhead fence_overhead dqa_annotate dqa/heuristics dqa_policy dqa_scale musique_policy
 
-.PHONY: demo test test-all check fix bench lock servers servers-stop clean
+.PHONY: demo test test-all check fix bench docs lock servers servers-stop clean
 
 demo: .venv/base
 	@$(BIN)/decisor demo
@@ -32,8 +30,14 @@ fix: .venv/dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The quick measurements as one page, build/bench.html; docs/performance.md names the others.
 bench: .venv/dev
-	@for name in $(BENCHMARKS); do echo "== performance/$$name.py"; $(BIN)/python performance/$$name.py || exit 1; done
+	@$(BIN)/python performance/bench.py
+
+# The documentation as a site, build/docs/site: it fetches nothing, and can be read from the folder.
+docs: .venv/dev
+	@$(BIN)/python docs/pages/make.py
+	@$(BIN)/python -m zensical build -f build/docs/zensical.toml
 
 # PostgreSQL, MariaDB, MySQL and Neo4j for the tests: installed where they are missing (Debian, Ubuntu), on this machine.
 servers:

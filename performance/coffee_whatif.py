@@ -13,7 +13,6 @@ import ast
 import asyncio
 import json
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from decisor.decision_models.model_tool import ModelTool
 from decisor.decision_models.parse import parse
 from decisor.errors import ToolError
 from decisor.session.models import opened_model
+from head import words
 
 MODEL = """
 decide = "how much coffee goes which way"
@@ -142,4 +142,4 @@ async def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(Path(words(__doc__)[0])))

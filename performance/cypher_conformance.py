@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import math
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from decisor.errors import ToolError
 from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.graph_write import Edge, Node
+from head import words
 
 PEOPLE = [
     Node("Person", {"name": "Ann", "age": 30, "city": "Oslo", "score": 1.5}),
@@ -112,9 +112,10 @@ async def measure(url: str, suite: Sequence[tuple[str, str, str, Any]]) -> None:
 
 
 async def main() -> None:
-    suite = queries(sys.argv[1])
+    place, *urls = words(__doc__)
+    suite = queries(place)
     with tempfile.TemporaryDirectory() as folder:
-        for url in [f"kglite:///{folder}/suite.kgl", f"arcadedb:///{Path(folder) / 'suite'}", *sys.argv[2:]]:
+        for url in [f"kglite:///{folder}/suite.kgl", f"arcadedb:///{Path(folder) / 'suite'}", *urls]:
             await measure(url, suite)
 
 

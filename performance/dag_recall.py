@@ -37,6 +37,7 @@ from decisor.tools.toolbox import Toolbox
 from decisor.trace.graph_events import GraphResult
 from decisor.types import Question
 from gold_plans import GoldPlan, musique, twowiki
+from head import words
 from servers.openai_server import serve
 from techniques.documents import numbered, part_of, role_of
 
@@ -159,5 +160,5 @@ async def main(data: Path, count: int) -> None:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
+    given = words(__doc__)
     asyncio.run(main(Path(given[0]) if given else HOME, int(given[1]) if len(given) > 1 else 100))

@@ -34,6 +34,7 @@ from decisor.trace.events import ActionResult, LMCall, Span
 from decisor.trace.graph_events import NodeSpan
 from decisor.types import Question, Tool
 from gold_plans import GoldPlan, musique, parallelqa, strategyqa, twowiki
+from head import words
 from mixed_plans import QUERIES, mixed, sources
 from servers.openai_server import completion, serve_app
 from techniques.documents import Passages, role_of
@@ -170,6 +171,6 @@ async def main(data: Path, count: int, names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
+    given = words(__doc__)
     home = Path(given[0]) if given else HOME
     sys.exit(asyncio.run(main(home, int(given[1]) if len(given) > 1 else 20, given[2:])))

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.graph_write import Edge, Node
+from head import words
 
 
 def main() -> None:
@@ -25,4 +26,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     main()

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from decisor.aio import each
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.types import Message, Sampling
+from head import words
 
 BAR_MS = 0.8
 PROMPT = "Which plant should be expanded so that the price falls most?\n" * 30
@@ -111,4 +112,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     main()

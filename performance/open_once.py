@@ -14,6 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import decisor
+from head import words
 from session.conftest import database, planner
 
 ROUNDS, MANY = 5, 50
@@ -49,4 +50,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     main()

@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from databases.pitfall_world import kinds, queries, world
 from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sql import SqlTool
+from head import words
 
 ROUNDS = 3
 
@@ -44,4 +45,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     asyncio.run(main())

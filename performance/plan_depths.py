@@ -20,6 +20,7 @@ from decisor.benchmarks.qa.retrieval import depth, depth_table, references
 from decisor.benchmarks.qa.rows import rows
 from decisor.benchmarks.qa.strategyqa import STRATEGYQA
 from decisor.benchmarks.qa.twowiki import TWOWIKI
+from head import words
 
 Needs = Mapping[int, Sequence[int]]
 SETS = ("musique", "2wikimultihopqa", "hotpotqa")
@@ -85,4 +86,5 @@ def tree(question: str, value: Mapping[str, Any]) -> Needs:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     main(Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("DECISOR_DATA", "../shared/data")))

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from decisor.evaluation.store.open import open_store
 from decisor.report.document import make
 from decisor.report.page import write_page
+from head import words
 from report.browser import Browser, browser
 from report.made import TECHNIQUES, run
 
@@ -71,4 +72,5 @@ def opened(one: Browser, path: Path) -> tuple[float, float, float]:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     main()

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+from head import words
+
 
 def median_ms(command: list[str], rounds: int = 15) -> float:
     times = []
@@ -30,4 +32,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     main()

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import decisor
 from decisor.cli import run
+from head import words
 from servers.openai_server import serve_threaded
 from session.conftest import database, planner
 from test_architecture import FLOOR
@@ -129,4 +130,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     main()

@@ -10,7 +10,7 @@ LAYERS = [
     {"types", "protocols", "errors", "ranking", "evidence", "calling", "asking"},
     {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
     | {"log", "cache", "private_file", "calls", "rankings", "quoting", "extras"},
-    {"run", "history", "config"},
+    {"run", "history", "config", "telemetry"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another
     {"render", "definitions"},
@@ -23,7 +23,8 @@ LAYERS = [
     {"benchmarks"},
     {"evaluation"},
     {"report"},
-    {"server", "mcp"},
+    {"server"},
+    {"mcp"},
     {"cli"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
@@ -109,6 +110,7 @@ ENDERS = (".subprocess_exec", ".subprocess_shell", "ProcessPoolExecutor")
 STARTING = {
     "child_process.py": {"subprocess.run", "subprocess.Popen"},
     "tools/databases/sandbox/child.py": {"loop.subprocess_exec"},
+    "tools/functions/mcp_pipe.py": {"asyncio.create_subprocess_exec"},
 }
 """Who starts a process. Ray starts its own, in ray_executor.py."""
 OPENING = {"cli/serve.py": {"webbrowser.open"}}

@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import decisor
 from decisor import ScriptedLM
@@ -23,6 +27,7 @@ from decisor.definitions.readings.open import OpenReading
 from decisor.definitions.write import written
 from decisor.session.data import Data
 from decisor.types import Message
+from head import words
 from readings.measure import places, questions
 
 SUSPECT = re.compile(r"^- (.+?): (.+?) or (.+)$", re.M)
@@ -92,4 +97,5 @@ def add(counts: dict[str, list[int]], **hits: bool) -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     asyncio.run(main())

@@ -13,10 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from data import DATA
 from decisor.definitions.readings.rules import suspicions
 from decisor.tools.databases.sql import SqlTool
 from decisor.types import Question
+from head import words
 from readings.worlds import chinook, contracts, northwind
 
 HERE = Path(__file__).parent
@@ -56,5 +60,6 @@ async def main(unseen: bool | None, show: bool) -> None:
 
 
 if __name__ == "__main__":
+    words(__doc__)
     which = True if "--unseen" in sys.argv else False if "--seen" in sys.argv else None
     asyncio.run(main(which, "--show" in sys.argv))

@@ -86,10 +86,13 @@ def test_tables_of_a_connection_are_its_own_and_denied_ones_stay_denied() -> Non
         sources_of(db=shop, tables="pay")
 
 
-def test_what_is_to_be_masked_is_not_opened_where_nothing_masks_it(sites: Path) -> None:
-    masking = Connection("sites", str(sites), mask={"site.rent": "hidden"})
-    with pytest.raises(SetupError, match="mask and rows"):
-        library.ask("Which?", db=masking, lm=library.ScriptedLM([]))
+def test_what_a_config_file_masks_is_masked_for_whoever_asks(sites: Path) -> None:
+    masking = Connection("sites", str(sites), mask={"site.rent": "token"})
+    look = "Thought: look\nAction: sites\nAction input: SELECT rent FROM site"
+    end = "Thought: enough\nFinal answer: the first\nBecause: it is there [o1.r1]"
+    lm = library.ScriptedLM(lambda messages: end if "masked_" in str(messages[1:]) else look)
+    library.ask("Which?", db=masking, lm=lm, technique="iter_rag", settings={"calling": "text"})
+    assert "masked_" in lm.seen[-1] and len(lm.seen) < 5
 
 
 def test_a_secret_is_named_never_written(monkeypatch: pytest.MonkeyPatch, decisor: Decisor) -> None:

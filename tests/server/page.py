@@ -9,15 +9,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from aiohttp import web
 
-from decisor.server.live import About, LiveRun
+from decisor.history.past_run import PastRun
+from decisor.history.recording import after
+from decisor.history.store import History
+from decisor.server.live import LiveRun
 from decisor.server.serve import Server, bound, server_of
 from decisor.server.serving import Serving
 from decisor.trace.events import Entry
+from decisor.types import Question
 from report.browser import Browser, browser
 from servers.openai_server import Reply, completion, serve_app
 
@@ -114,6 +120,8 @@ class Page:
 def window(serving: Serving, runs: Mapping[str, Entries] | None = None) -> Iterator[Page]:
     """On a server with these runs, over already. Both end with the block."""
     with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        serving = replace(serving, history=History(Path(folder) / "history"))
         url = stack.enter_context(running(serving, runs or {}))
         own = stack.enter_context(browser())
         own.size(1280, 900)
@@ -125,17 +133,21 @@ def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
     listening = bound(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
-    server: Server = server_of(replace(serving, port=port), ready.set)
+    folder = TemporaryDirectory()
+    history = History(Path(folder.name) / "history")
+    server: Server = server_of(replace(serving, port=port, history=history), ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)
     for id, entries in runs.items():
-        server.here.runs.by_id[id] = LiveRun(About(id, "", f"Run {id}"), "finished", list(entries))
+        past = reduce(after, entries, PastRun(Question(f"Run {id}"), began=time.time()))
+        server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join(SOON)
+        folder.cleanup()
         assert not thread.is_alive()
 
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them and run it in other words."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
     "serve": ("decisor.cli.serve", "Serve a page to ask from, and an API; --host and tokens for several people."),
+    "mcp": ("decisor.cli.mcp", "Serve these tools to a client of the Model Context Protocol, such as a coding agent."),
     "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
     "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),

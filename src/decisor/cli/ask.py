@@ -37,7 +37,7 @@ DB = (
     "A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times; "
     "NAME=URL names it."
 )
-TOOLS = "A Python function, as module:function, or an OpenAPI document, as FILE or FILE#OPERATION. Several times."
+TOOLS = "module:function, an OpenAPI document as FILE or FILE#OPERATION, or mcp:COMMAND or mcp:URL. Several times."
 LM = (
     'The LM, or none. With settings, in quotes: "MODEL@URL timeout=900 context=8192 max_tokens=800 '
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'

@@ -109,8 +109,8 @@ def lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provid
             return lm_at(server, model, environ)
     keys = " or ".join(f"{one.variables}_API_KEY" for one in theirs or providers if theirs or one.model)
     name = without_password(model.rstrip("@"))
-    raise SetupError(f"There is no endpoint for the LM {name!r}. Set {keys}, or name its "
-                     f"address: --lm {name}@http://localhost:8000/v1")  # fmt: skip
+    raise SetupError(f"There is no endpoint for the LM {name!r}. Set {keys}, start Ollama if it has it, "
+                     f"or name its address: --lm {name}@http://localhost:8000/v1")  # fmt: skip
 
 
 def only_model(url: str, environ: Mapping[str, str]) -> str:

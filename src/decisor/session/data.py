@@ -30,6 +30,7 @@ from decisor.session.result import AskAnew, Result
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
+from decisor.telemetry import telemetry
 from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
@@ -222,7 +223,8 @@ def trace_to(path: Path | None, listener: Callable[[Entry], None] | None) -> Ite
     Raises:
         SetupError: the file cannot be written.
     """
-    listeners = [listener] if listener else []
+    spans = telemetry()
+    listeners = [*([listener] if listener else []), *([spans.hear] if spans else [])]
     if path is None:
         yield Trace(listeners=listeners)
         return

@@ -11,10 +11,12 @@ from decisor.budget import Limits
 from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
 from decisor.lms.spec import LMSpec
+from decisor.outside import one_line
 from decisor.secrets import without_password
 from decisor.session.options import Options
 from decisor.session.sources import Source, Sources
 from decisor.session.technique import name_of
+from decisor.session.tools import names_command
 
 
 def keeping_of(options: Options, sources: Sources) -> Keeping | None:
@@ -42,9 +44,11 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
     def places(form: str) -> tuple[str, ...]:
         return tuple(text for source in sources.places if source.form == form for text in place(source))
 
-    specs = sources.tools.specs
+    specs = [spec for spec in sources.tools.specs if not names_command(spec)]
     tools = [text for spec in specs if isinstance(spec, str | os.PathLike)
              for text in fit_to_keep(os.fspath(spec), left_out)]  # fmt: skip
+    left_out += [f"the MCP server {one_line(without_password(str(spec)), 100)}" for spec in sources.tools.specs
+                 if names_command(spec)]  # a command is started where a person typed it, and nowhere else  # fmt: skip
     left_out += [f"the tool {getattr(spec, 'name', getattr(spec, '__name__', spec))}" for spec in specs
                  if not isinstance(spec, str | os.PathLike)]  # fmt: skip
     technique = options.get("technique", "")

@@ -19,7 +19,7 @@ from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
 from decisor.session.sources import Source, Sources, check_names, tables_of
-from decisor.session.tools import open_tools
+from decisor.session.tools import open_with_servers
 from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.trace.events import Entry
 from decisor.types import Question, Tool
@@ -57,7 +57,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
 
             model = await from_file(sources.model, databases, stack, definitions)
             tools[len(databases) : len(databases)] = [model] if model else []
-        for tool in open_tools(sources.tools):
+        for tool in await open_with_servers(sources.tools):
             if not any(tool is spec for spec in sources.tools.specs):  # what a person opened, they close
                 stack.push_async_callback(tool.close)
             tools.append(tool)

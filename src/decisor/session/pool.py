@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from decisor.errors import SetupError
 from decisor.session.data import Data
 from decisor.session.lms import LMs
 from decisor.session.opening import ask_once, opened
 from decisor.session.readers import ANYBODY, Reader, as_seen_by
-from decisor.session.sources import Sources, tables_of
+from decisor.session.sources import Source, Sources, tables_of
 from decisor.session.tools import NO_TOOLS
 
 TOOLS = "tools"
@@ -62,13 +63,13 @@ class Pool:
         others = [tool for part in parts for tool in part.tools if tool not in part.databases]
         if sum(tool.name == "whatif" for tool in others) > 1:
             raise SetupError("Two of these connections have a decision model: name one of them.")
-        chosen = combined([self.members_for(reader)[name] for name in dict.fromkeys(names)])
-        definitions = {name: one for part in parts for name, one in part.definitions.items()}
-        return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen, definitions)
+        chosen = self.sources_of(names, reader)
+        meanings = {name: one for part in parts for name, one in part.definitions.items()}
+        return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen, meanings)
 
-    def sources_of(self, names: Sequence[str]) -> Sources:
-        """What these are together."""
-        return combined([self.members[name] for name in dict.fromkeys(names)])
+    def sources_of(self, names: Sequence[str], reader: Reader = ANYBODY) -> Sources:
+        """What these are together, as this reader may see them."""
+        return combined([self.members_for(reader)[name] for name in dict.fromkeys(names)])
 
     async def close(self) -> None:
         await self.stack.aclose()
@@ -101,12 +102,17 @@ def members_of(sources: Sources) -> dict[str, Sources]:
             places=(place,), tools=NO_TOOLS, model=sources.model if is_first else None,
             tables=tuple(tables_of(sources.tables, place, sources)),
             deny_tables=tuple(tables_of(sources.deny_tables, place, sources)),
-            definitions=tuple((name, path) for name, path in sources.definitions
-                              if name == place.name or (not name and place in sources.databases)),
+            definitions=definitions_of(place, sources),
         )  # fmt: skip
     if sources.tools.specs:
         members[TOOLS] = Sources(tools=sources.tools)
     return members
+
+
+def definitions_of(place: Source, sources: Sources) -> tuple[tuple[str, Path], ...]:
+    """The files that say what words mean in one place; a file without a name is of the only database."""
+    is_only = sources.databases == (place,)
+    return tuple((name, path) for name, path in sources.definitions if name == place.name or (not name and is_only))
 
 
 def combined(parts: Sequence[Sources]) -> Sources:
@@ -118,5 +124,5 @@ def combined(parts: Sequence[Sources]) -> Sources:
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.tables),
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.deny_tables),
         next((one.frames for one in parts if one.frames), None),
-        tuple(pair for one in parts for pair in one.definitions),
+        tuple((name or one.places[0].name, path) for one in parts for name, path in one.definitions),
     )  # fmt: skip

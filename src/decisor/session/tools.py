@@ -1,4 +1,4 @@
-"""A person's own tools: Python functions, and web APIs by their OpenAPI documents."""
+"""A person's own tools: Python functions, web APIs by their OpenAPI documents, and MCP servers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,28 @@ from decisor.types import Tool
 
 ToolSpec: TypeAlias = "str | os.PathLike[str] | Callable[..., Any] | Tool"
 Tools: TypeAlias = "ToolSpecs | ToolSpec | Iterable[ToolSpec]"
-FORM = "--tools takes module:function, or a file with an OpenAPI document (FILE, or FILE#NAME for some operations)"
+FORM = (
+    "--tools takes module:function, a file with an OpenAPI document (FILE, or FILE#NAME for some operations), or an "
+    "MCP server (mcp:COMMAND or mcp:URL)"
+)
 TABLES = "Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."
 DENY = "These tables (labels, types) may be neither read nor seen."
 METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
-AUTH = "The environment variable that holds the key for the APIs of --tools. May be given several times."
+AUTH = "The environment variable with the key for the APIs of --tools; mcp=NAME for MCP servers. Several times."
 
 
 CALCULATOR = "calculator"
+MCP = "mcp:"
+OF_SERVERS = "mcp="
+"""Before a variable that is for MCP servers alone."""
 NO_SOURCES = (CALCULATOR, "whatif", "decision_model", "person", "definitions", "think", "combine")
 
 
 @dataclass(frozen=True)
 class ToolSpecs:
     """Tools, and how the APIs among them are called. ``specs``: functions, ``"module:function"``, OpenAPI documents
-    (``"api.json"``, ``"api.json#operation,operation"``), or any object with the methods of a ``Tool``.
+    (``"api.json"``, ``"api.json#operation,operation"``), MCP servers (``"mcp:COMMAND"``, ``"mcp:URL"``,
+    ``"mcp:URL#tool,tool"``), or any object with the methods of a ``Tool``.
 
     ``methods``: HTTP methods beside GET that may be called. ``base_url`` takes the place of the documents' servers.
     ``auth``: environment variables with keys, as NAME or SCHEME=NAME.
@@ -95,6 +102,41 @@ def open_tools(tools: ToolSpecs) -> list[Tool]:
     return [tool for spec in tools.specs for tool in open_one(spec, tools)]
 
 
+def is_mcp(spec: object) -> bool:
+    """
+    >>> is_mcp("mcp:uvx weather"), is_mcp("prices:look_up")
+    (True, False)
+    """
+    return isinstance(spec, str) and spec.startswith(MCP)
+
+
+def names_command(spec: object) -> bool:
+    """Whether using it starts a process."""
+    return is_mcp(spec) and not str(spec).removeprefix(MCP).startswith(("http://", "https://"))
+
+
+async def open_with_servers(tools: ToolSpecs) -> list[Tool]:
+    """As ``open_tools``, MCP servers too: a command is started. Who closes the tools ends it.
+
+    Raises:
+        SetupError: something cannot be used.
+    """
+    from decisor.tools.functions.mcp_server import open_mcp
+
+    opened: list[Tool] = []
+    try:
+        for spec in tools.specs:
+            if is_mcp(spec):
+                opened += await open_mcp(str(spec), keys_of_servers(tools.auth, os.environ))
+            else:
+                opened += open_one(spec, tools)
+    except BaseException:
+        for tool in opened:
+            await tool.close()
+        raise
+    return opened
+
+
 def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
     from decisor.tools.functions.python import SPEC, FunctionTool, load_function
 
@@ -105,6 +147,8 @@ def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
             raise SetupError(f"{spec!r} is no tool: give a function, module:function, or an OpenAPI document.")
         return [FunctionTool(spec)]
     text = os.fspath(spec)
+    if is_mcp(text):
+        raise SetupError(f"{without_password(text)} is an MCP server: it is started when a question is asked.")
     file, _, names = text.partition("#")
     if not Path(file).is_file() and SPEC.fullmatch(text):
         return [FunctionTool(load_function(text))]
@@ -118,7 +162,7 @@ def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
     from decisor.tools.functions.openapi_call import Client, tools_of
 
     document = read_document(Path(file), ("get", *tools.methods), tools.base_url)
-    client = Client(document, keys_from(tools.auth, os.environ))
+    client = Client(document, keys_from([one for one in tools.auth if not one.startswith(OF_SERVERS)], os.environ))
     return tools_of(client, [name for name in names.split(",") if name])
 
 
@@ -152,6 +196,12 @@ def left_out(tools: Sequence[Tool]) -> list[str]:
 
     lines = [line for tool in tools if isinstance(tool, OperationTool) for line in tool.client.document.left_out]
     return list(dict.fromkeys(lines))
+
+
+def keys_of_servers(auth: Sequence[str], environment: Mapping[str, str]) -> dict[str, Secret]:
+    """Those that are named for MCP servers, by their variable."""
+    names = [one.removeprefix(OF_SERVERS) for one in auth if one.startswith(OF_SERVERS)]
+    return {name: key for name in names for key in keys_from([name], environment).values()}
 
 
 def keys_from(auth: Sequence[str], environment: Mapping[str, str]) -> dict[str, Secret]:

@@ -128,7 +128,7 @@ def read_trace(path: Path) -> list[Entry]:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise SetupError(
-            f"Cannot read the trace {path}: {error}. Make one with: decisor ask ... --trace FILE"
+            f"Cannot read the trace {path}: {error.strerror or error}. Make one with: decisor ask ... --trace FILE"
         ) from error
     number, entries = 0, []
 

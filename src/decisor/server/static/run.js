@@ -1,6 +1,7 @@
 // A run: watched while it happens, read when it is over, changed and shared.
 import { ask, listen } from "./api.js";
 import { button, el, fault, money, plain, say, took, visible } from "./dom.js";
+import { go } from "./app.js";
 import { editor } from "./change.js";
 import { decision, evidence, ranking } from "./decision.js";
 import { canvas } from "./drawing.js";
@@ -132,10 +133,17 @@ export class RunView {
     this.status.replaceChildren(el("span.dot", { "aria-hidden": "true" }), this.words);
     const again = { question: run.question };
     this.deeds.replaceChildren(...(this.side ? [] : is_over(run)
-      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), share(run), markOf(run)]
+      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), run.state !== "finished" || run.stopped === "budget" ? button("Go on", () => this.resume(), { kind: "plain" }) : null, share(run), markOf(run)].filter(Boolean)
       : [button("Stop", async () => { await ask(`/api/runs/${run.id}/stop`, {}); say("Stopped."); }, { kind: "stop" })]));
     if (run.error) this.top.replaceChildren(fault(run.error));
     this.show_spend();
+  }
+
+  /** From where it was stopped or failed; what was bought is not bought again. */
+  async resume() {
+    try {
+      go(`/runs/${(await ask(`/api/runs/${this.run.id}/resume`, { stream: true })).id}`);
+    } catch (error) { this.status.append(fault(error.message)); }
   }
 
   show_plan() {

@@ -35,6 +35,10 @@ class Reply:
     prompt: tuple[tuple[str, str], ...] = ()
 
 
+READINGS = "readings"
+"""The span in which an LM is asked whether the question has two readings, before the technique begins."""
+
+
 @dataclass(frozen=True)
 class RecordedRun:
     """``technique`` is '' where the trace does not say; an evaluation gives it as a label with its settings.
@@ -79,6 +83,7 @@ def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
     actions: dict[int, tuple[Action, int]] = {}
     steps: list[RecordedStep] = []
     answers: dict[str, NodeAnswer] = {}
+    entries = without_span(entries, READINGS)
     for entry in entries:
         match entry.event:
             case RunStart() as start:
@@ -106,6 +111,12 @@ def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
                 pass
     nested = any(isinstance(entry.event, Span | NodeSpan) for entry in entries)
     return replace(past, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
+
+
+def without_span(entries: Sequence[Entry], name: str) -> list[Entry]:
+    """What stands in a span of this name, and the span, left out."""
+    spans = {entry.id for entry in entries if isinstance(entry.event, Span) and entry.event.name == name}
+    return [entry for entry in entries if entry.id not in spans and entry.span not in spans]
 
 
 def label_parts(label: str) -> tuple[str, dict[str, str]]:

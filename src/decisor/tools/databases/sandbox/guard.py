@@ -58,6 +58,8 @@ class Guard:
             raise refuse(
                 f"{type(tree).__name__.upper()} is not a query. Only reading is possible (SELECT, WITH, VALUES)."
             )
+        if self.dialect.prepare:
+            tree = self.dialect.prepare(tree)
         self.nodes(tree)
         return self._write(tree)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from decisor.errors import ToolError
@@ -34,9 +35,13 @@ def restrict(tree: Expr, restricted: Restricted, dialect: Dialect, depth: int = 
 
     if depth > DEEPEST:
         raise refuse("views are nested too deeply.")
+    if dialect.prepare:
+        tree = dialect.prepare(tree)
     names = {*restricted.tables, *restricted.views}
-    for cte in tree.find_all(exp.CTE):
-        if cte.alias.lower() in names:
+    ctes = list(tree.find_all(exp.CTE))
+    reserved = names | (read_inside(restricted, dialect) if ctes else set())
+    for cte in ctes:
+        if cte.alias.lower() in reserved:
             raise refuse(f"{cte.alias} is the name of a table: give the WITH another name.")
     for node in list(tree.find_all(exp.Table)):
         name = node.name.lower()
@@ -57,6 +62,21 @@ def restrict(tree: Expr, restricted: Restricted, dialect: Dialect, depth: int = 
             column.set("db", None)
             column.set("catalog", None)
     return tree
+
+
+def read_inside(restricted: Restricted, dialect: Dialect) -> set[str]:
+    """Tables that conditions and views name themselves: with a WITH of such a name, a statement would choose what
+    they read."""
+    from sqlglot import exp
+
+    conditions = [parsed(one, dialect) for rule in restricted.tables.values() for one in rule.conditions]
+    names = {table.name.lower() for tree in conditions for table in tree.find_all(exp.Table)}
+    for text in restricted.views.values():
+        with suppress(ToolError):  # a view that does not parse is not read at all
+            query = view_query(text, (), dialect)
+            own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
+            names |= {table.name.lower() for table in query.find_all(exp.Table)} - own
+    return names
 
 
 def in_place_of(node: Expr, query: Expr) -> None:

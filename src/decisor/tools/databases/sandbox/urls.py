@@ -86,7 +86,7 @@ def examples(form: str) -> str:
     texts = [
         f"{one.schemes[0]}:///PATH" if one.file else f"{one.schemes[0]}://HOST"
         for one in map(engine, NAMES)
-        if one.form == form
+        if one.form == form and one.schemes
     ]
     return f"{', '.join(texts[:-1])} or {texts[-1]}"
 

@@ -21,6 +21,7 @@ from decisor.types import Table, Value
 if TYPE_CHECKING:
     import apsw
     import apsw.ext
+    from sqlglot import Expr
 
 PRAGMAS = "table_info|table_xinfo|foreign_key_list|index_list|index_info|index_xinfo"
 COLUMNS = """SELECT m.name, m.type = 'view', c.name, upper(c.type), c."notnull" = 0
@@ -55,6 +56,25 @@ TELLING = words(
     """pragma_table_info pragma_table_xinfo pragma_table_list pragma_foreign_key_list pragma_index_list
     pragma_index_info"""
 )
+
+
+def with_selected_tables(tree: Expr) -> Expr:
+    """``a IN t`` is ``a IN (SELECT * FROM t)`` in SQLite, also where t is a text, and sqlglot takes t for a column."""
+    from sqlglot import exp
+
+    for node in list(tree.find_all(exp.In)):
+        place = node.args.get("field")
+        if place is None:
+            continue
+        if isinstance(place, exp.Column):
+            table = exp.Table(this=place.this, db=place.args.get("table"), catalog=place.args.get("db"))
+        else:
+            table = exp.Table(this=place)
+        node.set("field", None)
+        node.set("query", exp.Subquery(this=exp.select("*").from_(table, copy=False)))
+    return tree
+
+
 DIALECT = Dialect(
     name="sqlite",
     queries=QUERIES,
@@ -70,6 +90,7 @@ DIALECT = Dialect(
     readable=words("sqlite_master sqlite_schema sqlite_sequence") | TELLING,
     catalog_functions=TELLING,
     names_by_text=True,
+    prepare=with_selected_tables,
     token="decisor_mask({value})",
     fence="LIMIT -1",
     plain_forms=("PRAGMA table_info(", "PRAGMA table_xinfo(", "PRAGMA foreign_key_list(", "PRAGMA table_list"),

@@ -1,0 +1,51 @@
+"""The pictures of the README, drawn anew from what the demo really does.
+
+python docs/pictures/make.py    writes run.svg and, where Chromium is installed, decision.png beside this file
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from decisor.demo.shop import write_shop
+from decisor.demo.show import recorded_run
+
+HERE = Path(__file__).parent
+FONT = re.compile(r"@font-face\s*\{.*?\}", re.S)
+TITLE = "decisor demo"
+
+
+def draw(folder: Path) -> tuple[str, Path]:
+    """The recorded run as an SVG that fetches nothing, and the page of the same run in ``folder``."""
+    shop, page = folder / "shop.db", folder / "decision.html"
+    write_shop(shop)
+    console = Console(record=True, width=112, file=io.StringIO(), force_terminal=False, color_system="truecolor")
+    result = recorded_run(shop, console)
+    result.html(page)
+    svg = console.export_svg(title=TITLE, unique_id="run")
+    return FONT.sub("", svg), page
+
+
+def photograph(page: Path, picture: Path) -> None:
+    """Does nothing where there is no Chromium."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        print("No Chromium: the picture of the page stays as it is.", file=sys.stderr)
+        return
+    words = [browser, "--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1100,760"]
+    subprocess.run([*words, f"--screenshot={picture}", page.as_uri()], check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        svg, page = draw(Path(place))
+        (HERE / "run.svg").write_text(svg, "utf-8")
+        photograph(page, HERE / "decision.png")

@@ -1,0 +1,66 @@
+"""What the tools are served with, and what of it a client may see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from decisor.budget import Limits
+from decisor.errors import SetupError
+from decisor.history.past_run import PastRun
+from decisor.history.recording import Keeping
+from decisor.history.store import History
+from decisor.session.keeping import inputs_of
+from decisor.session.options import Options
+from decisor.session.past import past_result
+from decisor.session.pool import Pool
+from decisor.session.result import Result
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Serving:
+    """``pool``: the data. ``lm``: MODEL[@URL], None for that of the environment. ``limits``: of each run. ``history``:
+    where runs are kept. ``numbers``: of the runs that were begun here."""
+
+    pool: Pool
+    lm: str | None = None
+    technique: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = NO_LIMITS
+    history: History = field(default_factory=History)
+    numbers: set[int] = field(default_factory=set)
+
+    def options(self, before: int = 0) -> Options:
+        """Of a run. ``before``: the number of the run that it follows."""
+        keeping = Keeping(self.history, before=before)
+        return Options(
+            lm=self.lm, technique=self.technique, settings=self.settings, limits=self.limits, history=keeping
+        )
+
+    async def past(self, number: int) -> Result:
+        """A run of the history; 0 is the last one that may be read here.
+
+        Raises:
+            SetupError: there is none of the number, or it is of data that are not served here.
+        """
+        runs = await asyncio.to_thread(self.history.list, "", "", 1 if number else 50, number + 1 if number else 0)
+        for run in runs:
+            if (not number or run.number == number) and self.may_read(run):
+                return await asyncio.to_thread(past_result, self.history, run)
+        raise SetupError(f"There is no run {number} of these data." if number else "There is no run of these data yet.")
+
+    def may_read(self, run: PastRun) -> bool:
+        """Whether everything that a run may have seen is served here too."""
+        if run.number in self.numbers:
+            return True
+        sources = self.pool.sources
+        if sources.tables or sources.deny_tables or run.inputs.left_out or run.inputs.folder != str(Path.cwd()):
+            return False
+        own = inputs_of(sources, Options())
+        return all(
+            set(getattr(run.inputs, name)) <= set(getattr(own, name)) for name in ("db", "graph", "docs", "tools")
+        )

@@ -1,0 +1,84 @@
+"""The documentation as a site: every page is there, every link and anchor leads somewhere, nothing is fetched."""
+
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import decisor
+from decisor.techniques import TECHNIQUES
+
+SCRIPT = Path(__file__).parent.parent / "docs" / "pages" / "make.py"
+
+
+class Page(HTMLParser):
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.parts: list[tuple[str, str]] = []
+        self.anchors: set[str] = set()
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value for name, value in attrs if value}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        for name in {"script": ["src"], "link": ["href"], "img": ["src"]}.get(tag, []):
+            if name in values:
+                self.parts.append((tag, values[name]))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    make: Callable[[Path], Path] = runpy.run_path(str(SCRIPT))["make"]
+    return make(tmp_path_factory.mktemp("docs"))
+
+
+def test_every_technique_and_every_public_name_has_a_page(source: Path) -> None:
+    pages = source.parent / "pages"
+    assert {path.stem for path in (pages / "techniques").glob("*.md")} == set(TECHNIQUES)
+    assert {path.stem for path in (pages / "api").glob("*.md")} == set(decisor.__all__)
+    for path in (pages / "techniques").glob("*.md"):
+        text = path.read_text("utf-8")
+        assert "## Algorithm" in text and "Cost: " in text, path.stem
+
+
+def test_every_page_is_in_the_menu(source: Path) -> None:
+    menu, pages = source.read_text("utf-8"), source.parent / "pages"
+    names = {str(path.relative_to(pages)) for path in pages.rglob("*.md")} - {"decisions/index.md"}
+    assert not [name for name in names if f'"{name}"' not in menu]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("zensical") is None, reason="the site needs zensical: pip install --group docs")
+def test_the_site_is_built_whole_and_fetches_nothing(source: Path) -> None:
+    command = [sys.executable, "-m", "zensical", "build", "-f", str(source)]
+    built = subprocess.run(command, capture_output=True, text=True, cwd=source.parent, timeout=300, check=False)
+    assert built.returncode == 0, built.stderr
+    site = source.parent / "site"
+    pages = {path.resolve(): Page(path) for path in site.rglob("*.html")}
+    assert len(pages) > 80
+    wrong = []
+    for path, page in pages.items():
+        wrong += [f"{path.name}: {tag} {value}" for tag, value in page.parts if urlsplit(value).netloc]
+        for link in page.links if path.name != "404.html" else []:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            place = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            place = place / "index.html" if place.is_dir() else place
+            if not place.exists():
+                wrong.append(f"{path.name}: {link}")
+            elif parts.fragment and place in pages and unquote(parts.fragment) not in pages[place].anchors:
+                wrong.append(f"{path.name}: {link}, no such anchor")
+    assert not wrong, wrong[:20]
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?https?:", style.read_text("utf-8")), style.name
