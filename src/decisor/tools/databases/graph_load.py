@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,9 @@ def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge], progre
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        graph.save(str(fresh))
+        with warnings.catch_warnings():  # that a large graph is read into memory, as all are
+            warnings.simplefilter("ignore")
+            graph.save(str(fresh))
         fresh.replace(path)
     except OSError as error:
         raise SetupError(f"Cannot write {path}: {error.strerror or error}.") from error
