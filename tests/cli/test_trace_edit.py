@@ -172,3 +172,19 @@ def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_
     for wrong, complaint in (("writer_lm=none", "writer_lm takes MODEL or MODEL@URL"), ("judge_lm=x", "no judge_lm")):
         assert run([*ask, "-o", wrong, "--lm", "m@http://127.0.0.1:9/v1"]) == 2
         assert complaint in capsys.readouterr().err
+
+
+def test_a_run_with_masked_columns_goes_on_only_where_columns_are_masked_again(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database, trace = recorded[0], tmp_path / "masked.jsonl"
+    with serve_threaded(play(Policy(PLAN, {"query writer": write, "generator": say}))) as url:
+        words = ["ask", "What does the cheapest site cost?", "--db", str(database), *DAG, "--mask", "site.name"]
+        run([*words, "--lm", f"m@{url}", "--trace", str(trace), "--json"])
+        assert "elm" not in trace.read_text() and "masked_" in trace.read_text()
+        again = ["trace", str(trace), "--edit", "Q1.1", "--answer", "elm", "--db", str(database), "--lm", f"m@{url}"]
+        capsys.readouterr()
+        assert run([*again, "-o", "calling=text"]) == 2
+        assert "--mask TABLE.COLUMN" in capsys.readouterr().err
+        run([*again, "-o", "calling=text", "--mask", "site.name"])
+        assert "--mask TABLE.COLUMN" not in capsys.readouterr().err

@@ -170,6 +170,16 @@ def test_a_file_of_a_folder_sets_no_lm_no_server_no_secret_and_no_code_until_it_
     assert current().lm(None) is None
 
 
+def test_a_folder_with_a_link_that_leads_out_of_it_is_not_read_for_a_file_that_is_not_trusted() -> None:
+    write_folder('[connections]\nall = "rows"\nsome = "rows/*.csv"\nup = "rows/*/../../../x.csv"\n')
+    Path("rows/more").mkdir(parents=True)
+    Path("rows/a.csv").write_text("name\nelm\n")
+    Path("rows/more/b.csv").symlink_to(Path("rows/a.csv").resolve())
+    assert set(current().connections) == {"all", "some"}
+    Path("rows/c.csv").symlink_to("/etc/passwd")
+    assert not current().connections
+
+
 def test_a_command_says_that_it_uses_a_file_of_the_folder(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
     write_folder('db = "sites.db"\nlm = "m@http://127.0.0.1:9/v1"\n')
     assert default_places(current()) == ()  # only names of its own connections

@@ -24,7 +24,7 @@ from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
 from decisor.session.following import following
 from decisor.session.result import Result
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -43,9 +43,6 @@ LM = (
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
-ROWS = "The rows of a table that may be read, as a condition in SQL. Several times."
-MASK = "Columns of which an LM gets tokens, and no values. Several times."
-AUDIT = "Note each query here: when, for whom, what, how many rows."
 SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, where its engine tells ahead."
 READINGS = "When an LM judges whether the question can be read in two ways: where rules suspect it, always, never."
 SETTING = "A setting of the technique, as name=value. May be given several times."

@@ -11,7 +11,7 @@ from decisor.budget import Limits
 from decisor.cli.console import console
 from decisor.errors import SetupError
 from decisor.session.options import Options
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, ToolSpecs, split, split_all
 from decisor.trace.events import RunStart, events_of
 from decisor.trace.file import array_text, read_trace
 
@@ -41,6 +41,9 @@ def command(
     model: Annotated[Path | None, typer.Option("--model", help="With --edit: the decision model again.")] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help="With --edit: your tools.")] = None,
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
@@ -60,19 +63,26 @@ def command(
     if edit or any(changes.values()):
         from decisor.cli.ask import read_settings
         from decisor.cli.rerun import go_on
+        from decisor.config.current import current
+        from decisor.session.readers import check_masks, conditions, for_reader
         from decisor.session.sources import sources_of
 
-        specs = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ())
-        sources = sources_of(db or (), graph or (), docs or (), specs, model, split_all(tables), split_all(deny_tables))
+        specs, places = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()), current().places
+        sources = sources_of(
+            places(db or ()), places(graph or ()), places(docs or ()), specs, model, split_all(tables),
+            split_all(deny_tables),
+        )  # fmt: skip
+        sources = for_reader(sources, conditions(rows or ()), split_all(mask), audit=audit)
+        check_masks(entries, sources)
         options: Options = {
             "lm": lm, "technique": technique, "settings": read_settings(settings or []), "trace": out,
             "limits": Limits(calls, tokens, dollars, seconds),
         }  # fmt: skip
         raise typer.Exit(go_on(entries, edit, changes, sources, options, as_json))
-    others = {"--tables": tables, "--deny-tables": deny_tables, "--lm": lm,
-              "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
-               "--out": out, "-t": technique, "-o": settings, "--calls": calls, "--tokens": tokens,
-               "--dollars": dollars, "--seconds": seconds}  # fmt: skip
+    others = {"--rows": rows, "--mask": mask, "--audit": audit, "--tables": tables, "--deny-tables": deny_tables,
+              "--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
+              "--out": out, "-t": technique, "-o": settings, "--calls": calls, "--tokens": tokens,
+              "--dollars": dollars, "--seconds": seconds}  # fmt: skip
     if others_with_edit := [name for name, value in others.items() if value]:
         raise SetupError(
             f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,6 +12,7 @@ from decisor.config.secret_names import named_secrets, refuse_password, with_sec
 from decisor.errors import SetupError
 
 FILES = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
+PATTERN = re.compile(r"[*?\[]")
 LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows"), ("url", "definitions")
 
 
@@ -60,10 +62,16 @@ class Connection:
         return Path(self.absolute.partition(":///")[2] or self.absolute)
 
     def is_within(self, folder: Path) -> bool:
-        """Whether it is a file below ``folder``, and takes nothing from the environment."""
-        path = self.file
-        is_below = path is not None and path.resolve().is_relative_to(folder.resolve())
-        return is_below and not named_secrets(self.url)
+        """Whether it is files below ``folder``, without a link that leads out of it, and takes nothing from the
+        environment."""
+        path, folder = self.file, folder.resolve()
+        if path is None or named_secrets(self.url) or not path.resolve().is_relative_to(folder):
+            return False
+        if path.is_file():
+            return True
+        base = Path(PATTERN.split(str(path))[0])
+        inside = (base if base.is_dir() else base.parent).rglob("*")
+        return all(one.resolve().is_relative_to(folder) for one in inside if one.is_symlink())
 
 
 def read_connection(name: str, values: object, folder: Path) -> Connection:

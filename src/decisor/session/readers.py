@@ -16,6 +16,8 @@ from decisor.session.sources import Source, Sources, names_in, tables_of
 from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.policy import TOKEN, Policy
 from decisor.tools.databases.sql import SqlTool
+from decisor.trace.events import Entry
+from decisor.trace.file import array_text
 from decisor.types import Tool
 
 if TYPE_CHECKING:
@@ -99,6 +101,14 @@ def conditions(texts: Sequence[str]) -> dict[str, str]:
     if wrong := [text for text, (name, _, condition) in zip(texts, pairs, strict=True) if not (name and condition)]:
         raise SetupError(f"--rows is TABLE=CONDITION, such as orders=\"region = 'EU'\", not {wrong[0]!r}.")
     return {name.strip(): condition.strip() for name, _, condition in pairs}
+
+
+def check_masks(entries: Sequence[Entry], sources: Sources) -> None:
+    """Raises SetupError where a recorded run showed an LM tokens of masked columns and these sources mask none."""
+    if any(place.policy.mask for place in sources.places):
+        return
+    if token := TOKEN.search(array_text(entries)):
+        raise SetupError(f"Columns were masked in this run ({token[0]}): name them again with --mask TABLE.COLUMN.")
 
 
 def user_name() -> str:

@@ -19,7 +19,7 @@ from decisor.types import Action, Observation, Record, Table, Tool, Value
 NAME = "combine"
 MOST_ROWS = 100_000
 """Of one observation."""
-MOST_CELLS = 4_000_000
+MOST_CELLS, MOST_BYTES = 4_000_000, 64_000_000
 REFERENCE = re.compile(r"\bo(\d+)\b(?!\s*\()", re.I)
 ABOUT = (
     "Joins and computes over rows that other tools brought: SQL (DuckDB's dialect, one SELECT or WITH) in which o1, "
@@ -32,7 +32,7 @@ ABOUT = (
 class Fetching(Protocol):
     """A tool whose statement can be run for more rows than a model is shown."""
 
-    async def fetch(self, query: str, max_rows: int = ..., trusted: bool = ...) -> Table: ...
+    async def fetch(self, query: str, max_rows: int = ..., trusted: bool = ..., max_bytes: int = ...) -> Table: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,9 @@ class CombineTool:
             self.wholes[number] = table_of(fetched.observation.records, fetched.observation.truncated)
             tool = getattr(fetched.tool, "tool", fetched.tool)  # within another
             if fetched.observation.truncated and isinstance(tool, Fetching):
-                self.wholes[number] = await tool.fetch(strip_fence(fetched.action.input), MOST_ROWS)
+                self.wholes[number] = await tool.fetch(
+                    strip_fence(fetched.action.input), MOST_ROWS, max_bytes=MOST_BYTES
+                )
         return self.wholes[number]
 
     def _there(self) -> str:

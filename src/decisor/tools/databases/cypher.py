@@ -118,9 +118,11 @@ class CypherTool:
         about = await about_nothing(table, literals(statement, self.schema), read, self.worker.caps)
         return f"{about} {wrong_ways(statement, self.schema)}".strip()
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
+    async def fetch(
+        self, query: str, max_rows: int = 2_000_000, trusted: bool = False, max_bytes: int = 10**9
+    ) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
-        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
+        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=max_bytes, seconds=BULK_SECONDS)
         return await self.worker.run(query, caps=wide, trusted=trusted)
 
     async def close(self) -> None:

@@ -139,9 +139,11 @@ class SqlTool:
         note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *unsaid(pitfalls, nothing)))))
         return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
-    async def fetch(self, query: str, max_rows: int = 2_000_000, trusted: bool = False) -> Table:
+    async def fetch(
+        self, query: str, max_rows: int = 2_000_000, trusted: bool = False, max_bytes: int = 10**9
+    ) -> Table:
         """Rows in bulk: the engine is as read-only, the caps are wide. Only our own queries are ``trusted``."""
-        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=10**9, seconds=BULK_SECONDS)
+        wide = replace(self.worker.caps, rows=max_rows, cell_chars=10**6, bytes=max_bytes, seconds=BULK_SECONDS)
         return await self.worker.run(query, caps=wide, trusted=trusted)
 
     async def close(self) -> None:
