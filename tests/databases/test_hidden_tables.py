@@ -226,3 +226,24 @@ async def test_functions_and_views_that_do_not_reach_a_denied_table_still_work(t
         with pytest.raises(ToolError, match="look"):
             await tool.call("SELECT look()")
         await tool.close()
+
+
+async def test_the_numbers_of_a_denied_table_are_not_told_by_its_sequence() -> None:
+    statements = ("CREATE TABLE vault(id SERIAL, token TEXT)", "INSERT INTO vault(token) VALUES ('CANARY'), ('x')")
+    query = "SELECT last_value * 1000 AS n FROM vault_id_seq"
+    with postgres_database((*statements, *SHOP[:2])) as url:
+        tool = await SqlTool.open(url)
+        assert (await tool.call(query)).records[0].fields["n"] == 2000
+        await tool.close()
+        tool = await SqlTool.open(url, deny_tables=["vault"])
+        text = await everything_said(tool, [query, "SELECT city FROM plant"])
+        await tool.close()
+    assert "2000" not in text and "Ghent" in text
+
+
+async def test_sequences_of_mariadb_are_not_read_where_a_table_is_denied() -> None:
+    with mysql_database(("CREATE SEQUENCE numbers START WITH 4321", *SHOP[:4]), MYSQLS["mariadb"]) as url:
+        tool = await SqlTool.open(url, deny_tables=["secrets"])
+        text = await everything_said(tool, ["SELECT start_value FROM numbers", "SELECT city FROM plant"])
+        await tool.close()
+    assert "4321" not in text and "Ghent" in text

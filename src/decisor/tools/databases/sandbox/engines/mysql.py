@@ -49,7 +49,7 @@ QUERIES = Queries(
     # The text of a view is empty where the account may not see it. A table of the engine MERGE reads others, which the
     # catalog does not name; one that reads another server or a file is no query's to read.
     definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view' FROM information_schema.views WHERE {OURS}
-        UNION ALL SELECT table_name, CASE WHEN upper(engine) = 'MRG_MYISAM' THEN NULL
+        UNION ALL SELECT table_name, CASE WHEN upper(engine) = 'MRG_MYISAM' OR table_type = 'SEQUENCE' THEN NULL
         WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN engine ELSE '' END,
         CASE WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN 'view'
         ELSE 'table' END FROM information_schema.tables WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",

@@ -101,7 +101,11 @@ QUERIES = Queries(
         WHERE c.relkind IN ('r', 'p', 'f')
         UNION ALL SELECT p.relname, c.relname, 'table' FROM pg_catalog.pg_inherits AS i
         JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
-        WHERE c.relkind IN ('r', 'p', 'f')""",
+        WHERE c.relkind IN ('r', 'p', 'f')
+        UNION ALL SELECT s.relname, t.relname, 'table' FROM pg_catalog.pg_depend AS d
+        JOIN pg_catalog.pg_class AS s ON s.oid = d.objid JOIN pg_catalog.pg_class AS t ON t.oid = d.refobjid
+        WHERE s.relkind = 'S' AND d.deptype IN ('a', 'i')
+        AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refclassid = d.classid""",
     functions=f"""SELECT f.proname, f.pronargs >= 1 AND f.pronargs - f.pronargdefaults <= 1
         AND t.typtype IN ('c', 'd', 'p') FROM pg_catalog.pg_proc AS f
         JOIN pg_catalog.pg_namespace AS n ON n.oid = f.pronamespace
