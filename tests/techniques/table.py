@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from dataclasses import dataclass, field
 
 from decisor.errors import ToolError
@@ -20,6 +21,9 @@ def rivers() -> sqlite3.Connection:
 class TableTool:
     name: str = "sql"
     db: sqlite3.Connection = field(default_factory=rivers)
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.db.close)
 
     def describe(self) -> str:
         return "A database with the table river(name, km, note)."

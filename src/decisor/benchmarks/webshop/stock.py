@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -81,7 +82,9 @@ class DiskStock:
 
     @cached_property
     def db(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        weakref.finalize(self, db.close)
+        return db
 
     @cached_property
     def size(self) -> int:
