@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from decisor.definitions.format import Definition, Definitions, Dimension, Entity, Join, Metric, Origin
 from decisor.definitions.imported import name_of, named_once
 from decisor.definitions.measure import Rows, cardinality, doubles, number
+from decisor.definitions.relations import Column, Relation
 from decisor.errors import ToolError
 from decisor.outside import one_line
 
@@ -23,34 +23,6 @@ DISCOUNT = re.compile(r"discount|rebate", re.I)
 BIRTH = re.compile(r"birth|modified|updated", re.I)
 KEYLIKE = re.compile(r"(^|_)(id|key|code|no|nr)$|Id$|ID$|_sk$", re.I)
 FEW, MOST_COLUMNS, MOST_TABLES = 40, 40, 60
-
-
-class Column(Protocol):
-    """As ``tools.databases.sql_schema.ColumnInfo`` has it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def key(self) -> bool: ...
-    @property
-    def references(self) -> str: ...
-    @property
-    def joins(self) -> str: ...
-
-
-class Relation(Protocol):
-    """As ``tools.databases.sql_schema.TableInfo`` has it. ``rows``: None where that is not known."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def view(self) -> bool: ...
-    @property
-    def rows(self) -> int | None: ...
-    @property
-    def columns(self) -> Sequence[Column]: ...
 
 
 async def draft(rows: Rows, tables: Sequence[Relation]) -> Definitions:

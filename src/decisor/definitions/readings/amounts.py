@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from decisor.definitions.readings.open import Column, OpenReading, Relation, Subject, pieces
+from decisor.definitions.readings.open import OpenReading, Subject, pieces
+from decisor.definitions.relations import Column, Relation
 
 MONEY = (
     r"\b(revenues?|turnover|sales|income|earn(s|ed|ings?)?|spen[dt]s?|pa(y|ys|id)|worth|values?|bring(s|ing)?|billing"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from decisor.definitions.readings.open import Column, OpenReading, Relation, Subject, pieces
+from decisor.definitions.readings.open import OpenReading, Subject, pieces
 from decisor.definitions.readings.times import is_day, names_day
+from decisor.definitions.relations import Column, Relation
 from decisor.definitions.relevant import bare
 
 PRAISE = (

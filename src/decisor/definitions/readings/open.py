@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
+from decisor.definitions.relations import Column, Relation
 from decisor.definitions.relevant import bare
 
 Readings = Literal["auto", "always", "off"]
@@ -46,34 +47,6 @@ class OpenReading:
 Reader: TypeAlias = Callable[[OpenReading], Awaitable[str]]
 """Somebody who is asked what is meant: the number of a choice, its text or words of their own; '' where they do not
 know."""
-
-
-class Column(Protocol):
-    """As ``tools.databases.sql_schema.ColumnInfo`` has it. ``examples``: values as JSON."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def key(self) -> bool: ...
-    @property
-    def references(self) -> str: ...
-    @property
-    def joins(self) -> str: ...
-    @property
-    def examples(self) -> Sequence[str]: ...
-
-
-class Relation(Protocol):
-    """As ``tools.databases.sql_schema.TableInfo`` has it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def view(self) -> bool: ...
-    @property
-    def columns(self) -> Sequence[Column]: ...
 
 
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from decisor.definitions.format import Calendar, Definition, Metric, Reading
 from decisor.definitions.readings.amounts import gross_or_net, pieces_or_money
 from decisor.definitions.readings.kinds import best_by_what, in_which_state, whose_place
-from decisor.definitions.readings.open import OpenReading, Relation, Subject
+from decisor.definitions.readings.open import OpenReading, Subject
 from decisor.definitions.readings.times import from_when, which_date, which_year
+from decisor.definitions.relations import Relation
 from decisor.definitions.relevant import words_of
 from decisor.definitions.show import line
 from decisor.types import Question

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from decisor.definitions.readings.amounts import DEAL, MONEY, near
-from decisor.definitions.readings.open import Column, OpenReading, Relation, Subject, pieces
+from decisor.definitions.readings.open import OpenReading, Subject, pieces
+from decisor.definitions.relations import Column, Relation
 
 PERIOD = (
     r"\b((19|20)\d\d|january|february|march|april|may|june|july|august|september|october|november|december"
