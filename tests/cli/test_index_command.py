@@ -73,7 +73,7 @@ def test_what_cannot_be_used_is_one_line(
         ("a.csv", b"name,text\nx,y\n", ["--text", "body"], "it has no column body; it has name, text"),
         ("a.csv", b"name,text\nx,y\n", ["--id", "key"], "it has no column key; it has name, text"),
         ("a.jsonl", b'{"name": "x"}\n', ["--text", "body"], "it has no body; it has name"),
-        ("a.docx", b"x", [], "these can be read: .txt"),
+        ("a.odt", b"x", [], "these can be read: .txt"),
         ("a.pdf", b"%PDF-1.7 broken", [], "it is damaged"),
     ],
 )

@@ -100,7 +100,7 @@ class Call:
         """
         tokens = self.count(messages)
         if context := await self.room(tokens):
-            room = context - min(sampling.max_tokens or LONGEST_REPLY, context // REPLY_SHARE)
+            room = context - min(sampling.max_tokens or LONGEST_REPLY, max(context // REPLY_SHARE, SHORTEST_REPLY))
             shorter = self.shortened(messages, tokens, room, "context")
             if shorter is None and self.is_too_long(messages, room):
                 raise LMError(TOO_LONG.format(tokens=tokens, context=context, room=room), "context")
