@@ -20,7 +20,7 @@ from decisor.log import logger
 from decisor.private_file import open_private
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, cost_line
-from decisor.session.definitions import meaning_of
+from decisor.session.definitions import Meaning, meaning_of
 from decisor.session.keeping import keeping_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
@@ -49,6 +49,15 @@ NOTHING_TO_COMPUTE = (
     "exact computes from a decision model, and there is none for these data: give one with --model FILE.toml, "
     "or take another technique."
 )
+
+
+@dataclass(frozen=True)
+class View:
+    """The data as one question needs them. ``meaning``: what its words mean; ``tools``: all that a run may use."""
+
+    meaning: Meaning
+    databases: Sequence[Tool]
+    tools: Sequence[Tool]
 
 
 @dataclass(eq=False, repr=False)
@@ -81,25 +90,16 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        databases = {tool.name: tool for tool in await about(question, limited(self.databases, options))}
-        views = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
-        meaning = meaning_of(question, list(databases.values()), self.definitions, views)
-        tools = with_calculator(meaning.around(with_combine(views)), choice.technique)
+        view = await self.view_of(question, choice, options)
         keeping = keeping_of(options, self.sources)
         with (
             recorded(keeping, question) as recording,
-            self.run(tools, choice.lm, options, choice.calling, choice.asking, last_of(question)) as run,
+            self.run(view.tools, choice.lm, options, choice.calling, choice.asking, last_of(question)) as run,
         ):
             run = gone_on(run, past) if past else run
             if recording is not None:
                 run.trace.listeners.append(recording.write)
-            run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
-            for text in notes_of(self.tools):
-                run.trace.add(Note(text))
-            readings = options.get("readings", "auto") if choice.lm is not None else "off"
-            data = meaning.around(list(databases.values()))
-            settled = await settle(question, data, meaning.needs(), run, options.get("reader"), readings)
-            decision = await meaning.decide(choice.technique, settled, run)
+            decision = await self.decide(question, choice, view, run, options)
             run.trace.add(RunUsage(run.budget.spent))
         logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
                     run.budget.spent.actions)  # fmt: skip
@@ -109,6 +109,24 @@ class Data:
             trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
         return await revealed(result, self.databases)
+
+    async def view_of(self, question: Question, choice: Choice, options: Options) -> View:
+        """The data as this question needs them."""
+        databases = {tool.name: tool for tool in await about(question, limited(self.databases, options))}
+        own = [databases.get(tool.name, tool) for tool in await self.tools_for(question, choice)]
+        meaning = meaning_of(question, list(databases.values()), self.definitions, own)
+        tools = with_calculator(meaning.around(with_combine(own)), choice.technique)
+        return View(meaning, meaning.around(list(databases.values())), tools)
+
+    async def decide(self, question: Question, choice: Choice, view: View, run: Run, options: Options) -> Decision:
+        """What the technique decides, of the question as it is meant."""
+        run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
+        for text in notes_of(self.tools):
+            run.trace.add(Note(text))
+        readings = options.get("readings", "auto") if choice.lm is not None else "off"
+        needs, reader = view.meaning.needs(), options.get("reader")
+        settled = await settle(question, view.databases, needs, run, reader, readings)
+        return await view.meaning.decide(choice.technique, settled, run)
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """With the decision model that the question is about, where there is one, beside the data."""
