@@ -11,10 +11,11 @@ import pytest
 import decisor
 from decisor import ScriptedLM, SetupError
 from decisor.cli import run
+from decisor.session.definitions import Meaning
 from decisor.session.verify import Verification, verify
 from decisor.trace.events import LMCall, events_of
 from decisor.trace.file import read_trace
-from decisor.types import Message
+from decisor.types import Evidence, Message, Pitfall
 from definition_shops import definitions_file, shop
 
 GROSS = "SELECT c.name, SUM(l.price * l.quantity) AS total FROM customer c JOIN purchase p ON p.customer_id = c.id " \
@@ -170,3 +171,8 @@ def test_a_definition_that_changed_since_is_named_by_verify(tmp_path: Path, caps
     file.write_text(file.read_text().replace("(1 - l.discount)", "(1 + l.discount)"))
     verification = asyncio.run(again())
     assert verification.state == "cannot be said" and "(1 + l.discount)" in verification.changes[0].after
+
+
+def test_a_decision_that_cites_definitions_keeps_the_pitfalls_of_its_queries() -> None:
+    evidence = Evidence(("o1.r1",), pitfalls=(Pitfall("fan_out", "b multiplied a"),))
+    assert Meaning({}).citing(Decision("elm", evidence=evidence), [], []).evidence == evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decisor.decision_models.format import Measure, Model
 from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
@@ -13,10 +13,7 @@ from decisor.run import Run
 from decisor.session.decide import decide
 from decisor.session.readings import ReadingChoice, Settled, compared, with_readings
 from decisor.trace.events import Conclusion
-from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Technique, Tool
-
-if TYPE_CHECKING:
-    pass
+from decisor.types import Action, Decision, Observation, Question, Record, Technique, Tool
 
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
 
@@ -155,8 +152,8 @@ class Meaning:
         lines += [f"A query computed something else: {how}" for tool in self.tools.values()
                   for name, how in tool.other.items() if name not in names]  # fmt: skip
         ids = (*decision.evidence.ids, *(record.id for record in cited))
-        return replace(decision, evidence=Evidence(ids, decision.evidence.figures),
-                       reasons=(*decision.reasons, *lines))  # fmt: skip
+        evidence = replace(decision.evidence, ids=ids)
+        return replace(decision, evidence=evidence, reasons=(*decision.reasons, *lines))
 
 
 def followed(needs: Sequence[Definition]) -> list[Definition]:
