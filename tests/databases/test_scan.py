@@ -114,6 +114,8 @@ async def test_the_same_query_is_run_once_in_a_run_and_its_note_says_so(tmp_path
         assert [record.id for record in second.records] == ["o2.r1", "o2.r2", "o2.r3"]
         assert second.note == "The same query as o1: it was not run again."
         assert (await box.step(Action("combine", "SELECT count(*) AS n FROM o2"))).records[0].fields == {"n": 3}
+        for text in ("a  b", "a b"):
+            assert (await box.step(Action("sql", f"SELECT '{text}' AS t"))).records[0].fields == {"t": text}
         assert not (await Toolbox([tool]).step(Action("sql", "SELECT title FROM kind"))).records, (
             "another run asks anew"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -16,6 +17,7 @@ from decisor.types import Action, Observation, Record, Tool
 Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
 """Waits until a person has read an action: '' where it may be done, else why not."""
 UNWATCHED = ("calculator",)
+VERBATIM = re.compile(r"['\"`\[$#]|--|/[*/]")
 QUERIED = ("sql", "cypher")
 """Forms of tools of which the same query brings the same rows, within a run."""
 
@@ -57,7 +59,7 @@ class Toolbox:
             if tool.name == action.tool:
                 await self.check(action)
                 number = next(self.counter)
-                query = (tool.name, " ".join(action.input.split()).rstrip("; "))
+                query = (tool.name, without_layout(action.input))
                 before = self.brought.get(query)
                 observation = numbered(before.observation if before else await tool.call(action.input), number)
                 if before:
@@ -98,6 +100,15 @@ class Toolbox:
     async def close(self) -> None:
         for tool in self.members:
             await tool.close()
+
+
+def without_layout(query: str) -> str:
+    """The query on one line; as it is written where space could stand in a text, a name or beside a comment.
+
+    >>> without_layout("SELECT title\\n  FROM kind ;"), without_layout("SELECT 'a  b';")
+    ('SELECT title FROM kind', "SELECT 'a  b'")
+    """
+    return (query.strip() if VERBATIM.search(query) else " ".join(query.split())).rstrip("; ")
 
 
 def numbered(observation: Observation, number: int) -> Observation:
