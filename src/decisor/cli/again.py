@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from decisor.budget import Limits
+from decisor.config.connection import FILES
 from decisor.config.current import Config, default_places
 from decisor.errors import SetupError
 from decisor.history.past_run import Inputs, PastRun
@@ -19,7 +20,6 @@ from decisor.types import Question
 if TYPE_CHECKING:
     from decisor.session.result import Result
 
-LOCAL = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
 KINDS = ("db", "graph", "docs", "tools")
 OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "deny_tables", "definitions",
           "rows", "mask", "audit")  # fmt: skip
@@ -88,7 +88,7 @@ def is_relative(place: str) -> bool:
     """
     name, equals, rest = place.partition("=")
     path = rest if equals and name.isidentifier() else place
-    head = next((scheme for scheme in LOCAL if path.startswith(scheme)), "")
+    head = next((scheme for scheme in FILES if path.startswith(scheme)), "")
     return ("://" not in path or bool(head)) and not path.removeprefix(head).startswith(("/", "~"))
 
 

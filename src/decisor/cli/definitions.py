@@ -6,14 +6,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from decisor.cli import corrections
-from decisor.cli.exits import Exit
+from decisor.cli.findings import print_findings
 from decisor.errors import SetupError
 
 app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
@@ -35,14 +34,7 @@ def check_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
     from decisor.session.definitions_file import check_file
 
     findings = asyncio.run(check_file(file, db))
-    if as_json:
-        print(json.dumps({"file": str(file), "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
-    else:
-        for one in findings:
-            print(one)
-        print(f"{file}: {f'{len(findings)} to look at' if findings else 'nothing to complain about'}")
-    if any(one.kind == "error" for one in findings):
-        raise typer.Exit(Exit.FAILED)
+    print_findings(file, findings, as_json)
 
 
 @app.command("draft")

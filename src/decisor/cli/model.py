@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -14,6 +13,7 @@ import typer
 
 from decisor.cli.draft import command as draft_command
 from decisor.cli.exits import Exit
+from decisor.cli.findings import print_findings
 from decisor.errors import SetupError, ToolError
 
 if TYPE_CHECKING:
@@ -52,14 +52,7 @@ def check_command(
             return await asyncio.to_thread(lambda: list(check(model, other)))
 
     findings = result_of(run)
-    if as_json:
-        print(json.dumps({"file": str(file), "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
-    else:
-        for one in findings:
-            print(one)
-        print(f"{file}: {f'{len(findings)} to look at' if findings else 'nothing to complain about'}")
-    if any(one.kind == "error" for one in findings):
-        raise typer.Exit(Exit.FAILED)
+    print_findings(file, findings, as_json)
 
 
 @app.command("show")

@@ -1,0 +1,29 @@
+"""What a check complains about, printed: of decision models and of definitions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from decisor.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from decisor.decision_models.checks.finding import Finding as ModelFinding
+    from decisor.definitions.check import Finding
+
+
+def print_findings(file: Path, findings: Sequence[Finding | ModelFinding], as_json: bool) -> None:
+    """Raises typer.Exit with 1 where one is an error."""
+    if as_json:
+        print(json.dumps({"file": str(file), "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
+    else:
+        for one in findings:
+            print(one)
+        print(f"{file}: {f'{len(findings)} to look at' if findings else 'nothing to complain about'}")
+    if any(one.kind == "error" for one in findings):
+        raise typer.Exit(Exit.FAILED)
