@@ -15,7 +15,7 @@ from decisor.session.definitions import Meaning
 from decisor.session.verify import Verification, verify
 from decisor.trace.events import LMCall, events_of
 from decisor.trace.file import read_trace
-from decisor.types import Evidence, Message, Pitfall
+from decisor.types import Decision, Evidence, Message, Pitfall
 from definition_shops import definitions_file, shop
 
 GROSS = "SELECT c.name, SUM(l.price * l.quantity) AS total FROM customer c JOIN purchase p ON p.customer_id = c.id " \
