@@ -18,6 +18,7 @@ from decisor.extras import how_to_install, pip_install
 DRIVERS = {
     "SQLite": ("apsw", ""), "DuckDB": ("duckdb", ""), "PostgreSQL": ("psycopg", "postgres"),
     "MySQL, MariaDB": ("pymysql", ""), "embedded graph (kglite)": ("kglite", "graph"),
+    "warehouses (SQLAlchemy)": ("sqlalchemy", "warehouse"),
     "embedded graph (ArcadeDB)": ("arcadedb_embedded", "arcadedb"), "Neo4j (Bolt)": ("neo4j", "neo4j"),
     "Excel files": ("python_calamine", "excel"), "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
 }  # fmt: skip
@@ -167,6 +168,9 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
     print("\n".join(part_lines(DOCUMENTS, documents)))
     if database is not None:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
+        print("\n".join(f"    {line}" for line in database.layers))
+        if database.role:
+            print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")
         print(clean(database.schema))
         if database.tables:
             others = f", and {database.others:,} more tables" if database.others else ""
