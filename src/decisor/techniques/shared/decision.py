@@ -86,7 +86,7 @@ class Trajectory:
     def decision(self, answer: str, because: str = "", stopped: Stopped = "answered", runner_up: str = "") -> Decision:
         """The decision with the evidence that it cites, for its runner-up too."""
         shown_records, text = self.shown_records(), f"{answer}\n{because}\n{runner_up}"
-        ids = tuple(name for name in citations(text) if name in shown_records)
+        ids = tuple(name for name in citations(text, shown_records) if name in shown_records)
         name = without_citations(answer).strip(LEFT_OUT)
         cited = [shown_records[id] for id in ids]
         sources = [(one.id, numbers_of(one)) for one in cited]
@@ -127,7 +127,7 @@ def decide(
     shown_records, answer, because = trajectory.shown_records(), reply.answer or "", reply.because
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
-    cited_ids = citations(f"{answer}\n{because}")
+    cited_ids = citations(f"{answer}\n{because}", shown_records)
     free = rule == "free"
     if not shown_records and not free:
         if lenient:
