@@ -140,6 +140,6 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
         print(clean(database.schema))
         if database.tables:
-            others = f", and {database.others:,} more tables" if database.others else ""
-            print(f"About {database.tokens:,} tokens: {len(database.tables):,} tables with columns{others}.")
+            rest = f", and {database.others:,} more tables" if database.others else ""
+            print(f"About {database.tokens:,} tokens: {len(database.tables):,} tables with columns{rest}.")
     return 0 if good else 1
