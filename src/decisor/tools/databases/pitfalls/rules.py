@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from decisor.errors import ToolError
@@ -82,13 +83,17 @@ class Pitfalls:
         pitfalls = [one for rule in rules for one in await rule(look)]
         return list(dict.fromkeys(pitfalls))
 
+    @cached_property
+    def view_names(self) -> frozenset[str]:
+        return frozenset(name for name, table in self.tables.items() if table.view)
+
     async def _views(self, tree: Expr) -> Mapping[str, Expr]:
         """The queries that make the views, read where a statement names one."""
         import sqlglot
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
 
-        names = {name for name, table in self.tables.items() if table.view}
+        names = self.view_names
         if not names or not any(one.name.lower() in names for one in tree.find_all(exp.Table)):
             return {}
         if self.views is None:
