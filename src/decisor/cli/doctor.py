@@ -12,6 +12,7 @@ import typer
 
 from decisor.cli.doctor_parts import DATABASES, DOCUMENTS, OTHERS, part_lines, there
 from decisor.errors import SetupError
+from decisor.plurals import plural
 
 
 def command(
@@ -140,6 +141,7 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
         print(clean(database.schema))
         if database.tables:
-            rest = f", and {database.others:,} more tables" if database.others else ""
-            print(f"About {database.tokens:,} tokens: {len(database.tables):,} tables with columns{rest}.")
+            beyond = f", and {database.others:,} more" if database.others else ""
+            count = len(database.tables)
+            print(f"About {database.tokens:,} tokens: {count:,} {plural(count, 'table')} with columns{beyond}.")
     return 0 if good else 1
