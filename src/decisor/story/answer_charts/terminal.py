@@ -36,7 +36,8 @@ def bars(chart: Chart) -> Iterator[str]:
     for _, mark, value in marks:
         bar = "█" * (round(abs(value) * scale) or (1 if value else 0))
         left = f"{bar if value < 0 else '':>{below}}|" if low < 0 else ""
-        yield f"  {one_line(mark.label, name):<{name}} {left}{bar if value > 0 else '':<{above}} {number(value):>{digits}}"
+        right = f"{bar if value > 0 else '':<{above}} {number(value):>{digits}}"
+        yield f"  {one_line(mark.label, name):<{name}} {left}{right}"
     yield f"  {'':<{name}} {chart.y.title}"
 
 
