@@ -20,6 +20,7 @@ export async function runView(id) {
   return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), ready: () => view.watch() };
 }
 
+const where = ({ at, plan }) => plan ? `in its plan${at === "0" ? "" : ` after step ${at}`}` : `at ${at ?? "a step"}`;
 const is_over = (run) => !["running", "waiting"].includes(run.state);
 
 /** `side`: it stands beside another one, so it has no rail. */
@@ -122,7 +123,7 @@ export class RunView {
       run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,
       run.rules ? el("details", {}, el("summary", {}, "Rules"), el("p.rules", {}, visible(run.rules))) : null,
       run.follows ? el("p.soft", {}, "Follows ", el("a", { href: `/runs/${run.follows}` }, "an earlier decision")) : null,
-      run.changed_from ? el("p.soft", {}, `Changed at ${run.edit.at ?? "a step"} from `, el("a", { href: `/runs/${run.changed_from}` }, "this run"), ". ", el("a", { href: `/compare?before=${run.changed_from}&after=${run.id}` }, "Both side by side")) : null].filter(Boolean));
+      run.changed_from ? el("p.soft", {}, `Changed ${where(run.edit)} from `, el("a", { href: `/runs/${run.changed_from}` }, "this run"), ". ", el("a", { href: `/compare?before=${run.changed_from}&after=${run.id}` }, "Both side by side")) : null].filter(Boolean));
   }
 
   show_state() {

@@ -83,13 +83,15 @@ class Pitfalls:
         return list(dict.fromkeys(pitfalls))
 
     async def _views(self, tree: Expr) -> Mapping[str, Expr]:
-        """The queries that make the views, read where a statement names one."""
+        """The queries that make the views, read where a statement names one; none where some rows or columns are not
+        for the reader, as the text of a view may tell of them."""
         import sqlglot
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
 
         names = {name for name, table in self.tables.items() if table.view}
-        if not names or not any(one.name.lower() in names for one in tree.find_all(exp.Table)):
+        uses = any(one.name.lower() in names for one in tree.find_all(exp.Table))
+        if not uses or self.worker.caps.policy.tables():
             return {}
         if self.views is None:
             views: dict[str, Expr] = {}
