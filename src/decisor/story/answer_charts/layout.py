@@ -10,7 +10,7 @@ from decisor.render.text import number, one_line
 from decisor.story.answer_charts.chart import Axis, Chart, Mark, Series, words
 from decisor.story.answer_charts.moments import ticks
 
-WIDTHS = (820, 340)
+WIDTHS = (680, 340)
 """Pixels: for a screen, and for a phone."""
 LETTER = 6.9
 """Pixels of a letter, about."""

@@ -32,10 +32,12 @@ def bars(chart: Chart) -> Iterator[str]:
     scale = WIDTH / (high - low or 1.0)
     below, above = round(-low * scale), round(high * scale)
     name = min(NAME, max(len(mark.label) for _, mark, _ in marks))
+    digits = max(len(number(value)) for value in values)
     for _, mark, value in marks:
         bar = "█" * (round(abs(value) * scale) or (1 if value else 0))
         left = f"{bar if value < 0 else '':>{below}}|" if low < 0 else ""
-        yield f"  {one_line(mark.label, name):<{name}} {left}{bar if value > 0 else '':<{above}} {number(value)}"
+        right = f"{bar if value > 0 else '':<{above}} {number(value):>{digits}}"
+        yield f"  {one_line(mark.label, name):<{name}} {left}{right}"
     yield f"  {'':<{name}} {chart.y.title}"
 
 

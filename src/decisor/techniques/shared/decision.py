@@ -19,7 +19,7 @@ from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.shared.departure import departure, fullest
-from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, answer_shape
+from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
@@ -324,4 +324,5 @@ Because: why, with the ids of the records it rests on
 Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}
 If nothing you have seen can decide, write Final answer: none
+Where a table or a series is wanted: Final answer: {TABLE}
 """
