@@ -71,11 +71,12 @@ class Dialect:
     ``folds``: in which letters names without quotes are, where the engine tells letters apart. ``bare``: a name that
     needs no quotes. ``names_by_text``: a column without an alias is named by the text of its expression. ``schemas``:
     the catalog tells of tables outside the default schema too. ``prepare``: shows what is a table in a tree as a table,
-    before it is checked. ``rewrite``: changes a tree that sqlglot would write in words that this engine does not have,
-    or that mean something else here. ``other_catalogs``: a query may name tables of other catalogs, of which nothing is
-    known. ``misspelt``: what stands before a name in a complaint about it, by the kind of name. ``token``: an
-    expression of ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a limit that cuts nothing, across
-    which no condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that tells of no row.
+    under the name that the engine reads, before it is checked. ``rewrite``: changes a tree that sqlglot would write in
+    words that this engine does not have, or that mean something else here. ``other_catalogs``: a query may name tables
+    of other catalogs, of which nothing is known. ``misspelt``: what stands before a name in a complaint about it, by
+    the kind of name. ``token``: an expression of ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a
+    limit that cuts nothing, across which no condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that
+    tells of no row.
     """
 
     name: str
