@@ -20,7 +20,7 @@ from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import engine_of, parse_url
 from decisor.tools.databases.sql import SqlTool
 
-WAREHOUSES = [name for name in NAMES if engine(name).warehouse]
+WAREHOUSES = [name for name in NAMES if engine(name).extra == "warehouse" and engine(name).warehouse]
 READS = {
     "trino": "SELECT date_trunc('month', d) AS m, approx_distinct(c) AS n FROM sales GROUP BY 1 ORDER BY 2 LIMIT 3",
     "clickhouse": "SELECT toStartOfMonth(d) AS m, uniqExact(c), sumIf(x, x > 0) FROM sales GROUP BY m LIMIT 3",

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from decisor.benchmarks.dqa import dumps
+from decisor.benchmarks.dqa.spark import to_spark
 from decisor.decision_models.building import BuildingData
 from decisor.decision_models.locating import LocatingData
 from decisor.decision_models.rows import BUILDING, LOCATING
@@ -45,13 +46,14 @@ async def load_database(dump: Path, url: str) -> None:
 
 
 async def load_world(world: World, url: str) -> None:
-    """Writes a world to SQLite, DuckDB, PostgreSQL, MariaDB, or to a graph (kglite, ArcadeDB, Bolt)."""
+    """Writes a world to SQLite, DuckDB, PostgreSQL, MariaDB, Spark, or to a graph (kglite, ArcadeDB, Bolt)."""
     engine, place = parse_url(url)
     writers: dict[str, Callable[[World, str], None]] = {
         "sqlite": to_sqlite,
         "duckdb": to_duckdb,
         "postgres": to_postgres,
         "mysql": to_mysql,
+        "spark": to_spark,
     }
     await asyncio.to_thread(writers.get(engine, to_graph), world, place)
 
@@ -67,10 +69,17 @@ def tables_of(world: World) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
         yield name, tuple(kind.__annotations__), part
 
 
+def kinds_of(world: World) -> Mapping[str, Mapping[str, str]]:
+    """By table and column: a key of ``TYPES``."""
+    return {
+        name: {column: str(getattr(note, "__forward_arg__", note)) for column, note in kind.__annotations__.items()}
+        for name, kind in (LOCATING if isinstance(world, LocatingData) else BUILDING).items()
+    }
+
+
 def schema(world: World, more: str = "", ending: str = "") -> Iterator[str]:
     """One CREATE TABLE for each table; ``more`` goes before the key, ``ending`` after the bracket."""
-    for name, kind in (LOCATING if isinstance(world, LocatingData) else BUILDING).items():
-        notes = {column: str(getattr(note, "__forward_arg__", note)) for column, note in kind.__annotations__.items()}
+    for name, notes in kinds_of(world).items():
         columns = ", ".join(f"{column} {TYPES[note]}" for column, note in notes.items())
         yield f"CREATE TABLE {name} ({columns}, {more}PRIMARY KEY ({KEYS[name]})){ending}"
 

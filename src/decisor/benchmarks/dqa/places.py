@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from decisor.benchmarks.dqa.spark import drop_spark
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import without_password
 from decisor.types import Source, Tool
@@ -37,12 +38,14 @@ def own_place(url: str, key: str) -> str:
     """
     parts = urlsplit(url)
     scheme = parts.scheme.partition("+")[0]
-    if parts.path.strip("/") or "label=" in parts.query:
+    if parts.path.strip("/").partition(";")[0] or "label=" in parts.query:
         return ""
     if scheme in ("bolt", "neo4j"):
         return urlunsplit(parts._replace(query=urlencode({"label": PREFIX + key})))
     if scheme in ("mysql", "mariadb", "postgresql", "postgres"):
         return urlunsplit(parts._replace(path=f"/{PREFIX}{key}"))
+    if scheme in ("sc", "spark"):
+        return urlunsplit(parts._replace(path=f"/{PREFIX}{key}{parts.path.lstrip('/')}"))
     return ""
 
 
@@ -156,6 +159,8 @@ def drop(place: str) -> None:
         from decisor.tools.databases.graph_load import drop_labelled
 
         drop_labelled(place)
+    elif parts.scheme in ("sc", "spark"):
+        drop_spark(place)
     elif parts.scheme.startswith("postgres"):
         drop_postgres(place, name)
     else:

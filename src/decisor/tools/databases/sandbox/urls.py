@@ -91,7 +91,7 @@ def examples(form: str) -> str:
     texts = [
         f"{one.schemes[0]}:///PATH" if one.file else f"{one.schemes[0]}://HOST"
         for one in map(engine, NAMES)
-        if one.form == form and one.schemes and one.extra != "warehouse"
+        if one.form == form and one.schemes and one.warehouse is None and one.member is None
     ]
     return f"{', '.join(texts[:-1])} or {texts[-1]}"
 

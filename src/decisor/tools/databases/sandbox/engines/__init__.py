@@ -20,6 +20,7 @@ NAMES = (
     "scratch",
     "combine",
     "model",
+    "spark",
     "trino",
     "clickhouse",
     "snowflake",

@@ -1,0 +1,158 @@
+"""Spark through Spark Connect: ``sc://HOST:15002/DATABASE;token=...``. The guard keeps it to reading; what it runs is
+ended on the server with the session's operations."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from decisor.errors import SetupError, ToolError
+from decisor.tools.databases.sandbox.access import allowed, read_access
+from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, Dialect
+from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
+from decisor.tools.databases.sandbox.engines.alchemy import FILES
+from decisor.tools.databases.sandbox.engines.databricks import FUNCTIONS
+from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.inspecting import INSPECTED
+from decisor.tools.databases.sandbox.names import words
+from decisor.tools.databases.sandbox.spark_catalog import SparkTable, column_rows, definition_rows, read_tables
+from decisor.tools.databases.sandbox.values import table
+from decisor.tools.databases.sandbox.warehouse import Warehouse
+from decisor.tools.databases.sandbox.warehouse_engine import refuse_policy
+from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.session import SparkSession
+
+URL = re.compile(r"(?:sc|spark)://(?P<host>[^/;]+)/?(?P<schema>[^;]*)(?P<options>;.*)?")
+LOST = re.compile(
+    r"UNAVAILABLE|INVALID_HANDLE|SESSION_(CHANGED|CLOSED|NOT_FOUND)|failed to connect|Socket closed", re.I
+)
+DIALECT = Dialect(
+    name="spark",
+    queries=INSPECTED,
+    schemas=True,
+    functions=FUNCTIONS | words("range"),
+    catalogs={**INFORMATION_SCHEMA, **FILES},
+    function_schemas=words("-"),
+    checks_views=True,
+    quote="`",
+    other_catalogs=True,
+    token="concat('masked_', left(sha2(concat('{key}', CAST({value} AS STRING)), 256), 16))",
+    misspelt=(("table", "table or view"), ("column", "with name")),
+)
+
+
+@dataclass(eq=False)
+class Spark:
+    """One session, opened anew after it was lost. ``tables``: of its catalog, as it was when it was opened."""
+
+    url: str
+    guard: Guard
+    session: SparkSession | None
+    tables: list[SparkTable] = field(default_factory=list, repr=False)
+
+    def check(self, statement: str) -> str:
+        return self.guard.check(statement)
+
+    def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        if (catalog := self.catalog(statement)) is not None:
+            return table([f"c{number}" for number in range(len(catalog[0]) if catalog else 0)], catalog, caps)
+        try:
+            if self.session is None:
+                self.session = open_session(self.url)
+            frame = self.session.sql(statement, dict(parameters) or None)
+            return table(frame.columns, frame.limit(caps.rows + 1).toLocalIterator(), caps)
+        except Exception as error:  # of Spark, gRPC and Arrow
+            if LOST.search(str(error)):
+                self.session = None
+                raise ConnectionLost(f"Spark cannot be reached: {plain(error)}") from error
+            raise ToolError(plain(error)) from error
+
+    def catalog(self, statement: str) -> list[tuple[object, ...]] | None:
+        """The rows of one of our words for it, None for a statement."""
+        if statement == INSPECTED.columns:
+            return list(column_rows(self.tables))
+        if statement == INSPECTED.definitions:
+            return list(definition_rows(self.tables))
+        return [] if statement in (INSPECTED.keys, INSPECTED.tables) else None
+
+    def cancel(self) -> None:
+        if self.session is not None:
+            self.session.interruptAll()
+
+    def close(self) -> None:
+        if self.session is not None:
+            with contextlib.suppress(Exception):
+                self.session.stop()
+
+
+def plain(error: Exception) -> str:
+    """On one line, without the plan that Spark shows of a query that it cannot resolve."""
+    text = re.split(r"; line \d+ pos \d+|\n+(?:JVM stacktrace|== SQL|'\w+ )", str(error))[0]
+    return " ".join(text.split()) or type(error).__name__
+
+
+def open_session(url: str) -> SparkSession:
+    """Raises SetupError where the URL is no Spark's; what Spark and gRPC raise where nobody answers."""
+    os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone has none, and its import ends the process
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession
+
+    parts = URL.fullmatch(url)
+    if parts is None:
+        raise SetupError("The URL of Spark is sc://HOST:15002, or sc://HOST:15002/DATABASE;token=...")
+    session = SparkSession(connection=f"sc://{parts['host']}/{parts['options'] or ''}")
+    session.client.set_retry_policies([DefaultPolicy(max_retries=2, initial_backoff=100, max_backoff=500)])
+    if parts["schema"]:
+        session.catalog.setCurrentDatabase(parts["schema"])
+    return session
+
+
+def connect(url: str, caps: Caps) -> Spark:
+    """Raises SetupError where the server does not answer, or a policy cannot be kept to."""
+    import sqlglot.dialects.spark  # noqa: F401  warm: the first query should not pay for it
+
+    refuse_policy("Spark", caps, DIALECT)
+    try:
+        session = open_session(url)
+
+        def say(statement: str) -> Iterable[Sequence[object]]:
+            return session.sql(statement).collect()
+
+        database = Spark(url, Guard(DIALECT), session, read_tables(say, session.catalog.currentDatabase()))
+    except (SetupError, ModuleNotFoundError):
+        raise
+    except Exception as error:  # of Spark, gRPC and Arrow
+        raise SetupError(f"Spark cannot be reached: {plain(error)}") from error
+    access = read_access(DIALECT, caps, lambda query: database.catalog(query) or (), allowed(Guard(DIALECT).query))
+    database.guard = Guard(DIALECT, access)
+    return database
+
+
+ENGINE = Engine(
+    name="spark",
+    title="Spark",
+    schemes=("sc", "spark"),
+    form="sql",
+    connect=connect,
+    server=True,
+    heap=True,
+    probe="SELECT 1",
+    dialect=DIALECT,
+    extra="spark",
+    warehouse=Warehouse(
+        cancels=True,
+        role=(
+            "-- Spark has no accounts of its own: let its server run as a user who may only read the files;",
+            "-- where a catalog with rights is behind it (Unity, Hive with Ranger, Polaris), grant there:",
+            "GRANT USE SCHEMA, SELECT ON SCHEMA shop TO `decisor`;",
+        ),
+        tried="Spark 4.2",
+        opening=120.0,
+    ),
+)
