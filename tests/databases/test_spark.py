@@ -57,6 +57,8 @@ def test_a_url_names_the_server_its_database_and_options() -> None:
 def test_a_complaint_comes_without_the_plan_of_the_query() -> None:
     error = Exception("[X] no column `a`. SQLSTATE: 42703; line 1 pos 7;\n'Project ['a]\n+- Relation")
     assert plain(error) == "[X] no column `a`. SQLSTATE: 42703"
+    error = Exception('<RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "refused"\n>')
+    assert plain(error) == "refused"
 
 
 async def test_nobody_who_answers_is_told_in_a_line() -> None:

@@ -92,8 +92,9 @@ class Spark:
 
 
 def plain(error: Exception) -> str:
-    """On one line, without the plan that Spark shows of a query that it cannot resolve."""
-    text = re.split(r"; line \d+ pos \d+|\n+(?:JVM stacktrace|== SQL|'\w+ )", str(error))[0]
+    """On one line, without the plan that Spark shows of a query that it cannot resolve; of gRPC its details."""
+    details = re.search(r'details = "(.*?)"\n', str(error))
+    text = details[1] if details else re.split(r"; line \d+ pos \d+|\n+(?:JVM stacktrace|== SQL|'\w+ )", str(error))[0]
     return " ".join(text.split()) or type(error).__name__
 
 
