@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -33,11 +34,10 @@ def command(
     history = History()
     run = run_named(history, which)
     result = past_result(history, run)
-    for path, write in ((html, result.html), (trace, result.save)):
+    for path, write in ((html, result.html), (trace, result.save), (record, lambda path: result.record().save(path))):
         if path is not None:
             write(path)
-    if record is not None:
-        result.record().save(record)
+            print(f"{path} is written.", file=sys.stderr)
     if as_json:
         print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
     elif html is None and trace is None and record is None:
