@@ -39,6 +39,8 @@ COMMANDS = {
     "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
     "model": ("decisor.cli.model", "Decision models: check a file on real rows, show it, rank, upgrade it."),
     "definitions": ("decisor.cli.definitions", "What words mean in your data: check, draft, import, propose, approve."),
+    "approve": ("decisor.cli.approve", "Approve a decision as a person, or take that back."),
+    "record": ("decisor.cli.record", "The record of a decision: as a page, or the schema of such records."),
     "verify": ("decisor.cli.verify", "Compute old decisions again without an LM: do they still hold?"),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
 }
