@@ -15,6 +15,7 @@ from decisor.session.result import Result
 from decisor.session.sources import Names, Places, sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import Tools
+from decisor.session.watching import watched
 from decisor.types import Question
 
 Model = str | PathLike[str] | None
@@ -49,7 +50,8 @@ def ask(
     """
     sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
     sources = for_reader(sources, rows, mask, reveal, audit, who)
-    return in_thread(ask_once(sources, question, options))
+    with watched(options) as own:
+        return in_thread(ask_once(sources, question, own))
 
 
 @asynccontextmanager
