@@ -36,21 +36,23 @@ def ask(**options):
 """
 
 
-class Client(nbclient.NotebookClient):  # type: ignore[misc]  # it is typed only where it is installed
-    """Keeps every message in which an output is shown or written anew."""
-
-    def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
-        if msg["msg_type"] in ("display_data", "update_display_data"):
-            self.messages.append((msg["msg_type"], msg["content"]["data"]))
-        return super().process_message(msg, cell, cell_index)
-
-
 def executed(folder: Path, *cells: str) -> tuple[Any, list[tuple[str, dict[str, str]]]]:
+    """The notebook, and every message in which an output was shown or written anew."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
-    client = Client(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}})
-    client.messages = []
+    client = nbclient.NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
+    messages = []
+    process = client.process_message
+
+    def hear(message: Any, cell: Any, index: int) -> Any:
+        if message["msg_type"] in ("display_data", "update_display_data"):
+            messages.append((message["msg_type"], message["content"]["data"]))
+        return process(message, cell, index)
+
+    client.process_message = hear
     client.execute()
-    return notebook, client.messages
+    return notebook, messages
 
 
 def outputs(cell: Any) -> Sequence[Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
@@ -37,8 +38,7 @@ class NotebookView:
         self.output: Any = None
 
     def __enter__(self) -> NotebookView:
-        from IPython.display import display
-
+        display: Any = import_module("IPython.display").display
         self.output = display(self.bundle(), raw=True, display_id=True)
         return self
 
