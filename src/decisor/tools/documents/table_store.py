@@ -72,8 +72,8 @@ class TableStore:
         if number // BLOCK != self.block:
             self.write_words()
             self.block = number // BLOCK
-        texts = map(clean_text, (passage.id, passage.text, passage.title, passage.section))
-        passage = Passage(*texts, position=passage.position)
+        id, text, title, section = map(clean_text, (passage.id, passage.text, passage.title, passage.section))
+        passage = Passage(id, text, title, section, passage.position)
         terms = self.words.analyze(indexed_text(passage))
         length = min(len(terms), MOST_LENGTH)
         for term, times in Counter(terms).items():
