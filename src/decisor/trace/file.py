@@ -62,7 +62,8 @@ def array_text(entries: Sequence[Entry]) -> str:
 
 
 class TraceFile:
-    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener. Several are flushed at once.
+    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener. Of several entries
+    the last is flushed.
 
     ``fault``: why the file ends early, as on a disk that is full; the run goes on, for it may be paid for.
     """
