@@ -3,6 +3,7 @@ import { ask, listen } from "./api.js";
 import { button, el, fault, money, plain, say, took, visible } from "./dom.js";
 import { go } from "./app.js";
 import { editor } from "./change.js";
+import { chartNodes } from "./chart.js";
 import { decision, evidence, ranking } from "./decision.js";
 import { canvas } from "./drawing.js";
 import { query } from "./pieces.js";
@@ -213,7 +214,7 @@ export class RunView {
     this.story.end(result?.evidence.ids ?? []);
     const seen = await this.picture();
     if (result) {
-      this.top.replaceChildren(...[decision(result, seen.cells), result.ranking ? ranking(result.ranking) : null, ...studyNodes(seen.studies ?? []), evidence(result, seen.cells),
+      this.top.replaceChildren(...[decision(result, seen.cells), result.ranking ? ranking(result.ranking) : null, ...studyNodes(seen.studies ?? []), ...chartNodes(seen.charts ?? []), evidence(result, seen.cells),
         this.run.state === "stopped" ? el("p.soft", {}, "You stopped this run. What it had stays.") : null].filter(Boolean));
     } else if (!this.run.error) this.top.replaceChildren(el("p.soft", {}, this.run.state === "stopped" ? "Stopped before there was a decision. What it had stands below." : "There is no decision."));
     say(result?.answer ? `Decision: ${result.answer}` : `The run is over: ${this.run.state}`);
