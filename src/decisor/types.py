@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from decisor.evidence import Evidence as Evidence
@@ -72,9 +72,17 @@ class Usage:
         True
         """
         unknown = self.dollars is None or other.dollars is None
-        names = [one.name for one in fields(self) if one.name != "dollars"]
-        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Usage(**sums, dollars=None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0))
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
+            self.seconds + other.seconds,
+            self.actions + other.actions,
+            self.estimates + other.estimates,
+            self.cache_reads + other.cache_reads,
+            self.cache_writes + other.cache_writes,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,3 +78,20 @@ async def test_paths_that_multiply_are_noticed_in_a_graph_and_others_are_not(tmp
             assert bool(observation.pitfalls) == (kind == "inflating"), query
             assert all(pitfall.text in observation.note for pitfall in observation.pitfalls)
     await tool.close()
+
+
+async def test_a_value_that_rows_came_back_for_is_not_looked_up(tmp_path: Path) -> None:
+    with world("sqlite", tmp_path) as url:
+        tool = await SqlTool.open(url)
+        assert tool.pitfalls is not None
+        names = [
+            str(record.fields["name"]) for record in (await tool.call("SELECT name FROM customers LIMIT 2")).records
+        ]
+        looks = len(tool.pitfalls.stored.results)
+        assert (await tool.call(f"SELECT * FROM customers WHERE name = '{names[0]}' AND id > 0")).records
+        assert len(tool.pitfalls.stored.results) == looks
+        either = await tool.call(f"SELECT * FROM customers WHERE name = '{names[0]}' OR name = 'Nobody at all'")
+        assert [one.kind for one in either.pitfalls] == ["unstored_value"]
+        counted = await tool.call("SELECT COUNT(*) AS n FROM customers WHERE name = 'Nobody at all'")
+        assert [one.kind for one in counted.pitfalls] == ["unstored_value"]
+        await tool.close()

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from decisor.definitions.readings.open import Readings
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
-DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
+DOCS = (
+    "Documents: an index (decisor index), a folder, postgresql://HOST/DATABASE/TABLE, or your own retriever as "
+    "module:Class. Several times; NAME=PLACE gives them a name."
+)
 DB = (
     "A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times; "
     "NAME=URL names it."

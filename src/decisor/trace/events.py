@@ -218,9 +218,13 @@ def with_pitfalls(decision: Decision, entries: Iterable[Entry]) -> Decision:
     """The decision, with the pitfalls of the queries whose rows it cites."""
     pitfalls = []
     for result in events_of(entries, ActionResult):
+        if not result.observation.pitfalls:
+            continue
         ids = {record.id for record in result.observation.records}
         cited = tuple(name for name in decision.evidence.ids if name in ids)
         pitfalls += [replace(one, records=cited) for one in result.observation.pitfalls if cited]
+    if not pitfalls and not decision.evidence.pitfalls:
+        return decision
     return replace(decision, evidence=replace(decision.evidence, pitfalls=tuple(pitfalls)))
 
 
