@@ -22,14 +22,13 @@ from decisor.config.current import current
 from decisor.errors import SetupError
 from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
-from decisor.session.following import following
-from decisor.session.result import Result
 from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
     from decisor.definitions.readings.open import Readings
+    from decisor.session.result import Result
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = (
@@ -129,6 +128,8 @@ def command(
     inputs = with_defaults(inputs_again(past, own), config)
     whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
     if past.run:
+        from decisor.session.following import following
+
         whole = following(past.result(), whole)
     decide = partial(
         asked_of, inputs, config, whole, reveal=reveal, trace=trace, history=keeping or False,
