@@ -199,10 +199,12 @@ async def send(response: web.StreamResponse, *events: Any) -> None:
 
 
 def by_turn(*replies: str) -> Callable[[dict[str, Any]], str]:
-    """The reply to the records that the prompt holds: the first before there are any."""
+    """The reply to the records that the prompt holds: the first before there are any. No question is unclear to it."""
 
     def reply(body: dict[str, Any]) -> str:
         text = json.dumps(body["messages"])
+        if "Unclear: none" in text:
+            return "Unclear: none"
         return replies[max([0, *(at for at in range(1, len(replies)) if f"o{at}.r1" in text)])]
 
     return reply

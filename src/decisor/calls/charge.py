@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import Literal
 
 from decisor.budget import NOTHING, Budget
 from decisor.calls.clock import CallUnderWay, under_way
@@ -18,7 +18,7 @@ from decisor.calls.settings import settings_of
 from decisor.errors import BudgetExceeded, LMError, SetupError
 from decisor.secrets import redact
 from decisor.trace.events import FailedCall, LMCall, ShortenedPrompt, Trace
-from decisor.trace.writing import StreamingLM
+from decisor.trace.writing import streamed
 from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
 
 LONGEST_REPLY = 2048
@@ -217,7 +217,7 @@ class Call:
         if writers is None or not hasattr(self.lm, "stream"):
             return await self.lm.complete(messages, sampling)
         with writers.call(self.span) as on_text:
-            return await cast(StreamingLM, self.lm).stream(messages, sampling, on_text)
+            return await streamed(self.lm, messages, sampling, on_text)
 
     def seconds_left(self) -> float | None:
         return self.budget.seconds_left(self.final)

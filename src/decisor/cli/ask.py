@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from decisor.definitions.readings.open import Readings
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
-DOCS = "Documents: see decisor index. Several times; NAME=PLACE gives them a name."
+DOCS = (
+    "Documents: an index (decisor index), a folder, postgresql://HOST/DATABASE/TABLE, or your own retriever as "
+    "module:Class. Several times; NAME=PLACE gives them a name."
+)
 DB = (
     "A database (sqlite:///shop.db), files (sales.csv, 'data/*.parquet'), or a name of decisor.toml. Several times; "
     "NAME=URL names it."
@@ -101,7 +104,10 @@ def command(
         raise SetupError(f"{trace} is there already, and a run may have been paid for: name another --trace file.")
     world = example_of(example, question)
     if world is not None:
-        db, graph = db or [world.database_url] * (form == "sql"), graph or [world.graph_url] * (form == "graph")
+        if form == "sql":
+            db = db or [world.database_url]
+        else:
+            graph = graph or [world.graph_url]
     config, past = current(), past_named(go_on, go_on_from)
     keeping = None if no_history or world or not config.keeps_history else Keeping(before=past.number)
     own = Inputs(
@@ -185,6 +191,8 @@ def read_rules(path: Path | None) -> str:
         return ""
     try:
         return path.read_text("utf-8-sig")
+    except FileNotFoundError as error:
+        raise SetupError(f"There is no file {path}. --rules takes a text file with the rules to decide by.") from error
     except OSError as error:
         raise SetupError(f"Cannot read the rules in {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +34,7 @@ def command(
     for path, write in ((html, result.html), (trace, result.save)):
         if path is not None:
             write(path)
+            print(f"{path} is written.", file=sys.stderr)
     if as_json:
         print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
     elif html is None and trace is None:

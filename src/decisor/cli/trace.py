@@ -17,6 +17,7 @@ from decisor.trace.file import array_text, read_trace
 
 SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
 
+PLAN = "With --edit: a step of the plan that holds after that step, 0 for the first plan. Give every step of it."
 AGAIN = "With --edit: the data again, as for decisor ask."
 
 
@@ -32,6 +33,7 @@ def command(
     thought: Annotated[str, typer.Option("--thought", help="The thought that the step goes on from.")] = "",
     action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
     observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
+    plan: Annotated[list[str] | None, typer.Option("--plan", metavar="STEP", help=PLAN)] = None,
     technique: Annotated[str, typer.Option("--technique", "-t", help="With --edit: another than the trace's.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
@@ -60,7 +62,7 @@ def command(
         raise SetupError(f"{file} holds no events. Make one with: decisor ask ... --trace FILE")
     changes = {"answer": answer, "ask": ask, "context": context, "thought": thought, "action": action,
                "observation": observation}  # fmt: skip
-    if edit or any(changes.values()):
+    if edit or plan or any(changes.values()):
         from decisor.cli.ask import read_settings
         from decisor.cli.rerun import go_on
         from decisor.config.current import current
@@ -78,7 +80,7 @@ def command(
             "lm": lm, "technique": technique, "settings": read_settings(settings or []), "trace": out,
             "limits": Limits(calls, tokens, dollars, seconds),
         }  # fmt: skip
-        raise typer.Exit(go_on(entries, edit, changes, sources, options, as_json))
+        raise typer.Exit(go_on(entries, edit, changes, plan or (), sources, options, as_json))
     others = {"--rows": rows, "--mask": mask, "--audit": audit, "--tables": tables, "--deny-tables": deny_tables,
               "--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
               "--out": out, "-t": technique, "-o": settings, "--calls": calls, "--tokens": tokens,

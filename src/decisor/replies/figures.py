@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from decisor.replies.numbers import Reading, numbers_in, readings, written_numbers
 from decisor.types import Figure, Record
 
-CITATION = re.compile(r"[\[［【〔]\s*(o\d+\.\w+(?:\s*[,;，；、]\s*o\d+\.\w+)*)\s*[\]］】〕]")
+CITATION = re.compile(r"[\[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]")
+"""Of records, such as [o2.r1], and of all records of an observation, such as [o2]."""
 COMPUTED = "computed: "
 MOST_OPERANDS = 40
 FEW_DIGITS = 3
@@ -30,14 +31,21 @@ class Operand:
         return f"{self.value:.7g} [{self.source}]"
 
 
-def citations(text: str) -> tuple[str, ...]:
-    """Ids cited, each once, in order.
+def citations(text: str, records: Iterable[str] = ()) -> tuple[str, ...]:
+    """Ids cited, each once, in order. An observation cited as a whole is those of ``records`` that are its own, itself
+    where there are none.
 
     >>> citations("So it is b [o2.r1, o3.r4], not a [o2.r1].")
     ('o2.r1', 'o3.r4')
+    >>> citations("By month [o1], not [o4].", ["o1.r1", "o1.r2", "o2.r1"])
+    ('o1.r1', 'o1.r2', 'o4')
     """
-    ids = (name.strip() for group in CITATION.findall(text) for name in re.split("[,;，；、]", group))
-    return tuple(dict.fromkeys(ids))
+    names = [name.strip() for group in CITATION.findall(text) for name in re.split("[,;，；、]", group)]
+    whole: dict[str, list[str]] = {name: [] for name in names if "." not in name}
+    for id in records if whole else ():
+        if (owner := id.partition(".")[0]) in whole:
+            whole[owner].append(id)
+    return tuple(dict.fromkeys(id for name in names for id in whole.get(name) or [name]))
 
 
 def without_citations(text: str) -> str:

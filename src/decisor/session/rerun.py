@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Unpack
 
 from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
-from decisor.encoding import json_value
 from decisor.session.data import Data
 from decisor.session.decide import decide
 from decisor.session.opening import opened
@@ -77,8 +76,7 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
 
     with data.run(with_calculator(data.tools, technique), lm, options, calling, asking) as run:
         if start is not None:
-            texts = {name: text for name, text in json_value(edit).items() if text and isinstance(text, str)}
-            run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=texts))
+            run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts()))
         decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
         usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)

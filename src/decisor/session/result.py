@@ -25,6 +25,8 @@ from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from decisor.story.answer_charts.chart import Chart
+
 AskAnew = Callable[[str | Question, Options], Awaitable["Result"]]
 """Opens the same data and asks them."""
 WIDTH = 100
@@ -79,6 +81,14 @@ class Result:
     def evidence(self) -> Evidence:
         """The ids of the records that the answer rests on, and the figures in it with what supports them."""
         return self.decision.evidence
+
+    @cached_property
+    def charts(self) -> tuple[Chart, ...]:
+        """Of the rows that the answer rests on, where they make a series or a table of measures; most answers have
+        none. ``chart.vega_lite()`` is one as others draw it."""
+        from decisor.story.answer_charts.of_run import charts_of
+
+        return charts_of(self.trace, self.decision, self.records)
 
     @cached_property
     def auto_technique(self) -> str:
@@ -152,7 +162,7 @@ class Result:
         from decisor.story.charts import studies_of
         from decisor.story.decision import show_decision, show_dim, show_studies
 
-        show_decision(self.decision, self.records, console)
+        show_decision(self.decision, self.records, console, self.charts)
         show_studies(studies_of(self.trace), console)
         console.print()
         show_dim(self.summary(), console)
@@ -192,6 +202,7 @@ class Result:
                 "replans": decision.replans,
                 "queries": queries_of(self.trace),
                 "ranking": decision.ranking,
+                "charts": [chart.vega_lite() for chart in self.charts],
                 "evidence": {
                     "ids": decision.evidence.ids,
                     "figures": decision.evidence.figures,

@@ -31,8 +31,9 @@ export class Story {
 
   draw(entry, data) {
     switch (entry.event) {
-      case "Plan": case "GraphPlan": return this.first_plan(data.steps);
-      case "PlanChange": return this.replan(data);
+      case "Plan": return this.changeable(this.first_plan(data.steps), 0, data.steps);
+      case "GraphPlan": return this.first_plan(data.steps);
+      case "PlanChange": return this.changeable(this.replan(data), data.after_step, data.steps);
       case "LMCall": return this.call(entry, data);
       case "ActionStart": return this.action(entry, data);
       case "ActionResult": return this.result(data);
@@ -71,6 +72,13 @@ export class Story {
     this.plan = data.steps;
     this.tell({ plan: data.steps, before });
     return this.item("replan", "Replan", [data.after_step ? `after step ${data.after_step}` : ""], el("p", {}, visible(data.why) || "No reason given."), difference(before, data.steps));
+  }
+
+  /** A plan of steps, each of which can be changed. */
+  changeable(item, at, steps) {
+    const tool = this.edit?.({ kind: "plan", at: String(at), node: item, plan: steps });
+    if (tool) item.firstChild.append(tool);
+    return item;
   }
 
   call(entry, data) {

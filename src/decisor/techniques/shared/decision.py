@@ -19,7 +19,7 @@ from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.shared.departure import departure, fullest
-from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, answer_shape
+from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
@@ -87,7 +87,7 @@ class Trajectory:
     def decision(self, answer: str, because: str = "", stopped: Stopped = "answered", runner_up: str = "") -> Decision:
         """The decision with the evidence that it cites, for its runner-up too."""
         shown_records, text = self.shown_records(), f"{answer}\n{because}\n{runner_up}"
-        ids = tuple(name for name in citations(text) if name in shown_records)
+        ids = tuple(name for name in citations(text, shown_records) if name in shown_records)
         name = without_citations(answer).strip(LEFT_OUT)
         cited = [shown_records[id] for id in ids]
         figures = check_figures(f"{name}\n{because}\n{runner_up}", self.figures(shown_records, ids), cited)
@@ -131,7 +131,7 @@ def decide(
     shown_records, answer, because = trajectory.shown_records(), reply.answer or "", reply.because
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), answer="", stopped="no_answer")
-    cited_ids = citations(f"{answer}\n{because}")
+    cited_ids = citations(f"{answer}\n{because}", shown_records)
     free = rule == "free"
     if not shown_records and not free:
         if lenient:
@@ -324,4 +324,5 @@ Because: why, with the ids of the records it rests on
 Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}
 If nothing you have seen can decide, write Final answer: none
+Where a table or a series is wanted: Final answer: {TABLE}
 """

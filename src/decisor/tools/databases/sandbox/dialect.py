@@ -70,7 +70,8 @@ class Dialect:
     ``checks_views``: nothing but the guard bounds what a view does, so only a view that it lets through may be read.
     ``folds``: names without quotes are in lower case. ``bare``: a name that needs no quotes. ``names_by_text``: a
     column without an alias is named by the text of its expression. ``schemas``: the catalog tells of tables outside the
-    default schema too. ``prepare``: shows what is a table in a tree as a table, before it is checked. ``rewrite``:
+    default schema too. ``prepare``: shows what is a table in a tree as a table, under the name that the engine reads,
+    before it is checked. ``rewrite``:
     changes a tree that sqlglot would write in words that this engine does not have, or that mean something else here.
     ``misspelt``: what stands before a name in a complaint about it, by the kind of name. ``token``: an expression of
     ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a limit that cuts nothing, across which no

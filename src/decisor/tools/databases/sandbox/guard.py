@@ -200,7 +200,7 @@ class Guard:
         if self.access.narrow and catalogs:
             self._only_filtered(node, name, schema)
             return
-        self._relation(node.name, of_the_statement=not schema and name in own)
+        self._relation(node.name, is_own=not schema and name in own)
 
     def _only_filtered(self, node: Expr, name: str, schema: str) -> None:
         """Of the catalog, those tables whose rows can be left out by a table's name."""
@@ -222,12 +222,13 @@ class Guard:
                 rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(condition)
                 node.replace(rows.subquery(node.alias or node.name))
 
-    def _relation(self, name: str, of_the_statement: bool = False) -> None:
+    def _relation(self, name: str, is_own: bool = False) -> None:
+        """``is_own``: a WITH of the statement has this name. Elsewhere in it the name can still be the database's."""
         lower = name.lower()
-        outside = self.access.only and lower not in self.access.only and not of_the_statement
+        outside = self.access.only and lower not in self.access.only and not is_own
         if lower in self.access.hidden or outside:
             raise refuse(f"the table {name} may not be read.")
-        if self.dialect.checks_views and lower in self.access.closed and not of_the_statement:
+        if self.dialect.checks_views and lower in self.access.closed:
             raise refuse(f"{name} does what a query may not do.")
 
     def _is_catalog(self, name: str, schema: str) -> bool:
