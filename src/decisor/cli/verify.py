@@ -15,6 +15,7 @@ import typer
 
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
+from decisor.session.tools import MASK, ROWS, split_all
 
 if TYPE_CHECKING:
     from decisor.decision_record.read import RecordFile
@@ -39,16 +40,21 @@ def command(
         list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help="The same documents.")
     ] = None,
     model: Annotated[Path | None, typer.Option("--model", help="The decision model it was decided by.")] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:  # fmt: skip
     """Compute old decisions again without an LM: which records changed, whether each still holds, what wins now. Of a
     run of the history the data are known. The exit code is 0 where all hold, 1 where one does not, 4 where it cannot
     be said."""
     from decisor.encoding import json_value
+    from decisor.session.readers import conditions, for_reader
     from decisor.session.sources import sources_of
 
     named = db or graph or docs or model
     sources = sources_of(db or (), graph or (), docs or (), model=model) if named else None
+    if sources and (rows or mask):
+        sources = for_reader(sources, conditions(rows or ()), split_all(mask))
     verdicts = asyncio.run(verdicts_of([one for place in runs for one in old_runs(place)], sources))
     if as_json:
         print(json.dumps({name: json_value(one) for name, one in verdicts}, ensure_ascii=False, default=str))
@@ -79,14 +85,15 @@ class OldRun:
 
 async def verdicts_of(runs: Sequence[OldRun], sources: Sources | None) -> list[tuple[str, Verification]]:
     """``sources``: those that a person names, for all. The data are opened once for runs of the same ones."""
+    from decisor.session.as_it_was import as_it_was
     from decisor.session.opening import opened
-    from decisor.session.past_decision import as_it_was
     from decisor.session.sources import sources_of
     from decisor.session.verify import verify, verify_record
 
     def sources_for(run: OldRun) -> Sources:
         named = sources or run.sources or sources_of()
-        return named if named is run.sources else as_it_was(named, run.origin)
+        has_policy = any(place.policy for place in named.places)
+        return named if has_policy or named is run.sources else as_it_was(named, run.origin)
 
     verdicts = []
     for own, group in groupby(runs, sources_for):
