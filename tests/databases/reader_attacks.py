@@ -56,6 +56,12 @@ SELECT MAX({k}), COUNT(DISTINCT {c}) FROM {t}
 EXPLAIN SELECT {c} FROM {t} WHERE {c} > 'a'
 EXPLAIN ANALYZE SELECT {c} FROM {t}"""
 VIEWS = """SELECT * FROM all_orders ORDER BY id DESC
+SELECT name FROM vips
+SELECT COUNT(*) FROM vips WHERE name = 'nobody'
+SELECT SUM(total) FROM dear
+SELECT d.total, COUNT(*) FROM dear d JOIN customers c ON c.id > d.id GROUP BY d.total
+SELECT AVG(rate) FROM rated
+SELECT rate FROM rated WHERE rate = 2
 SELECT note FROM all_orders WHERE region = 'US'
 SELECT a.note FROM all_orders AS a JOIN customers c ON c.id = a.customer_id ORDER BY a.id DESC
 SELECT * FROM order_mails ORDER BY total DESC

@@ -56,6 +56,10 @@ def statements() -> list[str]:
         "ON c.id = a.customer_id",
         "CREATE VIEW mails (m, p) AS SELECT email, phone FROM customers",
         "CREATE VIEW order_count AS SELECT COUNT(*) AS n FROM orders",
+        f"CREATE VIEW vips AS SELECT id, name FROM customers WHERE email = '{emails()[0]}'",
+        "CREATE VIEW dear AS SELECT id, total FROM orders "
+        f"WHERE note NOT IN ('{notes()[0]}') OR code LIKE '%{notes()[1]}'",
+        f"CREATE VIEW rated AS SELECT id, CASE email WHEN '{emails()[1]}' THEN 1 ELSE 0 END AS rate FROM customers",
     ]
 
 

@@ -13,11 +13,12 @@ import typer
 
 from decisor.cli import corrections
 from decisor.cli.findings import print_findings
+from decisor.cli.settings import place_named
 from decisor.errors import SetupError
 
 app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
-DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database that they are about.")]
+DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database that they are about, or a connection.")]
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 OutOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where it is written; else it is printed.")]
 
@@ -33,7 +34,7 @@ def check_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
     """Check definitions on their database; every fault has its line. The exit code is 1 where there is one."""
     from decisor.session.definitions_file import check_file
 
-    findings = asyncio.run(check_file(file, db))
+    findings = asyncio.run(check_file(file, place_named(db)))
     print_findings(file, findings, as_json)
 
 
@@ -46,7 +47,7 @@ def draft_command(
     from that."""
     from decisor.session.definitions_draft import counts, draft_definitions
 
-    whole = asyncio.run(draft_definitions(db, lm))
+    whole = asyncio.run(draft_definitions(place_named(db), lm))
     write(whole.text(), out)
     tell(counts(whole), out)
 

@@ -13,6 +13,7 @@ from decisor.budget import Limits
 from decisor.cli.ask import LM, SETTING, ask_quietly, question_text, read_rules, read_settings
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
+from decisor.cli.settings import place_named
 from decisor.errors import SetupError
 from decisor.types import Question
 
@@ -45,7 +46,7 @@ def command(
     drafts: list[Draft] = []
 
     def once(whole: Question) -> Result:
-        drafts.append(draft(whole, db=db, settings=read_settings(settings or []), lm=lm, trace=trace,
+        drafts.append(draft(whole, db=place_named(db), settings=read_settings(settings or []), lm=lm, trace=trace,
                             limits=Limits(calls, tokens)))  # fmt: skip
         return drafts[-1].result
 
@@ -81,7 +82,7 @@ def show(text: str, db: str) -> None:
     from decisor.session.models import opened_model
 
     async def run() -> list[str]:
-        async with opened_model(parse(text), db) as model:
+        async with opened_model(parse(text), place_named(db)) as model:
             return await asyncio.to_thread(lambda: list(lines(model)))
 
     print("\n".join(asyncio.run(run())), file=sys.stderr)

@@ -14,6 +14,7 @@ import typer
 from decisor.cli.draft import command as draft_command
 from decisor.cli.exits import Exit
 from decisor.cli.findings import print_findings
+from decisor.cli.settings import place_named
 from decisor.errors import SetupError, ToolError
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def upgrade_command(
     """Write a file of the first form in the present one, where all candidates' outcomes agree."""
     from decisor.session.upgrade import upgraded
 
-    text = result_of(lambda: upgraded(file, db, graph))
+    text = result_of(lambda: upgraded(file, place_named(db), place_named(graph)))
     if out is None:
         print(text, end="")
         return
@@ -177,7 +178,8 @@ async def opened(
     from decisor.session.models import opened_model
 
     words = read(definitions) if definitions else None
-    return await stack.enter_async_context(opened_model(file, db, graph, words, **parameters(values or ())))
+    data = opened_model(file, place_named(db), place_named(graph), words, **parameters(values or ()))
+    return await stack.enter_async_context(data)
 
 
 def result_of(run: Callable[[], Awaitable[T]]) -> T:

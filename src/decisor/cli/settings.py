@@ -1,10 +1,11 @@
-"""What a command says of a config file that is not the person's own."""
+"""What config files say, for a command: the connection of a name, and a line where a file is not the person's own."""
 
 from __future__ import annotations
 
 import sys
 
-from decisor.config.current import Config
+from decisor.config.connection import Connection
+from decisor.config.current import Config, current
 from decisor.render.text import one_line
 
 
@@ -18,3 +19,12 @@ def tell_folder_file(config: Config) -> None:
         if file.left_out:
             line += f"; nobody trusts it, so it does not set {', '.join(file.left_out)} (decisor config)"
         print(one_line(line, 400), file=sys.stderr)
+
+
+def place_named(name: str) -> str | Connection:
+    """The connection of that name, else the place itself. Raises SetupError where a config file cannot be used."""
+    config = current()
+    place = config.places([name])[0]
+    if isinstance(place, Connection):
+        tell_folder_file(config)
+    return place

@@ -17,6 +17,7 @@ from decisor.session.options import Options
 from decisor.session.past import past_result
 from decisor.session.pool import Pool
 from decisor.session.result import Result
+from decisor.session.sources import Source
 
 NO_LIMITS = Limits()
 
@@ -58,9 +59,16 @@ class Serving:
         if run.number in self.numbers:
             return True
         sources = self.pool.sources
-        if sources.tables or sources.deny_tables or run.inputs.left_out or run.inputs.folder != str(Path.cwd()):
+        if sources.tables or sources.deny_tables or any(map(keeps_back, sources.places)):
+            return False
+        if run.inputs.left_out or run.inputs.folder != str(Path.cwd()):
             return False
         own = inputs_of(sources, Options())
         return all(
             set(getattr(run.inputs, name)) <= set(getattr(own, name)) for name in ("db", "graph", "docs", "tools")
         )
+
+
+def keeps_back(source: Source) -> bool:
+    """Whether rows or columns of it are not for the client; an earlier run may have seen them."""
+    return bool(source.policy or (source.connection and (source.connection.rows or source.connection.mask)))

@@ -11,19 +11,19 @@ from decisor.definitions.imported import Import
 from decisor.errors import ParseError, SetupError
 from decisor.run import Run
 from decisor.session.lms import LMs
-from decisor.session.opening import open_source
-from decisor.session.sources import sources_of
+from decisor.session.opening import open_first
+from decisor.session.sources import Place
 from decisor.types import LM
 
 
-async def draft_definitions(db: str, lm: LM | str | None = None, limits: Limits = Limits()) -> Import:
+async def draft_definitions(db: Place, lm: LM | str | None = None, limits: Limits = Limits()) -> Import:
     """``lm``: as ``ask`` takes it; "none" for the schema and the rows alone.
 
     Raises:
         SetupError: it is no SQL database, or cannot be opened.
         LMError: the endpoint failed for good.
     """
-    tool: Any = await open_source(sources_of(db=db).places[0])
+    tool: Any = await open_first(db)
     lms = LMs()
     try:
         if getattr(tool, "form", "") != "sql":

@@ -14,6 +14,7 @@ from decisor.session.definitions import dialect_of
 
 if TYPE_CHECKING:
     from decisor.definitions.check import Finding
+    from decisor.session.sources import Place
 
 
 def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]) -> dict[str, Definitions]:
@@ -41,7 +42,7 @@ def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]
     return whole
 
 
-async def check_file(file: Path, db: str) -> list[Finding]:
+async def check_file(file: Path, db: Place) -> list[Finding]:
     """A file of definitions held against its database.
 
     Raises:
@@ -49,11 +50,10 @@ async def check_file(file: Path, db: str) -> list[Finding]:
     """
     from decisor.definitions.check import check
     from decisor.definitions.parse import read
-    from decisor.session.opening import open_source
-    from decisor.session.sources import sources_of
+    from decisor.session.opening import open_first
 
     definitions = read(file)
-    tool: Any = await open_source(sources_of(db=db).places[0])
+    tool: Any = await open_first(db)
     try:
         return await check(definitions, tool)
     finally:

@@ -9,6 +9,7 @@ from typing import Unpack
 from decisor.session.front import ask
 from decisor.session.options import Options
 from decisor.session.result import Result
+from decisor.session.sources import Place
 from decisor.trace.events import ActionStart, Entry, events_of
 from decisor.types import Question
 
@@ -24,7 +25,7 @@ class Draft:
     models: Sequence[str] = ()
 
 
-def draft(question: Question, *, db: str, **options: Unpack[Options]) -> Draft:
+def draft(question: Question, *, db: Place, **options: Unpack[Options]) -> Draft:
     """Ask for a model; a person at the terminal is asked what the rules leave open.
 
     Raises:

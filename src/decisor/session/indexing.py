@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.secrets import without_password
-from decisor.session.opening import open_source
-from decisor.session.sources import sources_of
+from decisor.session.opening import open_first
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Docume
     from decisor.tools.databases.sql import SqlTool
     from decisor.tools.documents.row_documents import table_documents
 
-    tool = await open_source(sources_of(db=url).places[0])
+    tool = await open_first(url)
     try:
         if not isinstance(tool, SqlTool):
             raise SetupError(f"{without_password(url)} is a graph; rows are indexed of relational databases.")

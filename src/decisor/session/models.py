@@ -11,12 +11,12 @@ from typing import Any
 from decisor.decision_models.format import Model
 from decisor.decision_models.machine import OpenModel
 from decisor.definitions.format import Definitions
-from decisor.errors import SetupError
+from decisor.session.sources import Place
 
 
 @asynccontextmanager
 async def opened_model(
-    model: str | Path | Model, db: str = "", graph: str = "", definitions: Definitions | None = None,
+    model: str | Path | Model, db: Place = "", graph: Place = "", definitions: Definitions | None = None,
     **parameters: str | float | bool,
 ) -> AsyncIterator[OpenModel]:  # fmt: skip
     """A model file, its text's Model, or the path of one, on a copy of the data at ``db`` or ``graph``.
@@ -30,15 +30,11 @@ async def opened_model(
     from decisor.decision_models.machine import open_model
     from decisor.decision_models.parse import read
     from decisor.session.definitions_file import with_metrics
-    from decisor.session.opening import open_source
-    from decisor.session.sources import sources_of
+    from decisor.session.opening import open_first
     from decisor.tools.databases.sandbox.blocking import start_machine
 
     parsed = model if isinstance(model, Model) else read(Path(model), **parameters)
-    places = sources_of(db=db or (), graph=graph or ()).databases
-    if not places:
-        raise SetupError("A decision model needs data: give --db or --graph.")
-    source: Any = await open_source(places[0])
+    source: Any = await open_first(db, graph)
     try:
         machine = await open_model(with_metrics(parsed, definitions, source), source, start_machine)
         try:

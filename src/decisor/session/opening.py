@@ -18,7 +18,7 @@ from decisor.session.definitions_file import read_definitions
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
-from decisor.session.sources import Source, Sources, check_names, tables_of
+from decisor.session.sources import Places, Source, Sources, check_names, check_reserved, sources_of, tables_of
 from decisor.session.tools import open_with_servers
 from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.trace.events import Entry
@@ -35,9 +35,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
     async with AsyncExitStack() as stack:
 
         async def tool_of(source: Source) -> Tool:
-            tool = await open_source(
-                source, tables_of(sources.tables, source, sources), tables_of(sources.deny_tables, source, sources)
-            )
+            tool = await open_as_named(source, sources)
             stack.push_async_callback(tool.close)
             logger.info("opened %s as %s", source.label, source.name)
             return tool
@@ -60,12 +58,35 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         for tool in await open_with_servers(sources.tools):
             if not any(tool is spec for spec in sources.tools.specs):  # what a person opened, they close
                 stack.push_async_callback(tool.close)
+                check_reserved([tool.name])
             tools.append(tool)
         check_names([tool.name for tool in tools])
         data = Data(tools, databases, lms, partial(ask_once, sources), sources, definitions, asyncio.get_running_loop())
         data.ask_anew = partial(ask_again, data)
         stack.callback(setattr, data, "loop", None)
         yield data
+
+
+async def open_first(db: Places = (), graph: Places = ()) -> Tool:
+    """One database or graph, of which no more may be read than its connection says. The caller closes it.
+
+    Raises:
+        SetupError: none is named, or it cannot be opened.
+    """
+    from decisor.session.denied import check_denied
+
+    sources = sources_of(db=db or (), graph=graph or ())
+    if not sources.databases:
+        raise SetupError("Which data? Give --db or --graph.")
+    if sources.deny_tables:
+        await check_denied(sources)
+    return await open_as_named(sources.databases[0], sources)
+
+
+async def open_as_named(source: Source, sources: Sources) -> Tool:
+    """With what may be read of it. Raises SetupError as ``open_source``."""
+    tables, denied = (tables_of(names, source, sources) for names in (sources.tables, sources.deny_tables))
+    return await open_source(source, tables, denied)
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:

@@ -15,14 +15,14 @@ from decisor.decision_models.model_file import ModelFile, load, read_model
 from decisor.decision_models.parse import is_old, parse, read_file
 from decisor.errors import SetupError, ToolError
 from decisor.session.models import opened_model
-from decisor.session.opening import open_source
-from decisor.session.sources import sources_of
+from decisor.session.opening import open_first
+from decisor.session.sources import Place
 from decisor.tools.databases.sandbox.blocking import open_scratch
 
 AGREE = 1e-9
 
 
-async def upgraded(file: Path, db: str, graph: str = "") -> str:
+async def upgraded(file: Path, db: Place, graph: Place = "") -> str:
     """The new text. Nothing is guessed: both are computed on the same data, for all candidates.
 
     Raises:
@@ -45,12 +45,9 @@ async def upgraded(file: Path, db: str, graph: str = "") -> str:
     return text
 
 
-async def outcomes_of_old(old: ModelFile, db: str, graph: str) -> tuple[list[str], Any]:
+async def outcomes_of_old(old: ModelFile, db: Place, graph: Place) -> tuple[list[str], Any]:
     """Names, and float64 of the same length."""
-    places = sources_of(db=db or (), graph=graph or ()).databases
-    if not places:
-        raise SetupError("A decision model needs data: give --db or --graph.")
-    source: Any = await open_source(places[0])
+    source: Any = await open_first(db, graph)
     try:
         scratch = await load(old, source, open_scratch)
         try:

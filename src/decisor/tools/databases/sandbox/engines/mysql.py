@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -67,6 +67,15 @@ def in_own_words(tree: Expr) -> Expr:
     for table_node in list(tree.find_all(exp.Table)):
         if table_node.name.lower() == "dual" and not table_node.db and isinstance(table_node.parent, exp.From):
             table_node.parent.pop()
+    return tree
+
+
+def with_names_as_read(tree: Expr) -> Expr:
+    """A server that keeps names in lower case makes a plain i of this letter, as Python does not."""
+    from sqlglot import exp
+
+    for name in tree.find_all(exp.Identifier):
+        name.set("this", name.name.replace("İ", "i"))
     return tree
 
 
@@ -256,10 +265,12 @@ def connect(url: str, caps: Caps) -> Mysql:
                 cursor.execute(query)
                 return list(cursor.fetchall())
 
-        access = read_access(DIALECT, caps, rows, allowed(Guard(DIALECT).query))
+        lower = rows("SELECT @@lower_case_table_names")[0][0]
+        dialect = replace(DIALECT, prepare=with_names_as_read) if lower else DIALECT
+        access = read_access(dialect, caps, rows, allowed(Guard(dialect).query))
     except pymysql.Error as error:
         raise SetupError(f"MySQL/MariaDB cannot be reached: {error.args[-1]}") from error
-    return Mysql(url, Guard(DIALECT, access), db)
+    return Mysql(url, Guard(dialect, access), db)
 
 
 ENGINE = Engine(

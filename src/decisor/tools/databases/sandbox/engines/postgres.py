@@ -22,6 +22,7 @@ from decisor.types import Table, Value
 
 if TYPE_CHECKING:
     import psycopg
+    from sqlglot import Expr
 
     Connection = psycopg.Connection[tuple[object, ...]]
     Cursor = psycopg.Cursor[tuple[object, ...]]
@@ -58,6 +59,7 @@ def named(table: str, schema: str) -> str:
     return f"CASE WHEN {table}.relnamespace = {HERE} THEN '' ELSE {schema}.nspname || '.' END || {table}.relname"
 
 
+LONGEST_NAME = 63
 QUERIES = Queries(
     columns=f"""WITH enums AS (SELECT e.enumtypid AS id, 'ENUM(' || pg_catalog.string_agg(
             pg_catalog.quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) || ')' AS labels
@@ -117,8 +119,21 @@ QUERIES = Queries(
         CASE WHEN k.castcontext = 'i' THEN ARRAY[k.castsource, k.casttarget] ELSE ARRAY[k.casttarget] END), NULL)
         FROM pg_catalog.pg_cast AS k WHERE k.castfunc IN {OWN_FUNCTIONS}""",
 )
+
+
+def with_names_as_read(tree: Expr) -> Expr:
+    """The server reads a name only as far as so many bytes."""
+    from sqlglot import exp
+
+    for name in tree.find_all(exp.Identifier):
+        if len(long := name.name.encode()) > LONGEST_NAME:
+            name.set("this", long[:LONGEST_NAME].decode(errors="ignore"))
+    return tree
+
+
 DIALECT = Dialect(
     name="postgres",
+    prepare=with_names_as_read,
     queries=QUERIES,
     schemas=True,
     functions=COMMON
@@ -165,7 +180,7 @@ DIALECT = Dialect(
     catalog_functions=words("format_type col_description obj_description"),
     function_schemas=words("pg_catalog public"),
     checks_views=True,
-    folds=True,
+    folds="lower",
     bare=r"[a-z_][a-z0-9_]*",
     token="'masked_' || substr(encode(sha256(convert_to('{key}' || CAST({value} AS text), 'UTF8')), 'hex'), 1, 16)",
     fence="OFFSET 0",
