@@ -111,6 +111,15 @@ async def test_what_an_update_leaves_ranks_as_if_it_were_built_anew(place: str) 
             assert await table.find(query) == await index_of(changed).find(query)
 
 
+async def test_texts_that_postgresql_cannot_hold_are_indexed_all_the_same(url: str) -> None:
+    odd = (Passage("a\0", "marble\0port \\ \t {1,2} \ud800", "NULL\n\\N"), Passage("b", "port", "Genua"))
+    build_table(odd, f"{url}/odd")
+    assert await ids(f"{url}/odd", "marble") == ["a\ufffd"]
+    assert build_table(odd, f"{url}/odd").unchanged == 2
+    build_table(odd[1:], f"{url}/odd")
+    assert rows_of(url, "SELECT term FROM odd_words ORDER BY term") == [("genua",), ("port",)]
+
+
 async def test_passages_of_several_blocks_are_found_and_dropped_one_by_one(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
