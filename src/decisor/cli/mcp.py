@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.again import each, with_defaults
+from decisor.cli.again import each, sources_named, with_defaults
 from decisor.cli.ask import DB, DEFINITIONS, DOCS, GRAPH, LM, SETTING, read_settings
 from decisor.cli.serve import history_in, in_address
 from decisor.config.current import Config, current
@@ -86,14 +86,9 @@ def command(
 
 def sources_in(inputs: Inputs, config: Config) -> Sources:
     """What is named; where nothing is, every connection of the config files."""
-    from decisor.session.sources import sources_of
-
     if not any((inputs.db, inputs.graph, inputs.docs)):
         inputs = replace(inputs, db=tuple(config.connections))
-    return sources_of(
-        config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs), (), inputs.model or None,
-        inputs.tables, inputs.deny_tables, inputs.definitions,
-    )  # fmt: skip
+    return sources_named(inputs, config)
 
 
 @contextlib.contextmanager
