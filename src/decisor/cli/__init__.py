@@ -26,6 +26,8 @@ COMMANDS = {
     "show": ("decisor.cli.show", "Show a run that was kept again."),
     "resume": ("decisor.cli.resume", "Go on from a run that did not end."),
     "trace": ("decisor.cli.trace", "Show a trace file as a story, or go on from a step of it."),
+    "record": ("decisor.cli.record", "The record of a decision: as a page, or its schema."),
+    "approve": ("decisor.cli.approve", "Approve a decision as a person, or take that back."),
     "verify": ("decisor.cli.verify", "Compute old decisions again: do they still hold?"),
     "doctor": ("decisor.cli.doctor", "Say what is here (LMs, drivers), and test it."),
     "config": ("decisor.cli.config", "Say which settings and connections hold here."),

@@ -18,6 +18,7 @@ from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.reader import terminal_reader
 from decisor.cli.settings import tell_folder_file
+from decisor.cli.show import RECORD
 from decisor.config.current import current
 from decisor.errors import SetupError
 from decisor.history.past_run import Inputs
@@ -96,6 +97,7 @@ def command(
     max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
     go_on: Annotated[
         bool, typer.Option("--continue", help="Go on from the last run: its data, LM and decision.")
     ] = False,
@@ -141,6 +143,8 @@ def command(
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)
     if html is not None:
         result.html(html)
+    if record is not None:
+        result.record().save(record)
     raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
 
 

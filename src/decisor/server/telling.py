@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from decisor.encoding import json_value
 from decisor.history.past_run import PastRun
 from decisor.plurals import counted
 from decisor.server.live import LiveRun, state_of
@@ -21,7 +21,7 @@ Step = tuple[str, str]
 
 
 def usage_reply(usage: Usage) -> UsageReply:
-    return UsageReply(**asdict(usage))
+    return UsageReply(**json_value(usage))
 
 
 def fields_of(past: PastRun) -> dict[str, Any]:
