@@ -8,7 +8,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
-EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex]' --group dev
+EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex,warehouse]' --group dev
 
 .PHONY: demo test test-all check fix bench docs lock servers servers-stop clean
 
@@ -58,26 +58,27 @@ clean:
 	rm -rf .venv
 
 .venv/bin/python:
+	@echo "Setting up .venv: a minute or two, once."
 	@test -n "$(PYTHON)$(UV)" || { echo "Decisor needs Python 3.11 or newer: install it, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
 ifeq ($(UV),uv)
-	uv venv --quiet --allow-existing --python '>=3.11' .venv
+	@uv venv --quiet --allow-existing --python '>=3.11' .venv
 else
-	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: on Debian or Ubuntu, apt-get install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; echo "Python's venv module is missing: on Debian or Ubuntu, apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 endif
 
 .venv/base: pyproject.toml constraints.txt Makefile | .venv/bin/python
 ifeq ($(UV),uv)
-	uv pip install --quiet --python $(BIN)/python -c constraints.txt -e .
+	@uv pip install --quiet --python $(BIN)/python -c constraints.txt -e .
 else
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e .
 endif
 	@touch $@
 
 .venv/dev: pyproject.toml constraints.txt Makefile | .venv/bin/python
 ifeq ($(UV),uv)
-	uv pip install --quiet --python $(BIN)/python -c constraints.txt -e $(EVERYTHING)
+	@uv pip install --quiet --python $(BIN)/python -c constraints.txt -e $(EVERYTHING)
 else
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e $(EVERYTHING)
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e $(EVERYTHING)
 endif
 	@touch $@ .venv/base

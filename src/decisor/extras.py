@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -57,6 +58,12 @@ def packages_of(extra: str) -> list[str]:
         lines = requires("decisor") or []
     packages = [line.partition(";")[0].strip() for line in lines if extra in (CONDITION.findall(line) or [""])]
     return packages or [f"decisor[{extra}]"]
+
+
+def how_to_call() -> str:
+    """The command as one types it here: by its name where the path leads to it."""
+    own = Path(sys.executable).with_name("decisor")
+    return "decisor" if shutil.which("decisor") or not own.exists() else shlex.quote(near(own))
 
 
 def near(path: Path) -> str:

@@ -42,7 +42,7 @@ def server() -> Iterator[str]:
 
 @pytest_asyncio.fixture
 async def graph(server: str) -> AsyncIterator[CypherTool]:
-    tool = await CypherTool.open(server, caps=Caps(seconds=1.0))
+    tool = await CypherTool.open(server, caps=Caps(seconds=4.0))
     yield tool
     await tool.close()
 

@@ -117,6 +117,22 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     assert caught.value.kind == "connection"
 
 
+async def test_a_server_that_was_never_there_is_told_after_three_attempts() -> None:
+    lm = OpenAICompatible("m", "http://127.0.0.1:9/v1", retries=Retries(attempts=6, first_seconds=0.01))
+    with pytest.raises(LMError, match=r"Gave up after 3 attempts\. Is it started"):
+        await lm.complete(ASK)
+    await lm.close()
+
+
+async def test_a_server_that_was_there_may_take_all_attempts_to_come_back() -> None:
+    async with faulty() as server:
+        lm = server.lm(retries=Retries(attempts=6, first_seconds=0.01))
+        await lm.complete(ASK)
+    with pytest.raises(LMError, match="Gave up after 6 attempts"):
+        await lm.complete(ASK)
+    await lm.close()
+
+
 @pytest.mark.parametrize(
     "url",
     ["ftp://h/v1", "localhost", f"https://user:{KEY}@example.com/v1", "", "http://h:99999/v1", "http://[::1/v1",

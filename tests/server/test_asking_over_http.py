@@ -4,8 +4,11 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from decisor.history.store import History
 from decisor.server.serving import Serving
+from server.page import writing_lm
 from server.serving import QUERY, Served, names, planner, served, sources
 from servers.openai_server import serve_threaded
 
@@ -113,6 +116,25 @@ def test_a_step_is_changed_and_both_runs_stand_side_by_side(site: Served) -> Non
     assert query in both["changes"][0]["after"]
 
 
+def test_a_plan_is_changed_and_both_plans_stand_side_by_side(site: Served) -> None:
+    first = site.ended(site.ask()["id"])
+    plan = ["compare the rents by month", "name the cheapest"]
+    body = {"at": "0", "plan": plan, "approve": True}
+    response = site.client.post(f"/api/runs/{first['id']}/changes", json=body)
+    assert response.status_code == 201, response.text
+    id = response.json()["id"]
+    site.until(lambda: site.run(id), lambda run: bool(run["approvals"]))
+    site.client.post(f"/api/runs/{id}/approvals/1", json={"allow": True})
+    second = site.ended(id)
+    assert (second["answer"], second["edit"]) == ("elm", {"at": "0", "plan": "\n".join(plan)})
+    both = site.client.get("/api/compare", params={"before": first["id"], "after": id}).json()
+    assert both["changes"][0] == {"at": "plan", "before": "compare the rents", "after": "\n".join(plan),
+                                  "how": "changed"}  # fmt: skip
+    assert [(change["at"], change["how"]) for change in both["changes"][1:]] == [("1", "same")]
+    refusal = site.client.post(f"/api/runs/{first['id']}/changes", json={"at": "0", "plan": [""]})
+    assert refusal.status_code == 422
+
+
 def test_a_run_is_shared_as_a_page_markdown_json_and_a_trace(site: Served) -> None:
     id = site.ended(site.ask()["id"])["id"]
     page = site.client.get(f"/api/runs/{id}/page")
@@ -123,6 +145,11 @@ def test_a_run_is_shared_as_a_page_markdown_json_and_a_trace(site: Served) -> No
     assert markdown.headers["content-disposition"] == f'attachment; filename="decisor-{id}.md"'
     assert site.client.get(f"/api/runs/{id}/json").json()["answer"] == "elm"
     assert site.client.get(f"/api/runs/{id}/trace").text.startswith('{"decisor_trace": 2}')
+    record = site.client.get(f"/api/runs/{id}/record").json()
+    assert record["content"]["decision"]["answer"] == "elm"
+    assert [one["place"] for one in record["content"]["data"]["sources"]] == [""]
+    page = site.client.get(f"/api/runs/{id}/record-page", params={"download": "1"})
+    assert record["digest"] in page.text and "sandbox" in page.headers["content-security-policy"]
 
 
 def test_one_line_says_what_does_not_fit(site: Served) -> None:
@@ -156,7 +183,8 @@ def test_a_follow_up_knows_what_was_decided(tmp_path: Path) -> None:
         assert "it costs 400" in prompts[-1]
 
 
-def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path, stream: bool) -> None:
     count, second, go_on = 0, threading.Event(), threading.Event()
 
     def reply(body: dict[str, Any]) -> str:
@@ -167,12 +195,13 @@ def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path) -> None
             go_on.wait(20)
         return planner()(body)
 
-    with serve_threaded(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
-        run = site.ask()
+    endpoint = writing_lm if stream else serve_threaded
+    with endpoint(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
+        run = site.ask(stream=stream)
         assert second.wait(20)
         assert site.client.post(f"/api/runs/{run['id']}/stop", json={}).json()["state"] == "stopped"
         go_on.set()
-        response = site.client.post(f"/api/runs/{run['id']}/resume", json={})
+        response = site.client.post(f"/api/runs/{run['id']}/resume", json={"stream": stream})
         assert response.status_code == 201, response.text
         again = site.ended(response.json()["id"])
         assert (again["state"], again["answer"], again["usage"]["calls"]) == ("finished", "elm", 1), again["error"]

@@ -31,6 +31,13 @@ def gate() -> threading.Event:
     return event
 
 
+@pytest.fixture(autouse=True)
+def open_gate(gate: threading.Event) -> Iterator[None]:
+    """After each test, however it ends."""
+    yield
+    gate.set()
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory, gate: threading.Event) -> Iterator[Page]:
     shop = tmp_path_factory.mktemp("shop") / "shop.db"
@@ -133,6 +140,46 @@ def test_a_query_is_changed_and_both_runs_stand_side_by_side(page: Page, finishe
     page.picture("compare")
     page.picture("compare-steps", at=".changes")
     page.picture("compare-phone", 390, 844)
+
+
+def test_one_step_of_a_plan_is_changed_and_the_new_thought_is_seen_as_it_is_written(
+    page: Page, finished: str, gate: threading.Event
+) -> None:
+    page.open(finished)
+    page.answered()
+    page.click("Change plan after step 1")
+    page.until("document.querySelectorAll('.planned textarea').length === 2")
+    page.run("document.querySelectorAll('.planned textarea')[1].value = 'name the two best'")
+    page.picture("change-plan", at=".steps .replan")
+    gate.clear()
+    page.click("Go on from here")
+    page.until("location.pathname === '/compare'")
+    page.until("document.querySelector('.side-run:last-child .live .writes')?.textContent.includes('One query')")
+    page.picture("change-live")
+    gate.set()
+    page.until("document.querySelectorAll('.run.over .decision').length === 2")
+    page.see("in its plan after step 1", ".side-run:last-child .runhead")
+    page.until("[...document.querySelectorAll('.side-run:last-child .replan .new')].some((one) => "
+               "one.textContent.includes('name the two best'))")  # fmt: skip
+    page.until("document.querySelector('.changes .changed')?.textContent.includes('Plan after step 1')")
+    page.picture("compare-plan")
+    page.picture("compare-plan-steps", at=".changes")
+
+
+def test_queries_of_a_changed_run_wait_where_a_person_wants_to_see_them(page: Page, finished: str) -> None:
+    page.open(finished)
+    page.answered()
+    page.click("Change step 2")
+    page.run(f"document.querySelector('.editor textarea').value = {SHORT!r}")
+    page.click("Show me each new query before it runs", ".editor")
+    page.click("Go on from here")
+    page.see("May sql run this?", ".side-run:last-child .approvals")
+    assert SHORT in page.text(".side-run:last-child .approvals")
+    page.picture("change-approve", at=".approval")
+    page.click("Refuse")
+    page.until("document.querySelector('.approval[data-number=\"2\"]')")
+    page.click("Run it")
+    page.until("document.querySelectorAll('.run.over').length === 2")
 
 
 def test_each_query_waits_where_a_person_wants_to_see_it(page: Page) -> None:

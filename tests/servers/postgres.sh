@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# PostgreSQL on 127.0.0.1:5432, superuser postgres without a password: postgres.sh start|stop
+# PostgreSQL with pgvector on 127.0.0.1:5432, superuser postgres without a password: postgres.sh start|stop
 set -euo pipefail
 . "$(dirname "$0")/shared.sh"
 port=5432
@@ -23,4 +23,6 @@ stop() {
     as_root rm -rf "$data"
 }
 
-case $1 in start) answers $port || start ;; stop) stop ;; esac
+vectors() { bash "$(dirname "$0")/pgvector.sh" || echo "PostgreSQL is without pgvector" >&2; }
+
+case $1 in start) answers $port || start && vectors ;; stop) stop ;; esac

@@ -1,6 +1,7 @@
 """The example worlds."""
 
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ def test_an_example_has_the_same_world_in_both_forms(name: str, tmp_path: Path) 
 
     made = example(name, tmp_path)
     label, table = ("Goods", "goods") if name == "supply" else ("Country", "country")
-    graph = kglite.load(str(made.graph))
+    graph = kglite.load(made.graph_url.removeprefix("kglite:///"))
     with closing(sqlite3.connect(made.database)) as database:
         ((rows,),) = database.execute(f"SELECT count(*) FROM {table}")
         ((edges,),) = database.execute("SELECT count(*) FROM " + ("supply" if name == "supply" else "node_country"))
@@ -34,6 +35,14 @@ def test_an_example_has_the_same_world_in_both_forms(name: str, tmp_path: Path) 
 def test_an_example_is_written_once(tmp_path: Path) -> None:
     first = example("trade", tmp_path).database.stat().st_mtime_ns
     assert example("trade", tmp_path).database.stat().st_mtime_ns == first
+
+
+def test_only_the_graph_of_an_example_needs_kglite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "kglite", None)
+    made = example("trade", tmp_path)
+    assert made.database.exists() and not made.graph.exists()
+    with pytest.raises(SetupError, match=r"pip install .*kglite"):
+        _ = made.graph_url
 
 
 def test_an_unknown_example_is_named() -> None:

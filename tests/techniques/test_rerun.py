@@ -19,8 +19,8 @@ from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.edits import Edit, Rerun
 from decisor.techniques.replay.recorded_run import read_recorded_run
+from decisor.techniques.replay.reply_fields import Fields, with_fields
 from decisor.techniques.replay.rerun import rerun
-from decisor.techniques.replay.rerun_steps import with_field
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Trace, events_of
 from decisor.trace.file import TraceFile, read_trace
@@ -212,10 +212,10 @@ async def test_an_edited_thought_is_what_the_model_goes_on_from(tmp_path: Path) 
 
 
 def test_only_the_edited_part_of_a_reply_changes() -> None:
-    assert with_field(LOOK, "thought", "other").splitlines()[0] == "Thought: other"
-    assert with_field(LOOK, "action", "cypher").splitlines()[1] == "Action: cypher"
+    assert with_fields(LOOK, Fields(thought="other")).splitlines()[0] == "Thought: other"
+    assert with_fields(LOOK, Fields(action="cypher")).splitlines()[1] == "Action: cypher"
     with pytest.raises(SetupError):
-        with_field("just words", "input", "x")
+        with_fields("just words", Fields(input="x"))
 
 
 async def test_a_run_in_several_lines_is_not_taken_for_one(tmp_path: Path) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.types import Question
+
+if TYPE_CHECKING:
+    from decisor.benchmarks.dqa.generator.supply import Supply
+    from decisor.benchmarks.dqa.generator.trade import Trade
 
 Scenario = Literal["locating", "building"]
 FORMAT = 1  # raised when the worlds or their files change, so that old files are not used
@@ -20,7 +24,10 @@ FORMAT = 1  # raised when the worlds or their files change, so that old files ar
 
 @dataclass(frozen=True)
 class Example:
-    """A question and its world, as an SQLite file and as a file of the embedded graph (kglite)."""
+    """A question and its world, as an SQLite file and as a file of the embedded graph (kglite).
+
+    ``graph``: its place; ``graph_url`` writes it, since nothing else needs kglite.
+    """
 
     name: str
     scenario: Scenario
@@ -28,6 +35,7 @@ class Example:
     question: Question
     database: Path
     graph: Path
+    world: Trade | Supply = field(repr=False)
 
     @property
     def database_url(self) -> str:
@@ -35,6 +43,10 @@ class Example:
 
     @property
     def graph_url(self) -> str:
+        """Raises SetupError where its file cannot be written."""
+        from decisor.benchmarks.dqa.generator.write import write_graph
+
+        written_once(self.graph, lambda path: write_graph(self.world, path))
         return f"kglite:///{self.graph}"
 
 
@@ -56,7 +68,7 @@ def example(name: str, folder: Path | None = None) -> Example:
         SetupError: there is no such example, or its files cannot be written.
     """
     from decisor.benchmarks.dqa.generator import generate
-    from decisor.benchmarks.dqa.generator.write import write_graph, write_sqlite
+    from decisor.benchmarks.dqa.generator.write import write_sqlite
 
     if name not in SEEDS:
         raise SetupError(f"There is no example {name!r}; there is {', '.join(SEEDS)}.")
@@ -65,14 +77,9 @@ def example(name: str, folder: Path | None = None) -> Example:
     world = generate.make(seed.scenario, generate.parse_size(seed.size), seed.seed)
     question = next(islice(generate.find(world, seed.seed), seed.question, None))
     database, graph = folder / f"{name}-{FORMAT}.db", folder / f"{name}-{FORMAT}.kgl"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _once(database, lambda path: write_sqlite(world, path))
-        _once(graph, lambda path: write_graph(world, path))
-    except OSError as error:
-        raise SetupError(f"The example cannot be written to {folder}: {error}.") from error
+    written_once(database, lambda path: write_sqlite(world, path))
     subject = generate.subject(world, question)
-    return Example(name, seed.scenario, subject, generate.ask(world, question), database, graph)
+    return Example(name, seed.scenario, subject, generate.ask(world, question), database, graph, world)
 
 
 def cache() -> Path:
@@ -84,11 +91,19 @@ def cache() -> Path:
     return Path(tempfile.gettempdir()) / f"decisor-{os.environ.get('USER', 'examples')}"
 
 
-def _once(path: Path, write: Callable[[Path], None]) -> None:
-    """Written beside its place and then moved, so that a file is there whole or not at all."""
+def written_once(path: Path, write: Callable[[Path], None]) -> None:
+    """Written beside its place and then moved, so that a file is there whole or not at all.
+
+    Raises:
+        SetupError: it cannot be written.
+    """
     if path.exists():
         return
-    with tempfile.TemporaryDirectory(dir=path.parent) as beside:
-        fresh = Path(beside) / path.name
-        write(fresh)
-        fresh.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as beside:
+            fresh = Path(beside) / path.name
+            write(fresh)
+            fresh.replace(path)
+    except OSError as error:
+        raise SetupError(f"The example cannot be written to {path.parent}: {error}.") from error

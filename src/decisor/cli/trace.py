@@ -9,6 +9,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.console import console
+from decisor.cli.show import RECORD
 from decisor.errors import SetupError
 from decisor.session.options import Options
 from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, ToolSpecs, split, split_all
@@ -17,6 +18,7 @@ from decisor.trace.file import array_text, read_trace
 
 SETTING = "With --edit: a setting of the technique, in the place of the trace's. May be given several times."
 
+PLAN = "With --edit: a step of the plan that holds after that step, 0 for the first plan. Give every step of it."
 AGAIN = "With --edit: the data again, as for decisor ask."
 
 
@@ -25,6 +27,7 @@ def command(
     full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
     edit: Annotated[str, typer.Option("--edit", metavar="AT", help="Go on from this node or step, changed.")] = "",
     answer: Annotated[str | None, typer.Option("--answer", help="The node's answer.")] = None,
     ask: Annotated[str | None, typer.Option("--ask", help="The node's question.")] = None,
@@ -32,6 +35,7 @@ def command(
     thought: Annotated[str, typer.Option("--thought", help="The thought that the step goes on from.")] = "",
     action: Annotated[str | None, typer.Option("--action", help="The step's action input.")] = None,
     observation: Annotated[str | None, typer.Option("--observation", help="What the step brought back.")] = None,
+    plan: Annotated[list[str] | None, typer.Option("--plan", metavar="STEP", help=PLAN)] = None,
     technique: Annotated[str, typer.Option("--technique", "-t", help="With --edit: another than the trace's.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help="With --edit: the LM.")] = None,
@@ -60,7 +64,7 @@ def command(
         raise SetupError(f"{file} holds no events. Make one with: decisor ask ... --trace FILE")
     changes = {"answer": answer, "ask": ask, "context": context, "thought": thought, "action": action,
                "observation": observation}  # fmt: skip
-    if edit or any(changes.values()):
+    if edit or plan or any(changes.values()):
         from decisor.cli.ask import read_settings
         from decisor.cli.rerun import go_on
         from decisor.config.current import current
@@ -78,7 +82,7 @@ def command(
             "lm": lm, "technique": technique, "settings": read_settings(settings or []), "trace": out,
             "limits": Limits(calls, tokens, dollars, seconds),
         }  # fmt: skip
-        raise typer.Exit(go_on(entries, edit, changes, sources, options, as_json))
+        raise typer.Exit(go_on(entries, edit, changes, plan or (), sources, options, as_json))
     others = {"--rows": rows, "--mask": mask, "--audit": audit, "--tables": tables, "--deny-tables": deny_tables,
               "--lm": lm, "--db": db, "--graph": graph, "--docs": docs, "--model": model, "--tools": tools,
               "--out": out, "-t": technique, "-o": settings, "--calls": calls, "--tokens": tokens,
@@ -87,16 +91,19 @@ def command(
         raise SetupError(
             f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
         )
+    if record is not None:
+        from decisor.decision_record.build import record_of
+
+        record_of(entries).save(record)
     if html is not None:
         from decisor.session.result import write
         from decisor.story.run_page import document, recorded_html
 
         question = next((start.question.text for start in events_of(entries, RunStart)), str(file))
         write(html, document(question, recorded_html(entries, is_page=True)))
-        return
     if as_json:
         print(array_text(entries))
-        return
-    from decisor.story.telling import tell_story
+    elif html is None and record is None:
+        from decisor.story.telling import tell_story
 
-    tell_story(entries, console(), full)
+        tell_story(entries, console(), full)

@@ -17,9 +17,11 @@ from decisor.cli.exits import Exit
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
+    from decisor.decision_record.read import RecordFile
     from decisor.session.sources import Sources
     from decisor.session.verify import Verification
     from decisor.trace.events import Entry
+    from decisor.trace.provenance import DataSource
 
 SQLITE = b"SQLite format 3\0"
 CODES = {"holds": Exit.ANSWERED, "does not hold": Exit.FAILED, "cannot be said": Exit.NO_ANSWER}
@@ -28,8 +30,8 @@ CODES = {"holds": Exit.ANSWERED, "does not hold": Exit.FAILED, "cannot be said":
 def command(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="TRACE|N|last|STORE...", help="Traces, folders of them, runs of the history by number, "
-                       "or run stores of an evaluation."),
+        typer.Argument(metavar="TRACE|RECORD|N|last|STORE...", help="Traces, records of decisions, folders of them, "
+                       "runs of the history by number, or run stores of an evaluation."),
     ],
     db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help="The same databases or files.")] = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help="The same graphs.")] = None,
@@ -58,42 +60,69 @@ def command(
 
 @dataclass(frozen=True)
 class OldRun:
-    """``sources``: the data that it named, where that is known."""
+    """From a trace, or its record. ``sources``: the data that it named, where that is known."""
 
     name: str
-    entries: Sequence[Entry]
+    entries: Sequence[Entry] = ()
     sources: Sources | None = None
+    document: RecordFile | None = None
+
+    @property
+    def origin(self) -> Sequence[DataSource]:
+        """The data that it was of."""
+        from decisor.trace.events import RunStart, events_of
+
+        if self.document:
+            return self.document.record.content.data.sources
+        return next((one.provenance.sources for one in events_of(self.entries, RunStart)), ())
 
 
 async def verdicts_of(runs: Sequence[OldRun], sources: Sources | None) -> list[tuple[str, Verification]]:
     """``sources``: those that a person names, for all. The data are opened once for runs of the same ones."""
     from decisor.session.opening import opened
+    from decisor.session.past_decision import as_it_was
     from decisor.session.sources import sources_of
-    from decisor.session.verify import verify
+    from decisor.session.verify import verify, verify_record
+
+    def sources_for(run: OldRun) -> Sources:
+        named = sources or run.sources or sources_of()
+        return named if named is run.sources else as_it_was(named, run.origin)
 
     verdicts = []
-    for own, group in groupby(runs, lambda run: sources or run.sources or sources_of()):
+    for own, group in groupby(runs, sources_for):
         async with opened(own) as data:
-            verdicts += [(run.name, await verify(run.entries, data)) for run in group]
+            verdicts += [(run.name, await verify_record(run.document, data) if run.document
+                          else await verify(run.entries, data)) for run in group]  # fmt: skip
     return verdicts
 
 
 def old_runs(place: str) -> Iterator[OldRun]:
     """Raises SetupError where there is none."""
-    from decisor.trace.file import read_trace
+    from decisor.decision_record.read import is_record
 
     path = Path(place)
     if place == "last" or (place.isdecimal() and not path.exists()):
         yield of_history(place)
     elif path.is_dir():
-        files = sorted(path.glob("*.jsonl"))
+        files = sorted(file for file in path.glob("*.json*") if file.suffix == ".jsonl" or is_record(file))
         if not files:
-            raise SetupError("There is no trace (*.jsonl) there; decisor ask --trace FILE writes one.")
-        yield from (OldRun(str(file), read_trace(file)) for file in files)
+            raise SetupError("There is no trace (*.jsonl) or record (*.json) there; decisor ask --trace FILE or "
+                             "--record FILE writes one.")  # fmt: skip
+        yield from map(of_file, files)
     elif is_store(place):
         yield from of_store(place)
     else:
-        yield OldRun(place, read_trace(path))
+        yield of_file(path)
+
+
+def of_file(path: Path) -> OldRun:
+    """Of a trace or a record."""
+    from decisor.decision_record.read import is_record, read_record
+    from decisor.trace.file import read_trace
+
+    if is_record(path):
+        return OldRun(str(path), document=read_record(path))
+    return OldRun(str(path), read_trace(path))
 
 
 def of_history(place: str) -> OldRun:
@@ -139,11 +168,17 @@ def of_store(place: str) -> Iterator[OldRun]:
 
 def show(name: str, one: Verification) -> None:
     from decisor.plurals import counted
-    from decisor.render.text import clean
+    from decisor.render.text import clean, one_line
 
     print(clean(f"{name}: {one.answer}: {one.state}. {one.why}"))
     print(f"  {counted(one.records, 'cited record')} read again, {counted(len(one.changes), 'change')}.")
     for change in one.changes:
         print(clean(f"  [{change.id}] {change.before} -> {change.after or 'not there'}"))
+    for outcome in one.outcomes:
+        print(clean(f"  {outcome.id}: {outcome.before} -> {outcome.after or 'no candidate that may be chosen'}"))
+    for query in one.others:
+        print(clean(f"  Beside those that it cites, other rows: {one_line(query, 200)}"))
+    for fault in one.faults:
+        print(clean(f"  {fault}"))
     for rule in one.rules:
         print(clean(f"  rule {rule.name}: {rule.state}: {rule.why}"))

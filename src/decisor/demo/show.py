@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from decisor.demo.question import QUESTION, REPLIES, UNSUPPORTED
 from decisor.demo.shop import write_shop
 from decisor.errors import SetupError
+from decisor.extras import how_to_call
 from decisor.lms.scripted import ScriptedLM
 from decisor.session.front import ask
 from decisor.session.result import Result
@@ -22,11 +23,11 @@ RECORDED = "recorded replies"
 TRIALS = {"trials": "40"}
 PAGE = "decision.html"
 YOUR_TURN = """\
-Your turn, with a file of your own and a model (Ollama's are free: https://ollama.com, then `ollama pull qwen3:8b`;
-or set OPENAI_API_KEY or ANTHROPIC_API_KEY):
+Your turn: an example that needs no model, then a file of your own with one (Ollama's are free: https://ollama.com, then
+`ollama pull qwen3:8b`; or set OPENAI_API_KEY or ANTHROPIC_API_KEY, and leave out --lm):
 
-    decisor ask "Which supplier should we drop?" --db offers.csv --lm qwen3:8b@localhost:11434
-    decisor ask "Which site should we open?" --db sqlite:///sites.db --rules rules.txt --html decision.html"""
+    {decisor} ask --example trade
+    {decisor} ask "Which supplier should we drop?" --db YOUR.csv --lm qwen3:8b@localhost:11434"""
 
 
 def show(console: Console, folder: Path) -> Path:
@@ -53,7 +54,7 @@ def show(console: Console, folder: Path) -> Path:
     path = free_place(folder / PAGE)
     result.html(path)
     heading(console, "3. The page", f"{path} holds the whole run: plan, queries, rows, and what each figure rests on.")
-    console.print(YOUR_TURN, markup=False)
+    console.print(YOUR_TURN.format(decisor=how_to_call()), markup=False, soft_wrap=True)
     return path
 
 

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from decisor.encoding import json_text
 from decisor.errors import SetupError
 from decisor.history.lock import is_locked
-from decisor.history.past_run import Mark, PastRun
+from decisor.history.past_run import Approval, Mark, PastRun
 from decisor.private_file import create_private, data_folder, make_folder
 from decisor.trace.decoding import decoder
 from decisor.trace.events import Entry
@@ -121,6 +121,12 @@ class History:
     def mark(self, number: int, mark: Mark | None, owner: str = "") -> PastRun:
         """Say whether a decision was right, and what came of it; None takes that back."""
         run = replace(self.read(number, owner), mark=mark)
+        self.write(run)
+        return run
+
+    def approve(self, number: int, approvals: Sequence[Approval], owner: str = "") -> PastRun:
+        """The approvals of its decision, in the place of those before."""
+        run = replace(self.read(number, owner), approvals=tuple(approvals))
         self.write(run)
         return run
 

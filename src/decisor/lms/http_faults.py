@@ -6,6 +6,7 @@ A reply that aiohttp cannot parse is to it a status 400 of its own making: here 
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -73,7 +74,8 @@ def unreachable(where: str, error: Exception, proxy: Proxy | None) -> LMError:
     number = error.errno if isinstance(error, OSError) else None
     reason = os.strerror(number) if number and number > 0 else getattr(error, "strerror", None)
     through = f"the proxy {proxy.place}: " if proxy else ""
-    return Again(f"{where} cannot be reached ({through}{reason or 'no connection'}).", "connection")
+    return Again(f"{where} cannot be reached ({through}{reason or 'no connection'}).", "connection",
+                 nobody=isinstance(error, ConnectionRefusedError | socket.gaierror))  # fmt: skip
 
 
 def unsafe(where: str, error: Exception) -> LMError:

@@ -23,13 +23,16 @@ LOOK_AGAIN = 0.2
 
 
 class Again(LMError):
-    """Worth another attempt. ``after``: seconds the server asked us to wait, None where it named none."""
+    """Worth another attempt. ``after``: seconds the server asked us to wait, None where it named none. ``nobody``:
+    nothing listens there, or the host has no such name."""
 
     def __init__(
-        self, complaint: str, kind: str = "protocol", after: float | None = None, used: Usage = Usage()
-    ) -> None:
+        self, complaint: str, kind: str = "protocol", after: float | None = None, used: Usage = Usage(),
+        nobody: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(complaint, kind, used=used)
         self.after = after
+        self.nobody = nobody
 
 
 @dataclass
@@ -39,7 +42,8 @@ class Retries:
     The pause before attempt k+1 is uniform in (0, min(most_seconds, first_seconds * 2**(k-1))), with four times
     first_seconds after a 429. Where the server named a time, every call waits at least that long, then a little more,
     each its own; a time that is shorter than the pause does not shorten it. ``attempts`` counts faults; refusals for
-    being too many (429) are no faults: of them a call takes ``rate_attempts``, if its time allows. ``allowance``:
+    being too many (429) are no faults: of them a call takes ``rate_attempts``, if its time allows. Where nobody is and
+    nobody ever was (a server that was not started, a misspelt host), ``first_attempts`` are enough. ``allowance``:
     retries at hand; each takes one unless the server asked for it, and each success gives half a one back.
     ``overloaded`` is called when the endpoint has too much to do (429, 5xx).
 
@@ -55,11 +59,13 @@ class Retries:
     breaks_at: int = 20
     rest_seconds: float = 2.0
     rate_attempts: int = 100
+    first_attempts: int = 3
     opens_at: float = field(default=0.0, init=False)
     faults: int = field(default=0, init=False)
     rest: float = field(default=0.0, init=False)
     trying: bool = field(default=False, init=False)
     why: str = field(default="", init=False)
+    somebody: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.capacity = self.allowance
@@ -77,20 +83,21 @@ class Retries:
                 reply = await once()
             except Again as error:
                 failure = error
+                self.somebody |= not error.nobody
                 if error.kind == "rate":
                     refusals += 1
                 else:
                     faults += 1
                     self._fault(str(error), alone)
             except LMError:
-                self.faults, self.rest = 0, 0.0  # it answers, if only to say no
+                self.somebody, self.faults, self.rest = True, 0, 0.0  # it answers, if only to say no
                 raise
             except asyncio.CancelledError:
                 if time.monotonic() >= ends - 0.01:
                     self._fault("It gave no reply in time.", alone)
                 raise
             else:
-                self.faults, self.rest = 0, 0.0
+                self.somebody, self.faults, self.rest = True, 0, 0.0
                 self.allowance = min(self.capacity, self.allowance + 0.5)
                 return reply
             finally:
@@ -138,8 +145,10 @@ class Retries:
             if now + failure.after >= ends:
                 raise LMError(f"{failure} It asks to wait {failure.after:.0f} s: longer than this call may take. "
                               "Try again later.", failure.kind, permanent=failure.after > LONG_WAIT)  # fmt: skip
-        if refusals >= self.rate_attempts if is_rate else faults >= self.attempts:
-            raise LMError(f"{failure} Gave up after {attempts} attempts.", failure.kind)
+        most_faults = self.attempts if self.somebody else min(self.attempts, self.first_attempts)
+        if refusals >= self.rate_attempts if is_rate else faults >= most_faults:
+            advice = " Is it started, and is the address right?" if failure.nobody else ""
+            raise LMError(f"{failure} Gave up after {attempts} attempts.{advice}", failure.kind)
         if failure.after is None and not is_rate:
             if self.allowance < 1:
                 raise LMError(f"{failure} Too many retries lately; not trying again.", failure.kind)

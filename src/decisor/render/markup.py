@@ -56,3 +56,9 @@ def hashed(text: str) -> str:
 def colours() -> str:
     """The colours of every page, light and dark, as variables of ``:root``."""
     return files("decisor.render").joinpath("colours.css").read_text("utf-8")
+
+
+@cache
+def chart_style() -> str:
+    """How the chart of an answer looks on every page."""
+    return files("decisor.render").joinpath("chart.css").read_text("utf-8")

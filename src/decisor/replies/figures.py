@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from decisor.replies.numbers import Reading, numbers_in, readings, written_numbers
 from decisor.types import Figure, Record
 
-CITATION = re.compile(r"[\[［【〔]\s*(o\d+\.\w+(?:\s*[,;，；、]\s*o\d+\.\w+)*)\s*[\]］】〕]")
+CITATION = re.compile(r"[\[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]")
+"""Of records, such as [o2.r1], and of all records of an observation, such as [o2]."""
 COMPUTED = "computed: "
 MOST_OPERANDS = 40
 FEW_DIGITS = 3
@@ -30,14 +31,21 @@ class Operand:
         return f"{self.value:.7g} [{self.source}]"
 
 
-def citations(text: str) -> tuple[str, ...]:
-    """Ids cited, each once, in order.
+def citations(text: str, records: Iterable[str] = ()) -> tuple[str, ...]:
+    """Ids cited, each once, in order. An observation cited as a whole is those of ``records`` that are its own, itself
+    where there are none.
 
     >>> citations("So it is b [o2.r1, o3.r4], not a [o2.r1].")
     ('o2.r1', 'o3.r4')
+    >>> citations("By month [o1], not [o4].", ["o1.r1", "o1.r2", "o2.r1"])
+    ('o1.r1', 'o1.r2', 'o4')
     """
-    ids = (name.strip() for group in CITATION.findall(text) for name in re.split("[,;，；、]", group))
-    return tuple(dict.fromkeys(ids))
+    names = [name.strip() for group in CITATION.findall(text) for name in re.split("[,;，；、]", group)]
+    whole: dict[str, list[str]] = {name: [] for name in names if "." not in name}
+    for id in records if whole else ():
+        if (owner := id.partition(".")[0]) in whole:
+            whole[owner].append(id)
+    return tuple(dict.fromkeys(id for name in names for id in whole.get(name) or [name]))
 
 
 def without_citations(text: str) -> str:
@@ -57,8 +65,8 @@ def check_figures(
     >>> check_figures("It rises from 10.5 to 12.3, by 17.5 %, not 99.", [("o1.r1", [12.34, 10.5])])[2:]
     (Figure(text='17.5 %', support='computed: 12.34 [o1.r1] / 10.5 [o1.r1] - 1'), Figure(text='99', support=''))
     """
-    numbers_by_source = list(sources)
     texts = written_numbers(CITATION.sub(" ", text))
+    numbers_by_source = list(sources) if texts else []
     supports = {figure: held_by(figure, numbers_by_source) for figure in texts}
     quoted = [operand for operand in supports.values() if operand is not None]
     others = [Operand(value, one.id, place) for one in cited for place, value in numbers_of_fields(one)][:MOST_OPERANDS]
@@ -148,7 +156,7 @@ def parts(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> str:
 
 def numbers_of(record: Record) -> list[float]:
     """All numbers of a record, those inside its texts too."""
-    return [*numbers_in(record.fields), *numbers_in(record.text)]
+    return [*numbers_in(record.fields), *(numbers_in(record.text) if record.text else ())]
 
 
 def numbers_of_fields(record: Record) -> Iterator[tuple[str, float]]:

@@ -22,7 +22,7 @@ from decisor.replies.cleaning import (
     strip_quotes,
 )
 from decisor.replies.copies import BLANK, refuse_copies
-from decisor.replies.figures import without_citations
+from decisor.replies.figures import citations, without_citations
 from decisor.replies.other_forms import CALL, ON_ONE_LINE, fields_without_labels, flat, input_text, inside_of
 from decisor.replies.queries import START, lone_query
 from decisor.replies.shape import read_object
@@ -271,12 +271,15 @@ def read_input(text: str, repairs: list[str]) -> str:
 
 
 def parse_answer(fields: dict[str, str], repairs: list[str] | None = None) -> tuple[str | None, str]:
-    """The name alone, which is the first line, and what supports it. Marks and citations alone are no name: ''.
+    """The name alone, which is the first line, and what supports it. Marks and citations of records alone are no name:
+    ''; a whole observation alone is a table.
 
     >>> parse_answer({"answer": "krakow [o1.r2]\\nIt has the largest outflow."})
     ('krakow [o1.r2]', 'It has the largest outflow.')
     >>> parse_answer({"answer": "**[o1.r4]**"})[0], parse_answer({"answer": '"krakow"'})[0]
     ('', 'krakow')
+    >>> parse_answer({"answer": "[o2]"})[0]
+    'Table o2 [o2]'
 
     Raises:
         ParseError: the name is the form's own text (copied).
@@ -290,7 +293,8 @@ def parse_answer(fields: dict[str, str], repairs: list[str] | None = None) -> tu
     if bare != name.strip() and repairs is not None:
         repairs.append("quotes")
     if not re.search(r"[^\W_]", without_citations(bare)):
-        bare = ""
+        tables = [name for name in citations(bare) if "." not in name]
+        bare = f"Table {', '.join(tables)} [{', '.join(tables)}]" if tables else ""
     return replace_surrogates(bare), replace_surrogates(because)
 
 

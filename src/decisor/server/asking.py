@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from decisor.budget import Limits
 from decisor.calling import CALLINGS
@@ -85,13 +84,8 @@ def in_words(value: Setting) -> str:
 
 
 def edit_of(body: ChangeBody) -> Edit:
-    return Edit(body.at, body.answer, body.ask, body.context or "", body.thought or "", body.action, body.observation)
-
-
-def texts_of(edit: Edit) -> dict[str, str]:
-    """What was changed, for people."""
-    values: dict[str, Any] = {name: getattr(edit, name) for name in edit.__slots__}
-    return {name: text for name, text in values.items() if isinstance(text, str) and text}
+    return Edit(body.at, body.answer, body.ask, body.context or "", body.thought or "", body.action, body.observation,
+                body.plan)  # fmt: skip
 
 
 def chosen(names: Sequence[str], there: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from importlib.resources.abc import Traversable
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from decisor.render.markup import colours
+from decisor.render.markup import chart_style, colours
 from decisor.server.runs import NotThere
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -37,7 +37,7 @@ class Page:
 
 
 def read_page() -> Page:
-    contents = {"colours.css": colours().encode()}
+    contents = {"colours.css": colours().encode(), "chart.css": chart_style().encode()}
     contents |= sorted(files_in(files("decisor.server").joinpath("static")))
     digest = hashlib.sha256(b"".join(name.encode() + content for name, content in contents.items()))
     return Page(contents, digest.hexdigest()[:16])

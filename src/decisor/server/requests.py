@@ -55,7 +55,8 @@ class AskBody(HowToRun):
 
 class ChangeBody(HowToRun):
     """What is changed in a run: ``at``, the number of a step or the name of a node. Of a step ``thought``, ``action``
-    (its input) or ``observation``; of a node ``answer``, ``ask`` or ``context``."""
+    (its input) or ``observation``; of a node ``answer``, ``ask`` or ``context``; of the plan that holds after a step
+    (0: the first one) ``plan``, its steps."""
 
     at: Annotated[str, Field(min_length=1, max_length=100)]
     thought: Text | None = None
@@ -64,6 +65,7 @@ class ChangeBody(HowToRun):
     answer: Text | None = None
     ask: Text | None = None
     context: Text | None = None
+    plan: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=2_000)], ...], Field(max_length=100)] = ()
 
 
 class ApprovalBody(Body):

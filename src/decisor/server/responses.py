@@ -237,13 +237,25 @@ class CellReply(Reply):
     column: int
 
 
+class ChartReply(Reply):
+    """``layouts``: for a wide and a narrow screen, with ``width``, ``height``, ``shapes`` and ``links``, in pixels.
+    ``notes``: what is not drawn. ``vega_lite``: the chart as others draw it."""
+
+    title: str
+    description: str
+    notes: tuple[str, ...]
+    layouts: tuple[Json, ...]
+    vega_lite: Json
+
+
 class PictureReply(Reply):
     """``drawings``: ``form`` (dag, tree), ``title``, ``width``, ``height``, ``boxes`` and ``lines``, in pixels.
-    ``cells``: of each figure of the answer. ``studies``: what-ifs, as in a result."""
+    ``cells``: of each figure of the answer. ``studies``: what-ifs, as in a result. ``charts``: of the answer."""
 
     drawings: tuple[Json, ...]
     cells: dict[str, tuple[CellReply, ...]]
     studies: tuple[Json, ...] = ()
+    charts: tuple[ChartReply, ...] = ()
 
 
 class CaseReply(Reply):

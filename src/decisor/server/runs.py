@@ -12,7 +12,7 @@ from decisor.errors import Error, SetupError
 from decisor.history.past_run import Mark, PastRun
 from decisor.log import logger
 from decisor.secrets import redact
-from decisor.server.asking import check_technique, chosen, edit_of, options_of, settings_of, texts_of
+from decisor.server.asking import check_technique, chosen, edit_of, options_of, settings_of
 from decisor.server.keeper import Keeper
 from decisor.server.live import LiveRun, from_past
 from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody
@@ -125,7 +125,7 @@ class Runs:
         names = chosen(before.connections, self.connections(user))
         past = PastRun(
             before.past.question, owner=user.name, technique=before.past.technique, before=before.past.number,
-            edit=texts_of(edit),
+            edit=edit.texts(),
         )  # fmt: skip
 
         async def work(options: Options) -> object:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from decisor.encoding import json_value
 from decisor.history.past_run import PastRun
 from decisor.plurals import counted
 from decisor.server.live import LiveRun, state_of
 from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, UsageReply, Waiting, WaitingWords
 from decisor.session.recorded import recorded_result
-from decisor.trace.events import ActionResult, ActionStart, Entry, events_of
+from decisor.trace.events import ActionResult, ActionStart, Entry, Plan, PlanChange, events_of
+from decisor.trace.graph_events import GraphPlan
 from decisor.types import Observation, Usage
 
 Step = tuple[str, str]
 
 
 def usage_reply(usage: Usage) -> UsageReply:
-    return UsageReply(**asdict(usage))
+    return UsageReply(**json_value(usage))
 
 
 def fields_of(past: PastRun) -> dict[str, Any]:
@@ -66,13 +67,37 @@ def changes_of(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[ChangeR
     """What was done and what came back, in both, side by side."""
     olds, news = list(steps_of(before)), list(steps_of(after))
     match = difflib.SequenceMatcher(a=[one[0] for one in olds], b=[one[0] for one in news], autojunk=False)
-    changes: list[ChangeReply] = []
+    changes = plan_changes(before, after)
+    many = len(changes)
     for kind, start, end, new_start, new_end in match.get_opcodes():
         for at in range(max(end - start, new_end - new_start)):
             old = olds[start + at] if start + at < end else None
             new = news[new_start + at] if new_start + at < new_end else None
-            changes.append(change_of(len(changes) + 1, old, new, kind == "equal"))
+            changes.append(change_of(len(changes) - many + 1, old, new, kind == "equal"))
     return tuple(changes)
+
+
+def plan_changes(before: Sequence[Entry], after: Sequence[Entry]) -> list[ChangeReply]:
+    """Of the plans that differ, by the step after which they were made."""
+    olds, news = plans_of(before), plans_of(after)
+    names = [name for name in {**olds, **news} if olds.get(name) != news.get(name)]
+    how = {name: "added" if name not in olds else "removed" if name not in news else "changed" for name in names}
+    return [ChangeReply.model_validate({"at": name, "before": olds.get(name, ""), "after": news.get(name, ""),
+                                        "how": how[name]}) for name in names]  # fmt: skip
+
+
+def plans_of(entries: Sequence[Entry]) -> dict[str, str]:
+    """What each plan is called -> its steps, on lines of their own."""
+    plans: dict[str, str] = {}
+    for entry in entries:
+        match entry.event:
+            case Plan(steps=steps) | GraphPlan(steps=steps):
+                plans["plan"] = "\n".join(steps)
+            case PlanChange(after_step=after, steps=steps):
+                plans[f"plan after step {after}"] = "\n".join(steps)
+            case _:
+                pass
+    return plans
 
 
 def change_of(at: int, old: Step | None, new: Step | None, same_action: bool) -> ChangeReply:

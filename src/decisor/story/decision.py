@@ -12,8 +12,11 @@ from rich.text import Text
 from decisor.plurals import counted
 from decisor.rankings import compared, excluded, varied
 from decisor.render.text import clean, number, one_line
+from decisor.story.answer_charts.terminal import chart_lines
 from decisor.story.charts import study_lines
 from decisor.story.figure_cells import cells_of
+from decisor.story.lines import passage_line
+from decisor.story.rows import groups_of, row_lines
 from decisor.types import Decision, Ranking, Record, Study, Usage
 
 if TYPE_CHECKING:
@@ -21,7 +24,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-BARS = 10
+    from decisor.story.answer_charts.chart import Chart
+
+BARS, ROWS = 10, 20
+FEW_RECORDS = 6
+"""Of one observation; more are a table."""
 WIDTH = 32
 MOST_NAMED = 5
 MOST_CHARACTERS = 400
@@ -29,7 +36,9 @@ MOST_CHARACTERS = 400
 BEST = "; this is the best supported answer until then"
 
 
-def show_decision(decision: Decision, records: Sequence[Record], console: Console) -> None:
+def show_decision(
+    decision: Decision, records: Sequence[Record], console: Console, charts: Sequence[Chart] = ()
+) -> None:
     console.print()
     answer = one_line(decision.answer, 300) or "none"
     console.print(Text.assemble(("Decision: ", "bold"), (answer, "bold green" if decision.answer else "bold red")))
@@ -43,6 +52,7 @@ def show_decision(decision: Decision, records: Sequence[Record], console: Consol
         console.print(Padding(Text(clean(line), style="dim"), (0, 0, 0, 2), expand=False))
     if decision.ranking and decision.ranking.options:
         show_ranking(decision.ranking, console, decision.reasons)
+    show_charts(charts, console)
     show_evidence(decision, records, console)
 
 
@@ -108,6 +118,15 @@ def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) 
         console.print(Text("    Beside it: what 90 % of its outcomes lie between while the inputs vary.", style="dim"))
 
 
+def show_charts(charts: Sequence[Chart], console: Console) -> None:
+    for chart in charts:
+        head, *lines = chart_lines(chart)
+        console.print()
+        console.print(Text(clean(head), style="bold"))
+        for line in lines:
+            console.print(Text(clean(line)), no_wrap=True, overflow="ellipsis")
+
+
 def show_studies(studies: Sequence[Study], console: Console) -> None:
     """Each with a title; long lines are cut where the terminal ends."""
     for study in studies:
@@ -133,15 +152,26 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
     console.print()
     console.print(Text("Evidence", style="bold"))
     width = min(console.width - 16, MOST_CHARACTERS)
-    for record in records:
-        console.print(
-            Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, width, decision))
-        )
+    for group in groups_of(records):
+        if len(group) > FEW_RECORDS:
+            show_table(group, console)
+            continue
+        for record in group:
+            console.print(
+                Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, width, decision))
+            )
     if unsupported := decision.evidence.unsupported:
         names = ", ".join(one_line(text, 40) for text in unsupported)
         console.print(Text(f"  Unsupported figures (no record shows them): {names}", style="yellow"))
     for line in doubts(decision):
         console.print(Padding(Text(line, style="yellow"), (0, 0, 0, 2), expand=False))
+
+
+def show_table(records: Sequence[Record], console: Console) -> None:
+    for line in row_lines(records[:ROWS], with_ids=True):
+        console.print(Text(f"  {line}"), no_wrap=True, overflow="ellipsis")
+    if len(records) > ROWS:
+        console.print(Text(f"  … and {len(records) - ROWS:,} rows more; --html and --json have all", style="dim"))
 
 
 def doubts(decision: Decision) -> tuple[str, ...]:
@@ -158,11 +188,13 @@ def doubts(decision: Decision) -> tuple[str, ...]:
 
 
 def record_line(record: Record, width: int, decision: Decision) -> str:
-    """The name of a row, then the columns that hold a figure of the decision, then the others."""
+    """Of a passage where it stands; of a row its name, then the columns that hold a figure of the decision."""
+    if record.text:
+        return passage_line(record, max(width, 40))
     cells = [f"{name} {number(v) if isinstance(v, float) else v}" for name, v in record.fields.items()]
     deciding = {cell.column for one in decision.evidence.figures for cell in cells_of(one, {record.id: record})}
     order = sorted(range(len(cells)), key=lambda at: (at > 0, at not in deciding, at))
-    return one_line(record.text or ", ".join(cells[at] for at in order), max(width, 40))
+    return one_line(", ".join(cells[at] for at in order), max(width, 40))
 
 
 def show_dim(text: str, console: Console) -> None:

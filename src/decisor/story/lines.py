@@ -11,9 +11,10 @@ from typing import assert_never
 from rich.text import Text
 
 from decisor.plurals import counted
-from decisor.render.text import clean, number, one_line
+from decisor.render.text import clean, one_line
 from decisor.replies.reasons import in_words
 from decisor.story.nodes import answer_lines
+from decisor.story.rows import row_lines
 from decisor.trace.events import (
     ActionResult,
     ActionStart,
@@ -21,6 +22,7 @@ from decisor.trace.events import (
     Event,
     FailedCall,
     LMCall,
+    MeaningChoice,
     Note,
     Plan,
     PlanChange,
@@ -34,10 +36,10 @@ from decisor.trace.events import (
 )
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
-from decisor.types import Observation, Question, Value
+from decisor.types import Observation, Question, Record
 
-ROWS, CELL = 3, 40
-"""How many rows of a result are shown, and how many characters of a cell."""
+ROWS, PASSAGE = 3, 120
+"""How many rows of a result are shown, and how many characters of a passage."""
 
 
 def event_lines(event: Event) -> Sequence[Text]:
@@ -74,7 +76,7 @@ def event_lines(event: Event) -> Sequence[Text]:
             return answer_lines(answer, reused)
         case Note(text=text):
             return [Text(f"    {one_line(text, 300)}", style="dim")] if text else []
-        case RunStart() | Span() | LMCall() | Conclusion() | RunUsage() | GraphResult():
+        case RunStart() | Span() | LMCall() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
             return []  # a story has its own place for them
         case SearchNode() | SearchMatch() | AnswerSnapshot() | SearchTree():
             return []
@@ -104,24 +106,28 @@ def input_lines(tool: str, text: str) -> list[Text]:
 
 
 def first_rows(observation: Observation) -> list[Text]:
-    """The first rows of a table, in columns."""
-    records = [record for record in observation.records[:ROWS] if record.fields]
-    if not records or observation.error:
+    """The first rows of a table, in columns; of passages, where each stands and how it begins."""
+    if observation.error:
         return []
-    names = list(records[0].fields)
-    table = [names, *([show(record.fields.get(name)) for name in names] for record in records)]
-    cells = [[one_line(cell, CELL) for cell in row] for row in table]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(names))]
-    numeric = [isinstance(records[0].fields.get(name), int | float) for name in names]
-    lines = ["  ".join(cell.rjust(width) if right else cell.ljust(width)
-                       for cell, width, right in zip(row, widths, numeric, strict=True)).rstrip()
-             for row in cells]  # fmt: skip
+    if any(record.text for record in observation.records):
+        return [Text(f"      {passage_line(record, PASSAGE)}", style="dim") for record in observation.records[:ROWS]]
+    records = [record for record in observation.records[:ROWS] if record.fields]
+    if not records:
+        return []
     more = [Text("      …", style="dim")] if len(observation.records) > len(records) else []
-    return [*(Text(f"      {line}", style="dim") for line in lines), *more]
+    return [*(Text(f"      {line}", style="dim") for line in row_lines(records)), *more]
 
 
-def show(value: Value) -> str:
-    return "" if value is None else number(value) if isinstance(value, float) else str(value)
+def passage_line(record: Record, width: int) -> str:
+    """
+    >>> passage_line(Record("o1.r1", {"title": "acme"}, "Acme had one\\nrecall.", "acme.txt#1"), 40)
+    'acme.txt#1: Acme had one recall.'
+    >>> passage_line(Record("o1.r1", {"title": "Emma (novel)"}, "A novel of 1815.", "p1"), 40)
+    'Emma (novel) (p1): A novel of 1815.'
+    """
+    title, source = str(record.fields.get("title") or ""), record.source
+    place = source if title in source else f"{title} ({source})" if source else title
+    return one_line(f"{place}: {record.text}" if place else record.text, width)
 
 
 def problem_line(name: str, text: str) -> Text:
@@ -144,4 +150,5 @@ def observation_line(observation: Observation, seconds: float) -> Text:
     cut = f" of {total:,}" if total and total > count else " (cut)" if observation.truncated else ""
     if not count and observation.note:
         return Text(f"    {one_line(observation.note, 300)}", style="dim")
-    return Text(f"    {counted(count, 'row')}{cut}{took}", style="dim")
+    word = "passage" if any(record.text for record in observation.records) else "row"
+    return Text(f"    {counted(count, word)}{cut}{took}", style="dim")

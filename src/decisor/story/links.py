@@ -9,8 +9,10 @@ from zlib import crc32
 
 from decisor.render.markup import Html, join, tag
 from decisor.replies.figures import CITATION, COMPUTED
-from decisor.story.figure_cells import RECORD, Cell, cells_of
+from decisor.story.figure_cells import Cell, cells_of
 from decisor.types import Decision, Figure, Record
+
+NAME = re.compile(r"\bo\d+(?:\.\w+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,12 @@ class Anchors:
     records: frozenset[str] = frozenset()
     cells: Mapping[str, tuple[Cell, ...]] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
+
+    def record(self, name: str) -> str:
+        """The record that a citation leads to; '' where the evidence does not show it."""
+        whole = f"{name}."
+        return name if name in self.records else min((one for one in self.records if one.startswith(whole)),
+                                                     key=lambda one: (len(one), one), default="")  # fmt: skip
 
     def row(self, record: str) -> str:
         """Of a record among the evidence."""
@@ -67,8 +75,9 @@ def pieces(figures: Sequence[Figure]) -> re.Pattern[str]:
 
 
 def citation(text: str, anchors: Anchors) -> Html:
-    names = RECORD.findall(text)
-    links = [tag("a", name, href=f"#{anchors.row(name)}") if name in anchors.records else name for name in names]
+    """Of an observation as a whole to the first of its records."""
+    links = [tag("a", name, href=f"#{anchors.row(record)}") if (record := anchors.record(name)) else name
+             for name in NAME.findall(text)]  # fmt: skip
     return join(*(tag("span", link, cls="cite") for link in links))
 
 

@@ -9,8 +9,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from decisor.render.markup import Html, colours, hashed, join, tag
+from decisor.render.markup import Html, chart_style, colours, hashed, join, tag
 from decisor.render.text import one_line
+from decisor.story.answer_charts.of_run import charts_of
+from decisor.story.answer_charts.page import chart_html
 from decisor.story.chart_page import study_html
 from decisor.story.charts import studies_of
 from decisor.story.decision import beside, doubts, ended
@@ -36,7 +38,7 @@ AROUND = """html { color-scheme: light dark; } body { margin: 0; background: #fb
 @cache
 def style() -> str:
     """The colours of reports, within this piece of a page alone."""
-    return colours().replace(":root", ".decisor") + part("run_page.css")
+    return colours().replace(":root", ".decisor") + part("run_page.css") + chart_style()
 
 
 @cache
@@ -65,8 +67,8 @@ def document(title: str, body: Html) -> str:
 def run_html(
     entries: Sequence[Entry], decision: Decision, records: Sequence[Record], usage: Usage, is_page: bool = False
 ) -> Html:
-    """Question, decision, ranking, evidence and drawings, then every step (folded unless it ``is_page``), and the
-    cost."""
+    """Question, decision, ranking, charts, evidence and drawings, then every step (folded unless it ``is_page``), and
+    the cost."""
     start = next(events_of(entries, RunStart), RunStart(Question("")))
     items: Sequence[Mapping[str, Any]] = json.loads(story(entries, MOST_CHARACTERS))["items"]
     if decision.plan and not any(item["kind"] == "plan" for item in items):
@@ -81,6 +83,7 @@ def run_html(
         decision_html(decision, anchors),
         ranking_html(decision.ranking) if decision.ranking else None,
         *(study_html(one) for one in studies_of(entries)),
+        *(chart_html(one, anchors) for one in charts_of(entries, decision, records)),
         evidence_html(records, anchors) if records else None,
         tag("h2", "What happened") if is_page else None,
         *(drawing_html(one, anchors) for one in drawings(entries)),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from decisor.render.text import clean, one_line
+from decisor.story.answer_charts.of_run import charts_of
 from decisor.story.decision import show_decision, usage_line
 from decisor.story.lines import event_lines, question_lines
 from decisor.story.nodes import Nodes
@@ -80,7 +81,7 @@ class Story:
 
     def decision(self, decision: Decision) -> None:
         records = [self.records[name] for name in decision.evidence.ids if name in self.records]
-        show_decision(decision, records, self.console)
+        show_decision(decision, records, self.console, charts_of(self.entries, decision, records))
 
     def call(self, call: LMCall) -> None:
         """The thought before an action; everything with ``full``."""

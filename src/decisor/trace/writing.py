@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from decisor.trace.redaction import redacted_text
 from decisor.types import LM, Completion, Message, Sampling
@@ -21,6 +21,13 @@ class StreamingLM(LM, Protocol):
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
         """As ``complete``."""
         ...
+
+
+async def streamed(lm: LM, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+    """As ``stream``, where the LM can; else nothing is heard of the reply before it is there."""
+    if not hasattr(lm, "stream"):
+        return await lm.complete(messages, sampling)
+    return await cast(StreamingLM, lm).stream(messages, sampling, on_text)
 
 
 @dataclass(frozen=True, slots=True)

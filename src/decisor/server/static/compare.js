@@ -25,7 +25,7 @@ export async function compareView(query) {
 function draw(node, changes) {
   const many = changes.filter((one) => one.how !== "same").length;
   node.replaceChildren(el("h2", { id: "h-steps" }, "Step by step"), el("p.soft", {}, many ? `${many} of ${changes.length} steps differ.` : "Both did the same."),
-    el("ol.changes", {}, changes.map((one) => el(`li.${one.how}`, {}, el("div.what", {}, el("b", {}, `Step ${one.at}`), el("span", {}, WORDS[one.how])),
+    el("ol.changes", {}, changes.map((one) => el(`li.${one.how}`, {}, el("div.what", {}, el("b", {}, /^\d/.test(one.at) ? `Step ${one.at}` : one.at.replace("plan", "Plan")), el("span", {}, WORDS[one.how])),
       el("div.pair", {}, text(one.before), one.how === "same" ? null : text(one.after))))));
 }
 

@@ -1,8 +1,8 @@
 // A decision: the answer, its reasons with figures that lead to their cells, the ranking, and the evidence.
 import { cell, el, number, svg, visible } from "./dom.js";
 
-const CITATION = /[[［【〔]\s*(o\d+\.\w+(?:\s*[,;，；、]\s*o\d+\.\w+)*)\s*[\]］】〕]/y;
-const RECORD = /o\d+\.\w+/g;
+const CITATION = /[[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]/y;
+const RECORD = /o\d+(?:\.\w+)?/g;
 const ENDS = { budget: "A limit ended the run.", steps: "The technique's step limit ended the run.", no_answer: "The data do not decide it.", failed: "The run failed." };
 const FIRST = 10;
 
@@ -46,7 +46,10 @@ class Links {
   }
 
   citation(text) {
-    return el("span.cites", {}, text.match(RECORD).map((id) => this.records.has(id) ? el("a.cite", { href: `#e-${id}` }, id) : el("span.cite", {}, id)));
+    return el("span.cites", {}, text.match(RECORD).map((id) => {
+      const record = this.records.has(id) ? id : [...this.records].find((one) => one.startsWith(`${id}.`));
+      return record ? el("a.cite", { href: `#e-${record}` }, id) : el("span.cite", {}, id);
+    }));
   }
 
   figure(text) {

@@ -3,6 +3,7 @@ import { ask, listen } from "./api.js";
 import { button, el, fault, money, plain, say, took, visible } from "./dom.js";
 import { go } from "./app.js";
 import { editor } from "./change.js";
+import { chartNodes } from "./chart.js";
 import { decision, evidence, ranking } from "./decision.js";
 import { canvas } from "./drawing.js";
 import { query } from "./pieces.js";
@@ -19,6 +20,7 @@ export async function runView(id) {
   return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), ready: () => view.watch() };
 }
 
+const where = ({ at, plan }) => plan ? `in its plan${at === "0" ? "" : ` after step ${at}`}` : `at ${at ?? "a step"}`;
 const is_over = (run) => !["running", "waiting"].includes(run.state);
 
 /** `side`: it stands beside another one, so it has no rail. */
@@ -121,7 +123,7 @@ export class RunView {
       run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,
       run.rules ? el("details", {}, el("summary", {}, "Rules"), el("p.rules", {}, visible(run.rules))) : null,
       run.follows ? el("p.soft", {}, "Follows ", el("a", { href: `/runs/${run.follows}` }, "an earlier decision")) : null,
-      run.changed_from ? el("p.soft", {}, `Changed at ${run.edit.at ?? "a step"} from `, el("a", { href: `/runs/${run.changed_from}` }, "this run"), ". ", el("a", { href: `/compare?before=${run.changed_from}&after=${run.id}` }, "Both side by side")) : null].filter(Boolean));
+      run.changed_from ? el("p.soft", {}, `Changed ${where(run.edit)} from `, el("a", { href: `/runs/${run.changed_from}` }, "this run"), ". ", el("a", { href: `/compare?before=${run.changed_from}&after=${run.id}` }, "Both side by side")) : null].filter(Boolean));
   }
 
   show_state() {
@@ -212,7 +214,7 @@ export class RunView {
     this.story.end(result?.evidence.ids ?? []);
     const seen = await this.picture();
     if (result) {
-      this.top.replaceChildren(...[decision(result, seen.cells), result.ranking ? ranking(result.ranking) : null, ...studyNodes(seen.studies ?? []), evidence(result, seen.cells),
+      this.top.replaceChildren(...[decision(result, seen.cells), result.ranking ? ranking(result.ranking) : null, ...studyNodes(seen.studies ?? []), ...chartNodes(seen.charts ?? []), evidence(result, seen.cells),
         this.run.state === "stopped" ? el("p.soft", {}, "You stopped this run. What it had stays.") : null].filter(Boolean));
     } else if (!this.run.error) this.top.replaceChildren(el("p.soft", {}, this.run.state === "stopped" ? "Stopped before there was a decision. What it had stands below." : "There is no decision."));
     say(result?.answer ? `Decision: ${result.answer}` : `The run is over: ${this.run.state}`);

@@ -13,6 +13,7 @@ class Edit:
 
     Of a node: ``answer`` sets its answer, ``ask`` its question (with tags), ``context`` is told beside it. Of a step:
     ``thought`` is what the model goes on from, ``action`` replaces what it did, ``observation`` what came back.
+    ``plan``: the steps of the plan that holds after that step, of the first plan after step 0; the model goes on by it.
     """
 
     at: str
@@ -22,6 +23,12 @@ class Edit:
     thought: str = ""
     action: Action | str | None = None
     observation: Observation | str | None = None
+    plan: tuple[str, ...] = ()
+
+    def texts(self) -> dict[str, str]:
+        """What was changed, for people: the steps of a plan on lines of their own."""
+        values = {name: getattr(self, name) for name in self.__slots__} | {"plan": "\n".join(self.plan)}
+        return {name: text for name, text in values.items() if isinstance(text, str) and text}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from decisor.calling import Ways, ways_of
 from decisor.errors import SetupError
 from decisor.techniques.replay.recorded_run import RecordedRun, RecordedStep, Reply, number_of
+from decisor.techniques.replay.reply_fields import Fields, with_fields
 from decisor.techniques.shared.decision import THINK
 from decisor.techniques.shared.forms import forms_of
+from decisor.trace.writing import OnText, streamed
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Record, Sampling, Usage
 
 FLAGS = {"sql": "--db", "cypher": "--graph", "passages": "--docs", "whatif": "--model"}
 OWN = "--tools"
+NOTHING = Fields()
 
 
 @dataclass
 class ReplayingLM:
-    """The old replies first, without a call; then the LM. ``thought``: what the first new reply is to begin with.
+    """The old replies first, without a call; then the LM. ``begins``: what the first new reply is to say: its thought
+    and its plan are told to the LM, and the plan stands in the reply whatever the LM made of it.
 
     A prompt gets the reply that it got before, and one that was never asked gets the next in order: a tool that is
     described in other words changes every prompt. ``left`` is taken from, and may be shared with a judge's LM.
+    ``prompt``: that of the first new reply, which those to a reply that could not be read begin with too.
     """
 
     lm: LM
     left: list[Reply]
-    thought: str = ""
+    begins: Fields = NOTHING
+    prompt: Sequence[Message] = ()
 
     @property
     def name(self) -> str:
@@ -36,21 +44,61 @@ class ReplayingLM:
         price: Pricing | None = getattr(self.lm, "price", None)
         return price
 
+    @property
+    def ways(self) -> Ways | None:
+        return ways_of(self.lm)
+
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
         """Raises SetupError where log-probabilities are wanted of a reply that is replayed: a trace has none."""
-        if self.left:
-            if sampling.logprobs:
-                raise SetupError(
-                    "A run that reads log-probabilities cannot be gone on from: a trace does not hold them."
-                )
-            prompt = tuple((message.role, message.content) for message in messages)
-            place = next((place for place, reply in enumerate(self.left) if reply.prompt == prompt), 0)
-            reply = self.left.pop(place)
-            return Completion((reply.text,), Usage(), finish=reply.finish, model=self.name, replayed=True)
-        if self.thought:
-            last, hint = messages[-1], f"\n\nYour thought for this step is:\n{self.thought}\nGo on from it.\n"
-            messages, self.thought = [*messages[:-1], replace(last, content=last.content + hint)], ""
-        return await self.lm.complete(messages, sampling)
+        if (reply := self.past(messages, sampling)) is not None:
+            return reply
+        return self.changed(messages, await self.lm.complete(self.hinted(messages), sampling))
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        """As ``complete``."""
+        if (reply := self.past(messages, sampling)) is not None:
+            return reply
+        return self.changed(messages, await streamed(self.lm, self.hinted(messages), sampling, on_text))
+
+    def past(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
+        """What was said; None where all of it was said again."""
+        if not self.left:
+            return None
+        if sampling.logprobs:
+            raise SetupError("A run that reads log-probabilities cannot be gone on from: a trace does not hold them.")
+        prompt = tuple((message.role, message.content) for message in messages)
+        place = next((place for place, reply in enumerate(self.left) if reply.prompt == prompt), 0)
+        reply = self.left.pop(place)
+        return Completion((reply.text,), Usage(), finish=reply.finish, model=self.name, replayed=True)
+
+    def is_first(self, messages: Sequence[Message]) -> bool:
+        """Whether this asks for the first new reply, or for it once more, with a complaint at its end."""
+        self.prompt = self.prompt or tuple(messages)
+        *before, last = self.prompt
+        return list(messages[:-1]) == before and messages[-1].content.startswith(last.content)
+
+    def hinted(self, messages: Sequence[Message]) -> Sequence[Message]:
+        hint = hint_of(self.begins)
+        if not hint or not self.is_first(messages):
+            return messages
+        return [*messages[:-1], replace(messages[-1], content=messages[-1].content + hint)]
+
+    def changed(self, messages: Sequence[Message], reply: Completion) -> Completion:
+        """A reply that cannot be changed is not one that can be read, and is asked for again."""
+        if not self.begins.plan or not self.is_first(messages):
+            return reply
+        with suppress(SetupError):
+            reply = replace(reply, texts=(with_fields(reply.text, replace(self.begins, thought="")),))
+        return reply
+
+
+def hint_of(begins: Fields) -> str:
+    """What the end of a prompt says of what the reply to it is to say."""
+    if begins.plan:
+        steps = "\n".join(f"Step {number}: {step}" for number, step in enumerate(begins.plan, 1))
+        new = " It is a new plan: say that you re-plan, because a person wants it." if begins.why else ""
+        return f"\n\nThe plan is set by a person:\n{steps}\nWrite this plan word for word, and go on by it.{new}\n"
+    return f"\n\nYour thought for this step is:\n{begins.thought}\nGo on from it.\n" if begins.thought else ""
 
 
 @dataclass

@@ -12,7 +12,18 @@ from decisor.replies.plan_graph import PlanGraph
 from decisor.settings import settings_of
 from decisor.techniques import kind_of
 from decisor.techniques.replay.trusted_settings import built_in
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Span, TechniqueChoice
+from decisor.trace.events import (
+    ActionResult,
+    ActionStart,
+    Conclusion,
+    Entry,
+    LMCall,
+    Plan,
+    PlanChange,
+    RunStart,
+    Span,
+    TechniqueChoice,
+)
 from decisor.trace.graph_events import GraphPlan, NodeAnswer, NodeResult, NodeSpan
 from decisor.types import Action, Decision, Observation, Question
 
@@ -42,7 +53,8 @@ READINGS = "readings"
 @dataclass(frozen=True)
 class RecordedRun:
     """``technique`` is '' where the trace does not say; an evaluation gives it as a label with its settings.
-    ``replies``: of each LM call, in order. ``nested``: it has spans, so calls may have run at the same time."""
+    ``replies``: of each LM call, in order. ``plans``: the steps of each plan, by the number of the action that it was
+    made after, 0 for the first. ``nested``: it has spans, so calls may have run at the same time."""
 
     question: Question | None = None
     technique: str = ""
@@ -50,10 +62,15 @@ class RecordedRun:
     replies: tuple[Reply, ...] = ()
     steps: tuple[RecordedStep, ...] = ()
     plan: PlanGraph | None = None
+    plans: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     answers: Mapping[str, NodeAnswer] = field(default_factory=dict)
     decision: Decision | None = None
     nested: bool = False
     at_hand: tuple[str, ...] = ()
+
+    def plan_after(self, step: int) -> tuple[str, ...]:
+        """The plan that holds after so many steps; () where there is none."""
+        return next((self.plans[at] for at in sorted(self.plans, reverse=True) if at <= step), ())
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -82,6 +99,7 @@ def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
     replies: list[Reply] = []
     actions: dict[int, tuple[Action, int]] = {}
     steps: list[RecordedStep] = []
+    plans: dict[int, tuple[str, ...]] = {}
     answers: dict[str, NodeAnswer] = {}
     entries = without_span(entries, READINGS)
     for entry in entries:
@@ -101,6 +119,10 @@ def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
                     raise SetupError(f"The trace holds a result of an action, {start_id}, that it does not hold.")
                 action, reply = actions[start_id]
                 steps.append(RecordedStep(action, observation, reply))
+            case Plan(steps=plan):
+                plans[0] = plan
+            case PlanChange(after_step=after, steps=plan):
+                plans[after] = plan
             case GraphPlan(graph=graph) if past.plan is None:
                 past = replace(past, plan=graph)
             case NodeResult(answer=answer):
@@ -110,7 +132,9 @@ def read_recorded_run(entries: Sequence[Entry]) -> RecordedRun:
             case _:
                 pass
     nested = any(isinstance(entry.event, Span | NodeSpan) for entry in entries)
-    return replace(past, replies=tuple(replies), steps=tuple(steps), answers=answers, nested=nested)
+    return replace(
+        past, replies=tuple(replies), steps=tuple(steps), plans=plans, answers=answers, nested=nested
+    )  # fmt: skip
 
 
 def without_span(entries: Sequence[Entry], name: str) -> list[Entry]:

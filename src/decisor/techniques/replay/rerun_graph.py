@@ -75,7 +75,7 @@ def by_node(edits: Sequence[Edit], plan: PlanGraph) -> dict[str, Edit]:
     for edit in edits:
         if (id := ids.get(edit.at.strip().upper().lstrip("Q"))) is None:
             raise SetupError(f"There is no node {edit.at}; there is {', '.join(ids.values())}.")
-        if edit.thought or edit.action is not None or edit.observation is not None:
+        if edit.thought or edit.action is not None or edit.observation is not None or edit.plan:
             raise SetupError("A node of a graph takes an answer, a question (ask) or a context.")
         edits_by_id[id] = edit
     return edits_by_id

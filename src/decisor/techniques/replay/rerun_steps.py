@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decisor.errors import SetupError
-from decisor.replies.labelled import LABEL, NAMES
 from decisor.run import Run
 from decisor.techniques.replay.edits import Change, Edit, Rerun
 from decisor.techniques.replay.playback import ReplayingEnvironment, ReplayingLM
 from decisor.techniques.replay.recorded_run import RecordedRun, RecordedStep, Reply, read_recorded_run
+from decisor.techniques.replay.reply_fields import Fields, with_fields
 from decisor.techniques.shared.decision import THINK
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.techniques.shared.render import show_observation
@@ -22,34 +22,49 @@ BY_HAND = "set by hand"
 async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Technique, run: Run) -> Rerun:
     if past.question is None or past.decision is None:
         raise SetupError("The trace does not hold a whole run: it has no question or no decision.")
-    edit, number = the_edit(past, edits)
-    step = past.steps[number - 1]
+    edit, number = the_edit(past, edits, technique)
     done = [one for one in past.steps[: number - 1] if one.action.tool != THINK or THINK in run.env.tools()]
     if edit.observation is not None:
+        step = past.steps[number - 1]
         action = as_action(edit.action, step.action)
         done.append(RecordedStep(action, as_observation(edit.observation, len(done) + 1), step.reply))
-    replies = replies_before(past, step, edit)
-    thought = edit.thought if edit.action is None else ""
+    replies = replies_before(past, number, edit)
     env = ReplayingEnvironment(run.env, past, done)
-    again = run.using(lm=ReplayingLM(run.lm, replies, thought), env=env)
+    again = run.using(lm=ReplayingLM(run.lm, replies, begins_of(edit)), env=env)
     if (judge := getattr(technique, "judge", None)) is not None:
         technique = with_lms(technique, {"judge": ReplayingLM(judge, replies)})
     before = len(run.trace.entries)
     decision = await technique(past.question, again)
     after = read_recorded_run(run.trace.entries[before:])
-    rows = []
+    rows = [plan_change(past, after, int(edit.at))] if edit.plan else []
     for place in range(1, max(len(past.steps), len(after.steps)) + 1):
         old, new = step_text(past.steps, place), step_text(after.steps, place)
-        state = "reused" if place < number else "edited" if place == number else "again"
+        is_edited = place == number and not edit.plan
+        state = "reused" if place < number else "edited" if is_edited else "again"
         rows.append(Change(str(place), old, new, state))
     return Rerun(past.decision, decision, tuple(rows), len(done) - len(env.left or ()))
 
 
-def the_edit(past: RecordedRun, edits: Sequence[Edit]) -> tuple[Edit, int]:
-    """The one edit and the number of its step, from 1. Raises SetupError where it does not fit the run."""
+def begins_of(edit: Edit) -> Fields:
+    """What the first new reply is to say."""
+    if edit.plan:
+        return Fields(plan=edit.plan, why=BY_HAND if int(edit.at) else "")
+    return Fields(edit.thought if edit.action is None else "")
+
+
+def plan_change(past: RecordedRun, after: RecordedRun, at: int) -> Change:
+    old, new = ("\n".join(one.plan_after(at)) for one in (past, after))
+    return Change(f"plan after {at}" if at else "plan", old, new, "edited")
+
+
+def the_edit(past: RecordedRun, edits: Sequence[Edit], technique: Technique) -> tuple[Edit, int]:
+    """The one edit and the number of the first step that is done again, from 1. Raises SetupError where it does not fit
+    the run."""
     if len(edits) != 1:
         raise SetupError("Steps follow from each other: change one of them.")
     edit = edits[0]
+    if edit.plan:
+        return edit, after_plan(past, edit, technique)
     number = int(edit.at) if edit.at.isdecimal() else 0
     if not 1 <= number <= len(past.steps):
         there = "is 1" if len(past.steps) == 1 else f"are {len(past.steps)}"
@@ -61,19 +76,33 @@ def the_edit(past: RecordedRun, edits: Sequence[Edit]) -> tuple[Edit, int]:
     return edit, number
 
 
-def replies_before(past: RecordedRun, step: RecordedStep, edit: Edit) -> list[Reply]:
+def after_plan(past: RecordedRun, edit: Edit, technique: Technique) -> int:
+    """The number of the first step by the new plan. Raises SetupError where there is no such plan."""
+    number = int(edit.at) if edit.at.isdecimal() else -1
+    if not past.plans:
+        raise SetupError("This run has no plan of steps to change.")
+    if not 0 <= number <= len(past.steps):
+        raise SetupError(f"A plan holds after a step: 0 for the first plan, at most {len(past.steps)}.")
+    if number and not getattr(technique, "replan", True):
+        raise SetupError("This run does not replan: change its first plan, at 0.")
+    if edit != Edit(edit.at, plan=edit.plan) or not all(step.strip() for step in edit.plan):
+        raise SetupError("A plan is changed alone, and none of its steps is empty.")
+    return number + 1
+
+
+def replies_before(past: RecordedRun, number: int, edit: Edit) -> list[Reply]:
     """What the LM wrote before the step; also the reply that asked for it, where its action or observation is set."""
+    if edit.plan:
+        return list(past.replies[: past.steps[number - 2].reply + 1]) if number > 1 else []
+    step = past.steps[number - 1]
     if step.reply < 0:
         return []
     replies = list(past.replies[: step.reply])
     reply = past.replies[step.reply]
     if edit.action is not None:
-        text = with_field(reply.text, "input", as_input(edit.action))
-        if isinstance(edit.action, Action):
-            text = with_field(text, "action", edit.action.tool)
-        if edit.thought:
-            text = with_field(text, "thought", edit.thought)
-        replies.append(replace(reply, text=text, finish="stop"))
+        tool = edit.action.tool if isinstance(edit.action, Action) else ""
+        fields = Fields(edit.thought, tool, as_input(edit.action))
+        replies.append(replace(reply, text=with_fields(reply.text, fields, (step.action.tool,)), finish="stop"))
     elif edit.observation is not None:
         replies.append(replace(reply, finish="stop"))
     return replies
@@ -103,22 +132,3 @@ def step_text(steps: Sequence[RecordedStep], place: int) -> str:
     if len(came.records) == 1:
         result = came.records[0].text if came.records[0].source == BY_HAND else "1 record"
     return f"{step.action.tool}: {step.action.input}\n-> {result}"
-
-
-def with_field(reply: str, name: str, value: str) -> str:
-    """A labelled reply with another value after one label; the label is added where it is missing.
-
-    >>> with_field("Thought: a\\nAction: sql\\nAction input: select 1", "input", "select 2")
-    'Thought: a\\nAction: sql\\nAction input: select 2'
-    """
-    labels = list(LABEL.finditer(reply))
-    for place, label in enumerate(labels):
-        if NAMES[label["name"].casefold().replace("_", " ")] == name:
-            end = labels[place + 1].start() if place + 1 < len(labels) else len(reply)
-            return f"{reply[: label.end()]} {value}" + ("\n" + reply[end:] if end < len(reply) else "")
-    if name == "thought":
-        return f"Thought: {value}\n{reply}"
-    raise SetupError(
-        "The reply of this step has no labels (Action, Action input), so it cannot be changed by parts. "
-        "Set its observation instead."
-    )

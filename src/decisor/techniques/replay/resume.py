@@ -14,6 +14,7 @@ from decisor.run import Run
 from decisor.techniques.replay.playback import ReplayingEnvironment
 from decisor.techniques.replay.recorded_run import RecordedStep, read_recorded_run
 from decisor.trace.events import ActionResult, Entry, LMCall, UnreadableReply
+from decisor.trace.writing import OnText, streamed
 from decisor.types import LM, Completion, Message, Sampling, Usage
 
 Prompt = tuple[tuple[str, str], ...]
@@ -34,10 +35,17 @@ class BoughtLM:
         return getattr(self.lm, name)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:
-        if (replies := self.replies.get(prompt_of(messages))) and not sampling.logprobs:
-            reply = replies.pop(0)
-            return Completion(reply.texts, Usage(), finish=reply.finish, model=reply.model or self.name, replayed=True)
-        return await self.lm.complete(messages, sampling)
+        return self.bought(messages, sampling) or await self.lm.complete(messages, sampling)
+
+    async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
+        return self.bought(messages, sampling) or await streamed(self.lm, messages, sampling, on_text)
+
+    def bought(self, messages: Sequence[Message], sampling: Sampling) -> Completion | None:
+        """The reply that the prompt got before, once."""
+        if not (replies := self.replies.get(prompt_of(messages))) or sampling.logprobs:
+            return None
+        reply = replies.pop(0)
+        return Completion(reply.texts, Usage(), finish=reply.finish, model=reply.model or self.name, replayed=True)
 
 
 def resuming(run: Run, entries: Sequence[Entry]) -> Run:

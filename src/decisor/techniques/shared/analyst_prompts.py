@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decisor.calls.prompt_parts import Text, joined, sections_of
-from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP
+from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE
 from decisor.techniques.shared.render import show_steps
 from decisor.types import Earlier, Question
 
@@ -29,6 +29,7 @@ Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}
 
 Cite only ids that you were shown. Where the data cannot decide: Final answer: none
+Where a table or a series is wanted, let one query bring it whole. Final answer: {TABLE}
 """
 
 

@@ -119,8 +119,8 @@ def read_reading(value: Mapping[str, Value], trajectory: Trajectory, passages: S
 def reading(answer: str, because: str, trajectory: Trajectory, passages: Sequence[Record]) -> Decision:
     """Raises ParseError where it cites something that is not among ``passages``."""
     earlier = trajectory.question.earlier.records if trajectory.question.earlier else ()
-    shown_ids = {record.id for record in (*passages, *earlier)}
-    if unknown := [id for id in citations(f"{answer}\n{because}") if id not in shown_ids]:
+    shown_ids = dict.fromkeys(record.id for record in (*passages, *earlier))
+    if unknown := [id for id in citations(f"{answer}\n{because}", shown_ids) if id not in shown_ids]:
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), stopped="no_answer")

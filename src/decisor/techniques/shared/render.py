@@ -183,7 +183,7 @@ def show_steps(
         if thoughts and step.thought:
             parts.append(f"Thought: {step.thought}")
         parts += [f"Action: {step.action.tool}", f"Action input: {step.action.input}"]
-        parts.append("Observation:\n" + text + "\n")
+        parts += ["Observation:", text, ""]
         if change := changes.get(number):
             parts.append(f"Re-plan: Y, {change.why}\nPlan: {show_plan(change.plan)}\n")
     return joined("\n", parts)
