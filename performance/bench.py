@@ -3,8 +3,8 @@
     python performance/bench.py [--out build/bench.html] [--only startup,graph_load] [--json]
 
 A ratio of 1 or more: the bar is kept, by that factor (1,000 at most). Each figure is read from what the script prints,
-which stands below the table. All of them together have 9 minutes, and each has 2: a script that needs more is ended, and
-said to be too slow. The load is on the page: other work on the machine makes times longer, and ratios to another
+which stands below the table. All of them together have 9 minutes, and each has 2: a script that needs more is ended,
+and is called too slow. The load is on the page: other work on the machine makes times longer, and ratios to another
 library in the same run hardly different.
 """
 

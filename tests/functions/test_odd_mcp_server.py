@@ -1,6 +1,7 @@
 """An MCP server that wants to fill a prompt, hide in it, or be taken for one of our own tools."""
 
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ KEYS = {"KEY": Secret("s3cret-value-77")}
 
 
 @pytest.fixture
-async def tools() -> dict[str, McpTool]:
+async def tools() -> AsyncIterator[dict[str, McpTool]]:
     opened = await open_mcp(SERVER, KEYS)
     try:
-        yield {tool.name: tool for tool in opened}  # type: ignore[misc]
+        yield {tool.name: tool for tool in opened}
     finally:
         for tool in opened:
             await tool.close()

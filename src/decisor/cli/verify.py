@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,14 +47,14 @@ def command(
     """Compute old decisions again without an LM: which records changed, whether each still holds, what wins now. Of a
     run of the history the data are known. The exit code is 0 where all hold, 1 where one does not, 4 where it cannot
     be said."""
+    from decisor.cli.again import each, sources_named
+    from decisor.config.current import current
     from decisor.encoding import json_value
-    from decisor.session.readers import conditions, for_reader
-    from decisor.session.sources import sources_of
+    from decisor.history.past_run import Inputs
 
-    named = db or graph or docs or model
-    sources = sources_of(db or (), graph or (), docs or (), model=model) if named else None
-    if sources and (rows or mask):
-        sources = for_reader(sources, conditions(rows or ()), split_all(mask))
+    own = Inputs(each(db), each(graph), each(docs), model=str(model or ""))
+    seen = replace(own, rows=each(rows), mask=each(split_all(mask)))
+    sources = sources_named(seen, current()) if own != Inputs() else None
     verdicts = asyncio.run(verdicts_of([one for place in runs for one in old_runs(place)], sources))
     if as_json:
         print(json.dumps({name: json_value(one) for name, one in verdicts}, ensure_ascii=False, default=str))
@@ -133,11 +133,10 @@ def of_file(path: Path) -> OldRun:
 
 
 def of_history(place: str) -> OldRun:
+    from decisor.cli.again import sources_named
     from decisor.cli.history import run_named
     from decisor.config.current import current
     from decisor.history.store import History
-    from decisor.session.readers import conditions, for_reader
-    from decisor.session.sources import sources_of
 
     history = History()
     run = run_named(history, place)
@@ -146,12 +145,7 @@ def of_history(place: str) -> OldRun:
     known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
     if not known:
         return OldRun(f"run {run.number}", history.entries(run.number))
-    config = current()
-    own = sources_of(
-        config.places(named.db), config.places(named.graph), config.places(named.docs), model=named.model or None,
-        tables=named.tables, deny_tables=named.deny_tables,
-    )  # fmt: skip
-    own = for_reader(own, conditions(named.rows), named.mask, audit=named.audit or None)
+    own = sources_named(replace(named, tools=()), current())
     return OldRun(f"run {run.number}", history.entries(run.number), own)
 
 

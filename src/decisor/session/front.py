@@ -16,6 +16,7 @@ from decisor.session.result import Result
 from decisor.session.sources import Names, Places, sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import Tools
+from decisor.session.watching import watched
 from decisor.types import Question
 
 Model = str | PathLike[str] | None
@@ -50,7 +51,8 @@ def ask(
     """
     sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
     sources = replace(for_reader(sources, rows, mask, reveal, audit, who), who=who)
-    return in_thread(ask_once(sources, question, options))
+    with watched(options) as own:
+        return in_thread(ask_once(sources, question, own))
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from decisor.session.decide import NAME_ONE
 from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.sync import in_thread
+from decisor.session.watching import watched
 from decisor.trace.events import ActionResult, ActionStart, Entry, TechniqueChoice, events_of
 from decisor.trace.file import file_text
 from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
@@ -103,7 +104,8 @@ class Result:
 
         ``result.ask("And without the smallest?").answer``
         """
-        return in_thread(self.ask_async(question, **options))
+        with watched(options) as own:
+            return in_thread(self.ask_async(question, **own))
 
     async def ask_async(self, question: str | Question, **options: Unpack[Options]) -> Result:
         """As ``ask``, in an event loop that runs."""
