@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,12 @@ async def test_a_limit_is_exact_under_concurrency() -> None:
 
     assert sum(await each(one, range(50), at_once=50)) == 20
     assert parent.spent.calls == 20 and parent.pending_calls == 0
+
+
+def test_every_part_of_what_is_spent_is_added_up() -> None:
+    names = [one.name for one in fields(Usage)]
+    one = Usage(**{name: 2**at for at, name in enumerate(names)})
+    assert one + one == Usage(**{name: 2 * 2**at for at, name in enumerate(names)})
 
 
 async def test_an_unknown_price_against_a_dollar_limit_ends_the_run() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bench import Claim, Script, measure, page
+
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "performance"
 SCRIPTS = [
@@ -33,3 +35,10 @@ def test_every_script_has_its_row_on_the_page_of_performance() -> None:
 def test_the_page_of_performance_names_no_script_that_is_not_there() -> None:
     page = (ROOT / "docs" / "performance.md").read_text("utf-8")
     assert not [name for name in re.findall(r"performance/[\w/]+\.py", page) if not (ROOT / name).exists()]
+
+
+def test_a_script_without_time_is_ended_and_the_page_says_so() -> None:
+    figures, text = measure(Script("startup", (Claim("import", r"import decisor +([-\d.]+) ms", "ms", 100),)), 0.01)
+    assert "too slow: ended after 0 s" in text and figures[0].ratio is None
+    shown = page(figures, {"startup": text}, "1.0")
+    assert "not measured" in shown and "too slow" in shown

@@ -15,6 +15,8 @@ import json
 import sys
 
 NUMBERS = itertools.count(1)
+NOTHING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+"""To who asks how long its prompts may be."""
 
 
 def query(turn: int) -> str:
@@ -70,6 +72,9 @@ async def main(seconds: float, calls: int) -> None:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
+                if head.startswith(b"GET "):
+                    writer.write(NOTHING)
+                    continue
                 size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
                 body = await reader.readexactly(size)
                 if seconds:

@@ -8,7 +8,6 @@ is exact under asyncio concurrency.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from decisor.calls.clock import Clock
@@ -37,7 +36,8 @@ class Limits:
 @dataclass(slots=True)
 class Budget:
     """Nested: what is spent here is spent in the parent too, and both must allow it. ``pending``: reserved for what is
-    under way. ``limits_dollars``, ``limits_cost``: this one or a parent has a limit of dollars; of those or tokens."""
+    under way. ``above``: its parent and those of that. ``limits_dollars``, ``limits_cost``: this one or one above has a
+    limit of dollars; of those or tokens."""
 
     limits: Limits = Limits()
     keep_calls: int = 1
@@ -50,11 +50,13 @@ class Budget:
     pending_actions: int = 0
     clock: Clock = field(default_factory=Clock)
     estimates: Estimates = field(default_factory=Estimates)
+    above: tuple[Budget, ...] = field(init=False, repr=False)
     limits_dollars: bool = field(init=False)
     limits_cost: bool = field(init=False)
 
     def __post_init__(self) -> None:
         above = self.parent
+        self.above = above.chain() if above is not None else ()
         self.estimates = above.estimates if above is not None else self.estimates
         self.limits_dollars = self.limits.dollars is not None or (above is not None and above.limits_dollars)
         self.limits_cost = (
@@ -64,11 +66,8 @@ class Budget:
     def child(self, limits: Limits = Limits(), keep_calls: int = 0) -> Budget:
         return Budget(limits, keep_calls=keep_calls, parent=self)
 
-    def chain(self) -> Iterator[Budget]:
-        budget: Budget | None = self
-        while budget is not None:
-            yield budget
-            budget = budget.parent
+    def chain(self) -> tuple[Budget, ...]:
+        return (self, *self.above)
 
     def seconds_left(self, final: bool = False) -> float | None:
         """Until the nearest wall-clock limit of this budget and its parents; None without one. As long as a call takes
@@ -121,7 +120,7 @@ class Budget:
     def reserve(self, request: Usage, final: bool = False, keep: Usage = NOTHING) -> None:
         """Set ``request`` aside; raises BudgetExceeded, and sets nothing aside, where a limit would be passed.
         ``keep``: what a final call after this one is likely to cost."""
-        chain = tuple(self.chain())
+        chain = self.chain()
         for budget in chain:
             budget._check(request, final, keep)
         for budget in chain:

@@ -37,7 +37,7 @@ def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
         SetupError: there is no such setting, one is missing, or a value does not fit it.
     """
     known = settings_of(kind)
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind) if settings else {}
     if unknown := settings.keys() - known.keys():
         there = ", ".join(key for key in known if sayable(hints[key])) or "no settings"
         raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {there}.")

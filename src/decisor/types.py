@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from decisor.evidence import Evidence as Evidence
@@ -22,6 +22,7 @@ from decisor.ranking import Goal as Goal
 from decisor.ranking import Option as Option
 from decisor.ranking import Point as Point
 from decisor.ranking import Ranking as Ranking
+from decisor.ranking import RuleTest as RuleTest
 from decisor.ranking import Scene as Scene
 from decisor.ranking import Study as Study
 from decisor.ranking import Swing as Swing
@@ -72,9 +73,17 @@ class Usage:
         True
         """
         unknown = self.dollars is None or other.dollars is None
-        names = [one.name for one in fields(self) if one.name != "dollars"]
-        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return Usage(**sums, dollars=None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0))
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            None if unknown else (self.dollars or 0.0) + (other.dollars or 0.0),
+            self.seconds + other.seconds,
+            self.actions + other.actions,
+            self.estimates + other.estimates,
+            self.cache_reads + other.cache_reads,
+            self.cache_writes + other.cache_writes,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +182,7 @@ class Observation:
 
     ``answer`` is not None where the action ended the environment: what it handed in ('' where it gave up). It says
     nothing of whether that is right. ``ranking``: of the data as they are; ``study``: of a question what if.
-    ``pitfalls``: of the query, which the note tells too.
+    ``pitfalls``: of the query, which the note tells too. ``rules``: tested on the best of the ranking.
     """
 
     records: tuple[Record, ...] = ()
@@ -185,6 +194,7 @@ class Observation:
     answer: str | None = None
     study: Study | None = None
     pitfalls: tuple[Pitfall, ...] = ()
+    rules: tuple[RuleTest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from pathlib import Path
 from string import Template as PlainTemplate
+
+import pytest
 
 import decisor.techniques
 from decisor.calls.estimates import raw_tokens, tokens_in
@@ -100,3 +103,15 @@ def test_no_technique_makes_a_plain_text_of_records_on_the_way_into_a_prompt() -
                 names = {getattr(call, "id", getattr(call, "attr", "")) for call in calls}
                 wrong += [f"{path.name}: {ast.unparse(node)}"] * bool(names & SHOWING)
     assert not wrong
+
+
+@pytest.mark.parametrize("text", ["$a", "${a}b", "$$a $a", "$a$b$a", "no place", "$$", "$a_b ${b}", "100 $$a ${a}$"])
+def test_a_template_reads_as_that_of_the_standard_library_does(text: str) -> None:
+    values = {"a": "x$b", "b": 2, "a_b": ""}
+    try:
+        expected = PlainTemplate(text).substitute(values)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            Template(text).substitute(values)
+    else:
+        assert Template(text).substitute(values) == expected

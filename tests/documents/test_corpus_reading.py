@@ -17,12 +17,13 @@ from decisor.tools.databases.sql import SqlTool
 from decisor.tools.documents import open_index
 from decisor.tools.documents.cutting import Block, Content, fits, passages, size_of, tidy
 from decisor.tools.documents.folder import Reading
-from decisor.tools.documents.index_build import Changes, update
+from decisor.tools.documents.index_build import update
 from decisor.tools.documents.index_files import About
 from decisor.tools.documents.parser_process import ParserProcess
 from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.row_documents import RowForm, table_documents
 from decisor.tools.documents.text_formats import Unreadable, decode, read_html, read_markdown
+from decisor.tools.documents.update import Changes
 
 PAGE = b"""<html><head><title>Trade  news</title><script>alert("evil")</script></head><body>
 <h1>Trade news</h1><p>Cloth <b>sells</b> well.</p><h2>Prices</h2><ul><li>salt<li>fish</ul>

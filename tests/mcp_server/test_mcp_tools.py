@@ -120,3 +120,24 @@ async def test_a_decision_may_go_on_from_another(tmp_path: Path, lm: str) -> Non
         assert "Run 2 (" in text(again)
         missing = await one.call_tool("decide", {"question": "And without oak?", "after": 7})
         assert missing.is_error and "There is no run 7" in text(missing)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ['mask = { "site.rent" = "token" }', 'rows = { "site" = "name <> \'elm\'" }'])
+async def test_a_run_from_before_rows_and_columns_were_kept_back_is_not_told(
+    tmp_path: Path, lm: str, policy: str
+) -> None:
+    config = tmp_path / "xdg_config_home" / "decisor" / "decisor.toml"
+    config.parent.mkdir(parents=True)
+    connection = f'[connections.north]\nurl = "sqlite:///{sites(tmp_path)}"\n'
+    config.write_text(connection)
+    async with client(tmp_path, "stdio", "--lm", lm, "-o", "calling=text") as one:
+        await one.call_tool("decide", QUESTION)
+    config.write_text(connection + policy)
+    async with client(tmp_path, "stdio", "--lm", lm, "-o", "calling=text") as one:
+        assert (await run_of(one, 1)).startswith("refused: ")
+        assert (await run_of(one, 0)).startswith("refused: ")
+        after = await one.call_tool("decide", {"question": "And without oak?", "after": 1})
+        assert after.is_error
+        rents = await one.call_tool("query", {"query": "SELECT rent FROM site WHERE name = 'elm'"})
+        assert "400" not in text(rents)

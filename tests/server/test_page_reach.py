@@ -106,7 +106,7 @@ def test_a_run_of_five_thousand_events_is_whole(page: Page) -> None:
     page.open("/runs/long")
     page.answered()
     page.until(f"document.querySelectorAll('.steps .acts').length === {(MANY - 4) // 2}")
-    page.run("document.querySelector('.steps > li:last-child').scrollIntoView()")
+    page.run("document.querySelector('.story > .steps:last-child > li:last-child').scrollIntoView()")
     page.see("enough", ".replan")
     assert page.text(".ticks").splitlines() == ["look at everything", "decide"]
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from decisor.budget import Budget
+from decisor.budget import NOTHING, Budget
 from decisor.calls.clock import CallUnderWay, under_way
 from decisor.calls.context import context_of, sizes_in
 from decisor.calls.cutting import cut_in_half
-from decisor.calls.estimates import fewest_tokens_in, tokens_in
+from decisor.calls.estimates import fewest_tokens_in, raw_tokens, tokens_in
 from decisor.calls.prompt_parts import shorten
 from decisor.calls.settings import settings_of
 from decisor.errors import BudgetExceeded, LMError, SetupError
@@ -83,7 +83,7 @@ class Call:
         return replace(sampling, max_tokens=cap, capped=cap != sampling.max_tokens, temperature=temperature)
 
     def count(self, messages: Sequence[Message]) -> int:
-        return self.budget.estimates.tokens(self.lm.name, messages)
+        return self.budget.estimates.tokens(self.lm.name, raw_tokens(messages))
 
     async def room(self, tokens: int) -> int:
         """Of the context, 0 where nobody knows it. It is only looked for where a prompt could be too long."""
@@ -137,7 +137,7 @@ class Call:
         room, prompt = sizes_in(str(error))
         context = context_of(self.lm)
         if prompt:
-            self.budget.estimates.learn(self.lm.name, messages, prompt)
+            self.budget.estimates.learn(self.lm.name, raw_tokens(messages), prompt)
         if room and context is not None:
             context.learn(room)
             if self.count(messages) > room:
@@ -149,15 +149,15 @@ class Call:
             raise error
         return shorter
 
-    def plan(self, messages: Sequence[Message], sampling: Sampling) -> tuple[Usage, Usage, int]:
+    def plan(self, prompt: int, sampling: Sampling) -> tuple[Usage, Usage, int]:
         """The most that a call may cost, what a final one after it is likely to, and the cap on its reply that keeps it
-        within its limits."""
-        prompt, likely = self.count(messages), self.budget.likely_reply()
+        within its limits. ``prompt``: tokens."""
         most = cap = sampling.max_tokens or LONGEST_REPLY
+        if not self.budget.limits_cost:
+            return CALL, NOTHING, cap
+        likely = self.budget.likely_reply()
         price: Pricing | None = getattr(self.lm, "price", None)
         keep = Usage(1, prompt, likely, price.dollars(prompt, likely) if price else None)
-        if not self.budget.limits_cost:
-            return CALL, keep, cap
         if price is None and self.budget.limits_dollars:
             raise SetupError(f"The price of {self.lm.name} is not known, so a limit of dollars says nothing: {PRICE}.")
         cap = min(cap, max(USUAL_REPLY, 2 * likely))
@@ -172,16 +172,19 @@ class Call:
 
     async def charged(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """``since`` in the trace: the last entry before the call began, so what it may have waited for."""
-        request, keep, cap = self.plan(messages, sampling)
+        raw = raw_tokens(messages)
+        prompt = self.budget.estimates.tokens(self.lm.name, raw)
+        request, keep, cap = self.plan(prompt, sampling)
         if context := await self.room(0):
-            cap = min(cap, max(context - keep.prompt_tokens, SHORTEST_REPLY))
+            cap = min(cap, max(context - prompt, SHORTEST_REPLY))
         if cap != sampling.max_tokens:
             sampling = replace(sampling, max_tokens=cap, capped=True)
         self.budget.reserve(request, self.final, keep)
         used, since, began = CALL, len(self.trace.entries), time.monotonic()
-        call = CallUnderWay(tuple(budget.clock for budget in self.budget.chain()), self.seconds_left)
+        clocks = tuple(budget.clock for budget in self.budget.chain())
+        call = CallUnderWay(clocks, self.seconds_left, asyncio.timeout(self.seconds_left()))
         try:
-            async with asyncio.timeout(self.seconds_left()) as call.deadline:
+            async with call.deadline:
                 with under_way(call):
                     reply = await self.reply(messages, sampling)
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=call.seconds(began))
@@ -202,7 +205,7 @@ class Call:
             raise BudgetExceeded("seconds", self.budget.limit_of_seconds()) from error
         finally:
             self.budget.charge(request, used)
-        self.budget.estimates.learn_from(self.lm.name, messages, reply)
+        self.budget.estimates.learn_from(self.lm.name, raw, reply)
         model = reply.model or self.lm.name
         event = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
         self.trace.add(event, self.span)

@@ -81,8 +81,9 @@ class Estimates:
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     thinkers: set[str] = field(default_factory=set)
 
-    def tokens(self, lm: str, messages: Sequence[Message]) -> int:
-        return math.ceil(raw_tokens(messages) * self.factor(lm))
+    def tokens(self, lm: str, raw: int) -> int:
+        """Of a prompt that was taken for ``raw`` tokens."""
+        return math.ceil(raw * self.factor(lm))
 
     def factor(self, lm: str) -> float:
         real, likely = self.counts.get(lm, (0, 0))
@@ -91,16 +92,16 @@ class Estimates:
     def knows(self, lm: str) -> bool:
         return lm in self.counts
 
-    def learn_from(self, lm: str, messages: Sequence[Message], reply: Completion) -> None:
+    def learn_from(self, lm: str, raw: int, reply: Completion) -> None:
         if not reply.usage.estimates:
-            self.learn(lm, messages, reply.usage.prompt_tokens)
-        seen = sum(map(tokens_in, reply.texts))
-        if reply.finish == "length" and reply.usage.completion_tokens > THOUGHT * max(seen, 1):
-            self.thinkers.add(lm)
+            self.learn(lm, raw, reply.usage.prompt_tokens)
+        if reply.finish == "length":
+            seen = sum(map(tokens_in, reply.texts))
+            if reply.usage.completion_tokens > THOUGHT * max(seen, 1):
+                self.thinkers.add(lm)
 
-    def learn(self, lm: str, messages: Sequence[Message], prompt_tokens: int) -> None:
-        """From a reply: its prompt was so many tokens."""
-        likely = raw_tokens(messages)
-        if likely >= WORTH and prompt_tokens:
+    def learn(self, lm: str, raw: int, prompt_tokens: int) -> None:
+        """From a reply: its prompt, taken for ``raw`` tokens, was so many."""
+        if raw >= WORTH and prompt_tokens:
             real, before = self.counts.get(lm, (0, 0))
-            self.counts[lm] = real + prompt_tokens, before + likely
+            self.counts[lm] = real + prompt_tokens, before + raw

@@ -7,8 +7,10 @@ Techniques write prompts from templates. Text about records is a ``Text``, which
 from __future__ import annotations
 
 import string
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from decisor.asking import worded
@@ -59,13 +61,39 @@ class Template(string.Template):
     """A template whose result has the records of what is put into it. A person may have put it in other words."""
 
     def substitute(self, mapping: Mapping[str, object] = MappingProxyType({}), /, **values: object) -> Text:
-        texts = {name: text_worded(value) for name, value in {**mapping, **values}.items()}
-        sections = [section for value in texts.values() if isinstance(value, str) for section in sections_of(value)]
-        return Text(string.Template(worded(self.template)).substitute(texts), sections)
+        values = {**mapping, **values}
+        texts: list[str] = []
+        sections: list[Section] = []
+        for before, name in pieces_of(worded(self.template)):
+            texts.append(before)
+            if name:
+                value = values[name]
+                if isinstance(value, Text) and value.sections:
+                    texts.append(value)
+                    sections += value.sections
+                else:
+                    texts.append(worded(str(value)))
+        return Text("".join(texts), sections)
 
 
-def text_worded(value: object) -> object:
-    return worded(value) if isinstance(value, str) and not sections_of(value) else value
+@lru_cache(maxsize=256)
+def pieces_of(template: str) -> tuple[tuple[str, str], ...]:
+    """Plain text, and the name of what comes after it, '' where nothing does.
+
+    >>> pieces_of("To $name: ${sum}$$")
+    (('To ', 'name'), (': ', 'sum'), ('$', ''), ('', ''))
+
+    Raises:
+        ValueError: a $ without a name.
+    """
+    pieces, at = [], 0
+    for match in string.Template.pattern.finditer(template):
+        if match["invalid"] is not None:
+            string.Template(template).substitute(defaultdict(str))  # which raises
+        dollar = "$" if match["escaped"] else ""
+        pieces.append((template[at : match.start()] + dollar, match["named"] or match["braced"] or ""))
+        at = match.end()
+    return (*pieces, (template[at:], ""))
 
 
 @dataclass(frozen=True, slots=True)

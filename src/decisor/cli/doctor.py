@@ -12,6 +12,7 @@ import typer
 
 from decisor.cli.doctor_parts import DATABASES, DOCUMENTS, OTHERS, part_lines, there
 from decisor.errors import SetupError
+from decisor.plurals import plural
 
 
 def command(
@@ -138,8 +139,12 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
     print("\n".join(part_lines(OTHERS, others)))
     if database is not None:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
+        print("\n".join(f"    {line}" for line in database.layers))
+        if database.role:
+            print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")
         print(clean(database.schema))
         if database.tables:
-            rest = f", and {database.others:,} more tables" if database.others else ""
-            print(f"About {database.tokens:,} tokens: {len(database.tables):,} tables with columns{rest}.")
+            beyond = f", and {database.others:,} more" if database.others else ""
+            count = len(database.tables)
+            print(f"About {database.tokens:,} tokens: {count:,} {plural(count, 'table')} with columns{beyond}.")
     return 0 if good else 1

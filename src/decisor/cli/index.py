@@ -1,4 +1,4 @@
-"""``decisor index``: documents cut into passages and indexed on disk; the second time, only what changed."""
+"""``decisor index``: documents cut into passages and indexed; the second time, only what changed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ import typer
 
 from decisor.cli.exits import Exit
 from decisor.render.text import one_line
+from decisor.secrets import without_password
 from decisor.session.indexing import IndexRequest, index
 
 if TYPE_CHECKING:
     from decisor.tools.documents.folder import Reading
-    from decisor.tools.documents.index_build import Changes, Progress
+    from decisor.tools.documents.update import Changes, Progress
 
 SHOWN = 20
 TABLE = "Of a database: a table to read, once for each; all unless said."
+OUT = "A folder for the index, or postgresql://HOST/DATABASE/TABLE. An index that is there is updated."
 SOURCE = "A folder, a file (text, Markdown, HTML, PDF, Word, PowerPoint, Excel, JSON lines, CSV), or a database's URL."
 
 
 def command(
     source: Annotated[str, typer.Argument(help=SOURCE)],
-    out: Annotated[Path, typer.Option("--out", help="A folder for the index. An index that is there is updated.")],
+    out: Annotated[str, typer.Option("--out", metavar="PLACE", help=OUT)],
     dense: Annotated[bool, typer.Option("--dense", help="Vectors too, by the model on this machine (slow).")] = False,
     embed: Annotated[str, typer.Option("--embed", metavar="MODEL@URL", help="Vectors too, by an endpoint.")] = "",
     words: Annotated[int, typer.Option("--words", min=20, max=2000, help="About so many words a passage.")] = 100,
@@ -50,7 +52,7 @@ def command(
     request = IndexRequest(source, out, language, dense, embed, form, table or (), fresh)
     report = index(request, partial(bar, quiet=as_json))
     changes, reading = report.changes, report.reading
-    summary: dict[str, Any] = {**figures(changes), "index": str(out), "bytes": report.bytes}
+    summary: dict[str, Any] = {**figures(changes), "index": without_password(out), "bytes": report.bytes}
     if reading is not None:
         summary |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
     if as_json:
@@ -125,13 +127,15 @@ def nothing(summary: dict[str, Any], unread: bool) -> str:
     """Why there are no passages, where no document said so, and what became of the index."""
     from decisor.tools.documents.folder import KINDS
     from decisor.tools.documents.index_files import is_index
+    from decisor.tools.documents.table_place import names_table
 
     why = ""
     if not unread:
         documents = f"There are no documents in it (these can be read: {' '.join(KINDS)}). "
         why = documents if "other_kinds" in summary else "There are no rows in the database. "
-    out = Path(summary["index"])
-    return f"{why}Nothing could be indexed: {f'{out} stays as it was' if is_index(out) else 'no index was made'}."
+    out = summary["index"]
+    stays = names_table(out) or is_index(Path(out))
+    return f"{why}Nothing could be indexed: {f'{out} stays as it was' if stays else 'no index was made'}."
 
 
 def size_in_words(size: int) -> str:

@@ -19,7 +19,7 @@ def tokens_of(count: object, texts: Iterable[str]) -> int:
 
 
 def is_count(count: object) -> TypeGuard[int]:
-    return isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**53
+    return type(count) is int and 0 <= count < 2**53
 
 
 def chat_usage(reply: Mapping[str, object], messages: Sequence[Message], texts: Sequence[str], calls: int = 1) -> Usage:
@@ -77,7 +77,10 @@ def mapping(value: object) -> Mapping[str, object]:
 
 def first_count(*values: object) -> int:
     """The first that is a count and not 0; 0 without one."""
-    return next((value for value in values if is_count(value) and value), 0)
+    for value in values:
+        if value and is_count(value):
+            return value
+    return 0
 
 
 def cost_of(value: object) -> float | None:

@@ -111,7 +111,10 @@ class HttpClient:
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
         """Among the connections; waiting for it is no part of a run's time."""
-        with in_line():
+        if self.room.locked():
+            with in_line():
+                await self.room.acquire()
+        else:
             await self.room.acquire()
         try:
             yield

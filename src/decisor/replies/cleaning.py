@@ -9,6 +9,7 @@ from decisor.errors import ParseError
 MAX_CHARS = 200_000
 MAX_DEPTH = 64
 INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad"))
+EDGES = "".join(map(chr, INVISIBLE)) + " \t\r\n"
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 THINK = re.compile(r"\s*(?:<think(?:ing)?>)?((?:(?!</?think(?:ing)?>).)*)</think(?:ing)?>", re.S | re.I)
@@ -51,9 +52,8 @@ def clean(text: str, repairs: list[str] | None = None) -> str:
     if (bare := TURN.sub("", text)) != text or END.search(text):
         repairs.append("control_tokens")
         text = END.sub("", bare)
-    edges = "".join(map(chr, INVISIBLE))
     bare = text.strip()
-    trimmed = bare.strip(edges + " \t\r\n")
+    trimmed = bare.strip(EDGES)
     if trimmed != bare:
         repairs.append("invisible")
     if not trimmed:
@@ -81,6 +81,8 @@ def check_query(text: str) -> str:
 
 PAIRS = (("**", "**"), ("__", "__"), ('"', '"'), ("'", "'"), ("`", "`"), ("\u201c", "\u201d"), ("\u2018", "\u2019"))
 
+OPENINGS = tuple(opening for opening, _ in PAIRS)
+
 
 def strip_quotes(text: str) -> str:
     """A text without the quotes or marks around the whole of it.
@@ -88,7 +90,7 @@ def strip_quotes(text: str) -> str:
     >>> strip_quotes('**"elm"**'), strip_quotes('"elm" or "oak"')
     ('elm', '"elm" or "oak"')
     """
-    for opening, closing in PAIRS * 2:
+    for opening, closing in PAIRS * 2 if text.startswith(OPENINGS) else ():
         inside = text[len(opening) : len(text) - len(closing)]
         if text.startswith(opening) and text.endswith(closing) and len(text) > len(opening + closing):
             text = text if opening in inside or closing in inside else inside.strip()

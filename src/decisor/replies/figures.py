@@ -65,8 +65,8 @@ def check_figures(
     >>> check_figures("It rises from 10.5 to 12.3, by 17.5 %, not 99.", [("o1.r1", [12.34, 10.5])])[2:]
     (Figure(text='17.5 %', support='computed: 12.34 [o1.r1] / 10.5 [o1.r1] - 1'), Figure(text='99', support=''))
     """
-    numbers_by_source = list(sources)
     texts = written_numbers(CITATION.sub(" ", text))
+    numbers_by_source = list(sources) if texts else []
     supports = {figure: held_by(figure, numbers_by_source) for figure in texts}
     quoted = [operand for operand in supports.values() if operand is not None]
     others = [Operand(value, one.id, place) for one in cited for place, value in numbers_of_fields(one)][:MOST_OPERANDS]
@@ -156,7 +156,7 @@ def parts(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> str:
 
 def numbers_of(record: Record) -> list[float]:
     """All numbers of a record, those inside its texts too."""
-    return [*numbers_in(record.fields), *numbers_in(record.text)]
+    return [*numbers_in(record.fields), *(numbers_in(record.text) if record.text else ())]
 
 
 def numbers_of_fields(record: Record) -> Iterator[tuple[str, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from decisor.errors import ParseError
@@ -11,6 +12,7 @@ from decisor.replies.labelled import LabelledReply
 from decisor.replies.moves import Move
 from decisor.types import Decision
 
+NO_LETTERS = re.compile(r"[\W\d_]+")
 LEAST = 10
 """Letters that a text of the form must have to count as copied."""
 
@@ -21,9 +23,8 @@ def refuse_form_text(value: object, form: Form[Any]) -> None:
         ParseError: what the value asks for or answers stands in the form (copied).
     """
     for text in texts_of(value):
-        plain = letters(text)
-        own_numbers = set(re.findall(r"\d+", text)) - set(re.findall(r"\d+", text_of_form(form)))
-        if len(plain) >= LEAST and plain in letters(text_of_form(form)) and not own_numbers:
+        plain, copied = letters(text), letters_of_form(text_of_form(form))
+        if len(plain) >= LEAST and plain in copied and not numbers(text) - numbers(text_of_form(form)):
             raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
 
 
@@ -48,4 +49,11 @@ def letters(text: str) -> str:
     >>> letters("The name, or id")
     'thenameorid'
     """
-    return re.sub(r"[\W\d_]+", "", text.casefold())
+    return NO_LETTERS.sub("", text.casefold())
+
+
+def numbers(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))
+
+
+letters_of_form = lru_cache(maxsize=64)(letters)

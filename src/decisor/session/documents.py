@@ -1,16 +1,18 @@
-"""``--docs``: an index, or a folder or file small enough to be indexed in memory, as a tool that finds passages."""
+"""``--docs``: an index on disk or in PostgreSQL, a folder or file small enough to be indexed in memory, or somebody's
+own retriever, as a tool that finds passages."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.outside import json_line, one_line
 from decisor.secrets import without_password
+from decisor.settings import IMPORT_PATH
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
@@ -24,16 +26,24 @@ PASSAGES = "passages"
 
 
 async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> PassagesTool:
-    """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED.
+    """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED. Code is only
+    imported by a path that a person typed: those of a config file are absolute.
 
     Raises:
         SetupError: there is nothing that can be read, or too much to be indexed at once.
     """
     from decisor.tools.documents.index import open_index
     from decisor.tools.documents.index_files import current, is_index, read_about
+    from decisor.tools.documents.own_retriever import open_own
     from decisor.tools.documents.passages_tool import PassagesTool
+    from decisor.tools.documents.table_place import names_table
 
     path = Path(place)
+    if names_table(place):
+        return await open_documents_table(place, name, limit)
+    if IMPORT_PATH.fullmatch(place) and not path.exists():
+        retriever = open_own(place)
+        return PassagesTool(retriever, limit, retriever.about, name, end=retriever.close)
     if place.startswith(("http://", "https://")):
         raise SetupError(f"{without_password(place)} is an address: pages are not fetched, since they change and "
                          "lead elsewhere. Download it, and give the file or folder.")  # fmt: skip
@@ -51,9 +61,33 @@ async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> P
     return PassagesTool(index, limit, text, name, end=ending(embedder))
 
 
+async def open_documents_table(place: str, name: str, limit: int) -> PassagesTool:
+    """An index in PostgreSQL."""
+    from decisor.tools.documents.passages_tool import PassagesTool
+    from decisor.tools.documents.table_index import open_table
+
+    index = await open_table(place, by_name=embedder_of)
+    end_embedder = ending(index.embedder)
+
+    async def end() -> None:
+        await index.close()
+        await end_embedder()
+
+    try:
+        titles = titles_in_words(*await index.titles())
+    except BaseException:
+        await end()
+        raise
+    text = f"{index.tables.name}, {index.about.documents:,} documents{titles}"
+    return PassagesTool(index, limit, text, name, end=end)
+
+
 def titles_of(index: Index) -> str:
     """What the documents are called, for a prompt; '' where they have no titles."""
-    titles, all_of_them = index.titles()
+    return titles_in_words(*index.titles())
+
+
+def titles_in_words(titles: Sequence[str], all_of_them: bool) -> str:
     if not titles:
         return ""
     names = ", ".join(json_line(one_line(title, 60)) for title in titles)

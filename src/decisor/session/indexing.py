@@ -18,18 +18,20 @@ from decisor.tools.databases.sandbox.urls import names_database
 if TYPE_CHECKING:
     from decisor.tools.documents.embedder import Embedder
     from decisor.tools.documents.folder import Reading
-    from decisor.tools.documents.index_build import Changes, Document, Progress
     from decisor.tools.documents.row_documents import RowForm
+    from decisor.tools.documents.table_place import TablePlace
+    from decisor.tools.documents.update import Changes, Document, Progress
 
 
 @dataclass(frozen=True)
 class IndexRequest:
     """``source``: a folder, a file, or the URL of a database, of which ``tables`` are read (all where none is named).
-    ``out``: the index, which is updated where it is there, and built anew where ``fresh``. ``dense``: vectors by the
+    ``out``: the index, a folder or the table of ``postgresql://HOST/DATABASE/TABLE``, which is updated where it is
+    there, and built anew where ``fresh``. ``dense``: vectors by the
     model on this machine; ``embed``: by an endpoint, MODEL@URL."""
 
     source: str
-    out: Path
+    out: str
     language: str
     dense: bool
     embed: str
@@ -56,16 +58,24 @@ def index(request: IndexRequest, bar: Callable[[Reading | None], AbstractContext
     from decisor.tools.documents.bm25 import analyzer
     from decisor.tools.documents.index_build import update
     from decisor.tools.documents.index_files import About
+    from decisor.tools.documents.table_place import names_table, table_place
 
     analyzer(request.language)
+    table = table_place(request.out) if names_table(request.out) else None
     embedder = embedder_of(request.dense, request.embed)
     if embedder is None and not request.fresh:
-        vectors_stay(request.out)
+        vectors_stay(request.out, table)
     about = About(language=request.language, words=request.form.words)
     source = OpenSource(request.source, request.form, request.tables)
     with closing_endpoint(embedder), source as (documents, reading), bar(reading) as progress:
-        changes = update(documents, request.out, about, embedder, request.fresh, progress, may_be_empty=False)
-    return IndexReport(changes, reading, size_of(request.out))
+        if table is not None:
+            from decisor.tools.documents.table_build import update_table
+
+            changes, size = update_table(documents, table, about, embedder, request.fresh, progress, may_be_empty=False)
+            return IndexReport(changes, reading, size)
+        out = Path(request.out)
+        changes = update(documents, out, about, embedder, request.fresh, progress, may_be_empty=False)
+    return IndexReport(changes, reading, size_of(out))
 
 
 @contextmanager
@@ -90,19 +100,33 @@ def embedder_of(dense: bool, embed: str) -> Embedder | None:
     return MiniLM.open()
 
 
-def vectors_stay(out: Path) -> None:
+def vectors_stay(out: str, table: TablePlace | None) -> None:
     """Raises SetupError where an index with vectors would be replaced by one without."""
-    from decisor.tools.documents.index_files import current, is_index, read_about
     from decisor.tools.documents.minilm import NAME
 
-    if not is_index(out):
-        return
-    name = ""
-    with suppress(SetupError):
-        name = read_about(out / str(current(out))).embedder
-    if name:
+    if name := embedder_in_table(table) if table else embedder_in(Path(out)):
         option = "--dense" if name == NAME else f"--embed {name}@URL"
-        raise SetupError(f"The index in {out} holds vectors by {name}: add {option}, or --fresh to build without them.")
+        raise SetupError(f"The index in {table or out} holds vectors by {name}: add {option}, or --fresh to build "
+                         "without them.")  # fmt: skip
+
+
+def embedder_in(out: Path) -> str:
+    """Its name; '' where there is no index, or one without vectors."""
+    from decisor.tools.documents.index_files import current, is_index, read_about
+
+    if is_index(out):
+        with suppress(SetupError):
+            return read_about(out / str(current(out))).embedder
+    return ""
+
+
+def embedder_in_table(place: TablePlace) -> str:
+    """The same of a table."""
+    from decisor.tools.documents.table_build import about_there, connecting
+
+    with connecting(place) as db:
+        about = about_there(db, place)
+    return about.embedder if about else ""
 
 
 class OpenSource:

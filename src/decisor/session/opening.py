@@ -18,7 +18,7 @@ from decisor.session.definitions_file import read_definitions
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
-from decisor.session.sources import Places, Source, Sources, check_names, sources_of, tables_of
+from decisor.session.sources import Places, Source, Sources, check_names, check_reserved, sources_of, tables_of
 from decisor.session.tools import open_with_servers
 from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.trace.events import Entry
@@ -58,6 +58,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         for tool in await open_with_servers(sources.tools):
             if not any(tool is spec for spec in sources.tools.specs):  # what a person opened, they close
                 stack.push_async_callback(tool.close)
+                check_reserved([tool.name])
             tools.append(tool)
         check_names([tool.name for tool in tools])
         data = Data(tools, databases, lms, partial(ask_once, sources), sources, definitions, asyncio.get_running_loop())

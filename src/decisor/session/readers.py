@@ -122,6 +122,8 @@ async def revealed(result: Result, tools: Sequence[Tool]) -> Result:
     """With values in place of tokens in the decision and its records, where the reader may see them. What was sent to
     an LM, and the trace, keep the tokens."""
     owners = [tool for tool in tools if isinstance(tool, SqlTool) and tool.worker.caps.policy.reveal]
+    if not owners:
+        return result
     tokens = " ".join(sorted(set(TOKEN.findall(repr((result.decision, result.records))))))
     values: dict[str, str] = {}
     for tool in owners if tokens else ():

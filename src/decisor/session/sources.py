@@ -54,7 +54,7 @@ class Sources:
     """Everything that a question is asked of. ``model``: a file with a decision model. Where ``tables`` (labels,
     relationship types) names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``frames``:
     tables that a program handed over, gone with these sources. ``definitions``: the name of a database ('' for the
-    only one) and a file of what words mean in it."""
+    only one) and a file of what words mean in it. ``who`` asks, where a program says it."""
 
     places: tuple[Source, ...] = ()
     tools: ToolSpecs = NO_TOOLS
@@ -63,6 +63,7 @@ class Sources:
     deny_tables: tuple[str, ...] = ()
     frames: FrameStore | None = None
     definitions: tuple[tuple[str, Path], ...] = ()
+    who: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.places or self.tools.specs)
@@ -98,8 +99,7 @@ def sources_of(
     count = Counter(form for form, _ in texts)
     sources = tuple(source_of(form, text, alone=count[form] == 1) for form, text in texts)
     check_names([source.name for source in sources])
-    if reserved := [source.name for source in sources if source.name in RESERVED]:
-        raise SetupError(f"{reserved[0]} is a name of decisor's own: give the data another, as NAME=URL.")
+    check_reserved([source.name for source in sources])
     model_file = Path(model) if model else None
     files = tuple((name, Path(place)) for name, place in map(place_of, names_in(definitions)))
     return with_connections(
@@ -214,6 +214,12 @@ def name_from(place: str) -> str:
     if parts and not name:
         name = parts.hostname or parts.scheme
     return re.sub(r"\W+", "_", name).strip("_") or "data"
+
+
+def check_reserved(names: Iterable[str]) -> None:
+    """Raises SetupError where one is the name of a tool of our own."""
+    if own := [name for name in names if name in RESERVED]:
+        raise SetupError(f"{own[0]} is a name of decisor's own: give another, as NAME=URL, or leave it out.")
 
 
 def check_names(names: Sequence[str]) -> None:

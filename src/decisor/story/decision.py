@@ -15,6 +15,7 @@ from decisor.render.text import clean, number, one_line
 from decisor.story.answer_charts.terminal import chart_lines
 from decisor.story.charts import study_lines
 from decisor.story.figure_cells import cells_of
+from decisor.story.lines import passage_line
 from decisor.story.rows import groups_of, row_lines
 from decisor.types import Decision, Ranking, Record, Study, Usage
 
@@ -188,11 +189,13 @@ def doubts(decision: Decision) -> tuple[str, ...]:
 
 
 def record_line(record: Record, width: int, decision: Decision) -> str:
-    """The name of a row, then the columns that hold a figure of the decision, then the others."""
+    """Of a passage where it stands; of a row its name, then the columns that hold a figure of the decision."""
+    if record.text:
+        return passage_line(record, max(width, 40))
     cells = [f"{name} {number(v) if isinstance(v, float) else v}" for name, v in record.fields.items()]
     deciding = {cell.column for one in decision.evidence.figures for cell in cells_of(one, {record.id: record})}
     order = sorted(range(len(cells)), key=lambda at: (at > 0, at not in deciding, at))
-    return one_line(record.text or ", ".join(cells[at] for at in order), max(width, 40))
+    return one_line(", ".join(cells[at] for at in order), max(width, 40))
 
 
 def show_dim(text: str, console: Console) -> None:

@@ -22,6 +22,7 @@ from decisor.trace.events import (
     Event,
     FailedCall,
     LMCall,
+    MeaningChoice,
     Note,
     Plan,
     PlanChange,
@@ -35,10 +36,10 @@ from decisor.trace.events import (
 )
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
-from decisor.types import Observation, Question
+from decisor.types import Observation, Question, Record
 
-ROWS = 3
-"""How many rows of a result are shown."""
+ROWS, PASSAGE = 3, 120
+"""How many rows of a result are shown, and how many characters of a passage."""
 
 
 def event_lines(event: Event) -> Sequence[Text]:
@@ -75,7 +76,7 @@ def event_lines(event: Event) -> Sequence[Text]:
             return answer_lines(answer, reused)
         case Note(text=text):
             return [Text(f"    {one_line(text, 300)}", style="dim")] if text else []
-        case RunStart() | Span() | LMCall() | Conclusion() | RunUsage() | GraphResult():
+        case RunStart() | Span() | LMCall() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
             return []  # a story has its own place for them
         case SearchNode() | SearchMatch() | AnswerSnapshot() | SearchTree():
             return []
@@ -105,12 +106,28 @@ def input_lines(tool: str, text: str) -> list[Text]:
 
 
 def first_rows(observation: Observation) -> list[Text]:
-    """The first rows of a table, in columns."""
+    """The first rows of a table, in columns; of passages, where each stands and how it begins."""
+    if observation.error:
+        return []
+    if any(record.text for record in observation.records):
+        return [Text(f"      {passage_line(record, PASSAGE)}", style="dim") for record in observation.records[:ROWS]]
     records = [record for record in observation.records[:ROWS] if record.fields]
-    if not records or observation.error:
+    if not records:
         return []
     more = [Text("      …", style="dim")] if len(observation.records) > len(records) else []
     return [*(Text(f"      {line}", style="dim") for line in row_lines(records)), *more]
+
+
+def passage_line(record: Record, width: int) -> str:
+    """
+    >>> passage_line(Record("o1.r1", {"title": "acme"}, "Acme had one\\nrecall.", "acme.txt#1"), 40)
+    'acme.txt#1: Acme had one recall.'
+    >>> passage_line(Record("o1.r1", {"title": "Emma (novel)"}, "A novel of 1815.", "p1"), 40)
+    'Emma (novel) (p1): A novel of 1815.'
+    """
+    title, source = str(record.fields.get("title") or ""), record.source
+    place = source if title in source else f"{title} ({source})" if source else title
+    return one_line(f"{place}: {record.text}" if place else record.text, width)
 
 
 def problem_line(name: str, text: str) -> Text:
@@ -133,4 +150,5 @@ def observation_line(observation: Observation, seconds: float) -> Text:
     cut = f" of {total:,}" if total and total > count else " (cut)" if observation.truncated else ""
     if not count and observation.note:
         return Text(f"    {one_line(observation.note, 300)}", style="dim")
-    return Text(f"    {counted(count, 'row')}{cut}{took}", style="dim")
+    word = "passage" if any(record.text for record in observation.records) else "row"
+    return Text(f"    {counted(count, word)}{cut}{took}", style="dim")

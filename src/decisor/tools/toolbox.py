@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from typing import TypeAlias
 
@@ -75,11 +76,14 @@ class Toolbox:
 
     def remember(self, number: int, action: Action, observation: Observation) -> None:
         """For the tools that work with what the others bring."""
-        for tool in self.members:
+        for tool in self.members if self.remembering else ():
             if tool.name == action.tool:
-                for other in self.members:
-                    if isinstance(other, Remembering):
-                        other.remember(number, action, observation, tool)
+                for other in self.remembering:
+                    other.remember(number, action, observation, tool)
+
+    @cached_property
+    def remembering(self) -> Sequence[Remembering]:
+        return [tool for tool in self.members if isinstance(tool, Remembering)]
 
     def numbered_from(self, first: int) -> Toolbox:
         """The same with observations that are numbered from there on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from decisor.types import Message, Observation, Record
 T = TypeVar("T")
 PEM = "-----BEGIN"
 EVIDENCE = (Observation, Record)
+PLAIN = (int, float, type(None))
 
 
 @lru_cache(maxsize=4096)
@@ -71,6 +72,15 @@ def redacted(value: T) -> T:
         return value if same else parts  # type: ignore[return-value]
     if not is_dataclass(value) or isinstance(value, (type, *EVIDENCE)):
         return value
-    old_values = {one.name: getattr(value, one.name) for one in fields(value)}
-    changes = {name: new for name, old in old_values.items() if (new := redacted(old)) is not old}
+    changes = {}
+    for name in names_of(type(value)):
+        old = getattr(value, name)
+        if not isinstance(old, PLAIN) and (new := redacted(old)) is not old:
+            changes[name] = new
     return replace(value, **changes) if changes else value
+
+
+@cache
+def names_of(kind: type) -> tuple[str, ...]:
+    """Of its fields."""
+    return tuple(one.name for one in fields(kind))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 from decisor.calls.prompt_parts import Template, Text
@@ -89,12 +90,7 @@ class Trajectory:
         ids = tuple(name for name in citations(text, shown_records) if name in shown_records)
         name = without_citations(answer).strip(LEFT_OUT)
         cited = [shown_records[id] for id in ids]
-        sources = [(one.id, numbers_of(one)) for one in cited]
-        if ranking := self.ranking():
-            sources.append((f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]))
-        sources.append(("question", list(numbers_in(str(self.question)))))
-        sources += [(id, numbers_of(one)) for id, one in shown_records.items() if id not in ids]
-        figures = check_figures(f"{name}\n{because}\n{runner_up}", sources, cited)
+        figures = check_figures(f"{name}\n{because}\n{runner_up}", self.figures(shown_records, ids), cited)
         departs = departure(name, fullest([step.observation for step in self.steps]))
         reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
@@ -107,6 +103,14 @@ class Trajectory:
             stopped=stopped,
             runner_up=runner_up,
         )
+
+    def figures(self, shown_records: Mapping[str, Record], cited: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
+        """What a figure may be from, with its numbers: the records that are cited come first."""
+        yield from ((id, numbers_of(shown_records[id])) for id in cited)
+        if ranking := self.ranking():
+            yield f"ranking of {ranking.measure}", [option.outcome for option in ranking.options]
+        yield "question", list(numbers_in(str(self.question)))
+        yield from ((id, numbers_of(one)) for id, one in shown_records.items() if id not in cited)
 
     def ranking(self) -> Ranking | None:
         """The one that compared most."""
@@ -246,7 +250,12 @@ async def retrieve(move: LabelledReply, trajectory: Trajectory, run: Run) -> Tra
 
 
 def same_action(a: Action, b: Action) -> bool:
-    return a.tool == b.tool and " ".join(a.input.split()).rstrip("; ") == " ".join(b.input.split()).rstrip("; ")
+    return a.tool == b.tool and (a.input == b.input or on_one_line(a.input) == on_one_line(b.input))
+
+
+@lru_cache(maxsize=4096)
+def on_one_line(query: str) -> str:
+    return " ".join(query.split()).rstrip("; ")
 
 
 def same_records(a: Observation, b: Observation) -> bool:

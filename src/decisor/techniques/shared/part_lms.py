@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, get_type_hints
 
 from decisor.settings import settings_of, without_none
@@ -23,6 +24,7 @@ EXPERTS = {
 """What an expert is called, and its field in ``Experts``."""
 
 
+@cache
 def parts_of(kind: type) -> tuple[str, ...]:
     """The names of the parts of a technique that may have an LM of their own.
 

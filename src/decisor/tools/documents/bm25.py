@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import tantivy
 
 TITLE_TIMES = 3
+K1, B = 1.2, 0.75
+"""Tantivy's own constants, which it does not let go of."""
 LONGEST_TERM, MOST_TERMS = 40, 200
 MORE = 6
 LANGUAGES = [
@@ -76,6 +78,20 @@ def spaced(text: str) -> str:
     return text if text.isascii() else UNSPACED.sub(r" \1 ", text)
 
 
+def query_terms(words: tantivy.TextAnalyzer, text: str) -> list[str]:
+    """Each once.
+
+    >>> query_terms(analyzer(), "Which port exports marble to which ports?")
+    ['port', 'export', 'marbl']
+    """
+    return list(dict.fromkeys(words.analyze(spaced(text))))[:MOST_TERMS]
+
+
+def indexed_text(passage: Passage, title_times: int = TITLE_TIMES) -> str:
+    """What its terms are taken of. ``title_times``: how often a term of the title counts."""
+    return spaced(f"{passage.title}\n" * (title_times - 1) + passage.whole)
+
+
 @dataclass(frozen=True, eq=False)
 class WordIndex:
     """An index of terms, on disk (memory-mapped) or in memory."""
@@ -103,7 +119,7 @@ class WordIndex:
         """(address, score) of the best, best first; equal ones by number (a few more are looked at, so that which come
         is the same in every build)."""
         t = engine()
-        terms = list(dict.fromkeys(self.analyzer.analyze(spaced(text))))[:MOST_TERMS]
+        terms = query_terms(self.analyzer, text)
         if not terms or limit < 1:
             return []
         schema, should, query = self.index.schema, t.Occur.Should, t.Query
@@ -146,8 +162,7 @@ def schema() -> tantivy.Schema:
 def document(number: int, passage: Passage, title_times: int = TITLE_TIMES) -> tantivy.Document:
     """``title_times``: how often a term of the title counts."""
     entry: tantivy.Document = engine().Document()
-    again = f"{passage.title}\n" * (title_times - 1)
-    entry.add_text("words", spaced(again + passage.whole))
+    entry.add_text("words", indexed_text(passage, title_times))
     entry.add_integer("number", number)
     entry.add_bytes("passage", passage.dump())
     return entry

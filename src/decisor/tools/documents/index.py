@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -59,9 +59,7 @@ class Index:
         if self.reranker is None:
             return tuple(record_of(self.words.read(address), score) for address, score in hits[:limit])
         records = [record_of(self.words.read(address), score) for address, score in hits[:wide]]
-        scores = await self.reranker.score(query, records)
-        scored = sorted(zip(records, scores, strict=True), key=lambda pair: -pair[1])
-        return tuple(replace(one, score=float(score)) for one, score in scored[:limit])
+        return (await reranked(self.reranker, query, records))[:limit]
 
     def _by_meaning(self, query: str, wide: int) -> list[tuple[tantivy.DocAddress, float]]:
         """Dense, or both rankings fused."""
@@ -86,14 +84,30 @@ class Index:
         last = max(self.about.next_number, len(self))
         step = max(1, last // LOOKED_AT)
         places = self.words.addresses(list(range(0, last + 1, step)))
-        names = dict.fromkeys(self.words.read(places[number]).title.strip() for number in sorted(places))
-        names.pop("", None)
-        few = list(names)[:: max(1, -(-len(names) // most))] if names else []
-        return tuple(few), step == 1 and len(few) == len(names)
+        return few_titles((self.words.read(places[number]).title for number in sorted(places)), step == 1, most)
 
     def __len__(self) -> int:
         """How many passages there are."""
         return len(self.words)
+
+
+def few_titles(titles: Iterable[str], whole: bool, most: int) -> tuple[tuple[str, ...], bool]:
+    """At most so many of them, each once, and whether these are all; ``whole``: no passage was left out.
+
+    >>> few_titles(["Genua", "", "Genua", "Oslo", "Rome"], True, 2)
+    (('Genua', 'Rome'), False)
+    """
+    names = dict.fromkeys(title.strip() for title in titles)
+    names.pop("", None)
+    few = list(names)[:: max(1, -(-len(names) // most))] if names else []
+    return tuple(few), whole and len(few) == len(names)
+
+
+async def reranked(reranker: Reranker, query: str, records: Sequence[Record]) -> tuple[Record, ...]:
+    """By the reranker's scores, the best first."""
+    scores = await reranker.score(query, records)
+    scored = sorted(zip(records, scores, strict=True), key=lambda pair: -pair[1])
+    return tuple(replace(one, score=float(score)) for one, score in scored)
 
 
 def record_of(passage: Passage, score: float) -> Record:
@@ -131,7 +145,7 @@ def open_index(
                 raise
             number = newer
     if mode != "bm25":
-        embedder = embedder or _default(index.about.embedder)
+        embedder = embedder or default_embedder(index.about.embedder)
         if embedder.name != index.about.embedder:
             raise SetupError(f"The index in {path} was made by the embedder {index.about.embedder}, "
                              f"not {embedder.name}.")  # fmt: skip
@@ -148,7 +162,8 @@ def _open_generation(folder: Path, mode: Mode) -> Index:
     return Index(words, about, mode, Vectors.open(folder / VECTORS))
 
 
-def _default(name: str) -> Embedder:
+def default_embedder(name: str) -> Embedder:
+    """The one on this machine, where that made the vectors."""
     from decisor.tools.documents.minilm import NAME, MiniLM
 
     if name == NAME:

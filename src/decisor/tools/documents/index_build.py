@@ -12,18 +12,18 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.tools.documents.bm25 import analyzer, document, engine, schema
 from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.index_files import About, clean, current, locked, read_about, switch, write_about
-from decisor.tools.documents.passage import Passage, stamp_of
-from decisor.tools.documents.text_formats import Unreadable
+from decisor.tools.documents.passage import Passage
+from decisor.tools.documents.update import Changes, Document, Progress, Updater, apart, each_alone, take_all
 from decisor.tools.documents.vectors import VectorBuilder
 
 if TYPE_CHECKING:
@@ -32,38 +32,7 @@ if TYPE_CHECKING:
 WRITER_BYTES = 200_000_000
 THREADS = 2
 MOST_WAITING = 10_000
-MOST_SKIPPED = 1_000
 VECTORS, EMBEDDED = "vectors.usearch", "embedded.part"
-
-Progress: TypeAlias = Callable[[str, int], None]
-"""Hears of each document that was looked at: its key, and how many passages were indexed so far."""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Something that is added, changed and deleted as one: a file, a line of JSON, a row.
-
-    ``key`` names it for good; ``stamp`` is a digest of its content; ``cut`` gives its passages.
-    """
-
-    key: str
-    stamp: bytes
-    cut: Callable[[], Iterable[Passage]]
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Documents by what became of them, and how many passages there are now. ``skipped`` names the first
-    thousand of the ``unread``, each with why. ``anew``: why nothing of an index that was there could be kept."""
-
-    added: int = 0
-    updated: int = 0
-    deleted: int = 0
-    unchanged: int = 0
-    passages: int = 0
-    unread: int = 0
-    skipped: tuple[tuple[str, str], ...] = ()
-    anew: str = ""
 
 
 def build_index(
@@ -75,11 +44,7 @@ def build_index(
         SetupError: the place cannot be written, holds something else, or another builder is at work.
         OSError: the disk is full.
     """
-    documents = (
-        Document(one.id, stamp_of(one.title, one.section, one.text), lambda one=one: (one,))  # type: ignore[misc]
-        for one in passages
-    )
-    return update(documents, Path(path), About(language=language), embedder)
+    return update(each_alone(passages), Path(path), About(language=language), embedder)
 
 
 def update(
@@ -109,14 +74,13 @@ def update(
             older = path / str(old) / VECTORS if before else None
             vectors = VectorBuilder(embedder, path / EMBEDDED, older)
         try:
-            with plain_faults(), closing(Builder(folder, about, vectors)) as builder:
-                for one in documents:
-                    builder.take(one)
-                    progress(one.key, builder.number - about.next_number)
-                changes = builder.finish()
+            with plain_faults(), closing(LocalStore(folder, about, vectors)) as store:
+                updater = Updater(store, about.next_number)
+                take_all(updater, documents, progress)
+                changes = updater.changes(store.finish(updater.number))
             if not changes.passages and not may_be_empty:
                 return Changes(unread=changes.unread, skipped=changes.skipped)
-            if before is None or changes.added or changes.updated or changes.deleted:
+            if before is None or changes.any:
                 switch(path, old + 1)
             (path / EMBEDDED).unlink(missing_ok=True)
         finally:
@@ -150,13 +114,8 @@ def _before(folder: Path, about: About) -> tuple[About | None, str]:
         engine().Index.open(str(folder / "words"))
     except (SetupError, ValueError, OSError):
         return None, "it was damaged, or made by another version"
-    settings = (
-        ("language", before.language, about.language),
-        ("embedder", before.embedder, about.embedder),
-        ("words of a passage", before.words, about.words),
-    )
-    apart = [f"{name} {was or 'none'}, now {now or 'none'}" for name, was, now in settings if was != now]
-    return (None, f"it had other settings ({'; '.join(apart)})") if apart else (before, "")
+    why = apart(before, about)
+    return (None, why) if why else (before, "")
 
 
 def _link(source: Path, target: Path) -> None:
@@ -170,13 +129,11 @@ def _link(source: Path, target: Path) -> None:
             shutil.copyfile(file, target / file.name)
 
 
-class Builder:
-    """One build, in its generation's folder."""
+class LocalStore:
+    """The folder of a generation, while it is built. Satisfies ``update.Store``."""
 
     def __init__(self, folder: Path, about: About, vectors: VectorBuilder | None = None) -> None:
-        self.folder, self.about, self.number, self.vectors = folder, about, about.next_number, vectors
-        self.added = self.updated = self.unchanged = self.unread = 0
-        self.skipped: list[tuple[str, str]] = []
+        self.folder, self.about, self.vectors = folder, about, vectors
         index = engine().Index(schema(), str(folder / "words"))
         index.register_tokenizer("words", analyzer(about.language))
         self.index: tantivy.Index = index
@@ -189,53 +146,17 @@ class Builder:
             "BEGIN"
         )
         self.older = bool(self.rows.execute("SELECT count(*) FROM documents").fetchone()[0])
-        self.stamps: dict[str, bytes] = {}
         self.changed: list[tuple[str, bytes, int, int]] = []
 
-    def take(self, one: Document) -> None:
-        """Add it, put it in the place of its older self, or leave it as it is.
+    def earlier(self, key: str) -> tuple[bytes, int, int] | None:
+        query = "SELECT stamp, first, count FROM documents WHERE key = ?"
+        row: tuple[bytes, int, int] | None = self.rows.execute(query, (key,)).fetchone() if self.older else None
+        return row
 
-        A key that came before is skipped, and so is what cannot be read; what was indexed of that earlier goes.
-        """
-        if one.key in self.stamps:
-            if self.stamps[one.key] != one.stamp:
-                self.skip(one.key, "another one before it has this name or id")
-            return
-        earlier: tuple[bytes, int, int] | None = None
-        if self.older:
-            query = "SELECT stamp, first, count FROM documents WHERE key = ?"
-            earlier = self.rows.execute(query, (one.key,)).fetchone()
-        if earlier is not None and earlier[0] == one.stamp:
-            self.unchanged += 1
-            self.stamps[one.key] = one.stamp
-            return
-        try:
-            passages = tuple(one.cut())
-        except Unreadable as error:
-            self.skip(one.key, str(error))
-            return
-        self.stamps[one.key] = one.stamp
-        if earlier is not None:
-            self.drop(earlier[1], earlier[2])
-        for at, passage in enumerate(passages):
-            self.writer.add_document(document(self.number + at, passage))
-            if self.vectors is not None:
-                self.vectors.add(self.number + at, passage)
-        self.changed.append((one.key, one.stamp, self.number, len(passages)))
-        if len(self.changed) >= MOST_WAITING:
-            self.write()
-        self.number += len(passages)
-        self.updated += earlier is not None
-        self.added += earlier is None
-
-    def write(self) -> None:
-        self.rows.executemany("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", self.changed)
-        self.changed.clear()
-
-    def skip(self, key: str, why: str) -> None:
-        self.unread += 1
-        if len(self.skipped) < MOST_SKIPPED:
-            self.skipped.append((key, why))
+    def put(self, number: int, passage: Passage) -> None:
+        self.writer.add_document(document(number, passage))
+        if self.vectors is not None:
+            self.vectors.add(number, passage)
 
     def drop(self, first: int, count: int) -> None:
         for number in range(first, first + count):
@@ -243,30 +164,33 @@ class Builder:
         if self.vectors is not None:
             self.vectors.drop(range(first, first + count))
 
-    def gone(self) -> Iterator[tuple[str, int, int]]:
-        """What is in the index and was not seen."""
-        self.write()
-        if self.older:
-            rows = self.rows.execute("SELECT key, first, count FROM documents").fetchall()
-            yield from (row for row in rows if row[0] not in self.stamps)
+    def note(self, key: str, stamp: bytes, first: int, count: int) -> None:
+        self.changed.append((key, stamp, first, count))
+        if len(self.changed) >= MOST_WAITING:
+            self.write()
 
-    def finish(self) -> Changes:
-        deleted = 0
-        for key, first, count in self.gone():
-            self.drop(first, count)
-            self.rows.execute("DELETE FROM documents WHERE key = ?", (key,))
-            deleted += 1
+    def write(self) -> None:
+        self.rows.executemany("INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)", self.changed)
+        self.changed.clear()
+
+    def forget(self, key: str) -> None:
+        self.rows.execute("DELETE FROM documents WHERE key = ?", (key,))
+
+    def documents(self) -> list[tuple[str, int, int]]:
+        self.write()
+        return self.rows.execute("SELECT key, first, count FROM documents").fetchall() if self.older else []
+
+    def finish(self, next_number: int) -> About:
+        """Everything is on disk, with what it is."""
+        self.write()
         self.writer.commit()
         self.writer.wait_merging_threads()
         documents, passages = self.rows.execute("SELECT count(*), coalesce(sum(count), 0) FROM documents").fetchone()
         self.rows.execute("COMMIT")
         width = self.vectors.finish(self.folder / VECTORS) if self.vectors is not None else 0
-        about = replace(self.about, passages=passages, documents=documents, next_number=self.number, width=width)
+        about = replace(self.about, passages=passages, documents=documents, next_number=next_number, width=width)
         write_about(self.folder, about)
-        return Changes(
-            added=self.added, updated=self.updated, deleted=deleted, unchanged=self.unchanged, passages=passages,
-            unread=self.unread, skipped=tuple(self.skipped),
-        )  # fmt: skip
+        return about
 
     def close(self) -> None:
         self.rows.close()

@@ -10,9 +10,9 @@ from typing import IO, TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.tools.documents.cutting import WORDS, Block, Content, fits, passages, tidy
-from decisor.tools.documents.index_build import Document
 from decisor.tools.documents.passage import Passage, stamp_of
 from decisor.tools.documents.text_formats import Unreadable
+from decisor.tools.documents.update import Document
 from decisor.types import Value
 
 if TYPE_CHECKING:

@@ -108,10 +108,7 @@ class VectorBuilder:
         if not self.waiting:
             return
         texts = [passage.whole for _, passage in self.waiting]
-        stamps = [stamp_of(text) for text in texts]
-        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in self.memory.vectors}:
-            self.memory.add(list(new), np.asarray(self.embedder.embed(list(new.values())), np.float16))
-        vectors = np.stack([self.memory.vectors[stamp] for stamp in stamps])
+        vectors = self.memory.embed(self.embedder, texts)
         if self.index is None:
             self.index = new_index(vectors.shape[1])
         if vectors.shape[1] != self.index.ndim:
@@ -144,6 +141,7 @@ class VectorMemory:
     its stamp (16 bytes), its width (4) and its numbers (2 each). A torn end is cut off; another embedder's go."""
 
     def __init__(self, path: Path, name: str) -> None:
+        self.path = path
         self.vectors: dict[bytes, NDArray[np.float16]] = {}
         self.file = path.open("a+b")
         head = name.encode() + b"\n"
@@ -166,6 +164,15 @@ class VectorMemory:
             self.vectors[data[at : at + 16]] = np.frombuffer(data, np.float16, width, at + 20)
             at = end
         return at
+
+    def embed(self, embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float16]:
+        """Shape (len(texts), width); those that are remembered are not embedded again."""
+        import numpy as np
+
+        stamps = [stamp_of(text) for text in texts]
+        if new := {stamp: text for stamp, text in zip(stamps, texts, strict=True) if stamp not in self.vectors}:
+            self.add(list(new), np.asarray(embedder.embed(list(new.values())), np.float16))
+        return np.stack([self.vectors[stamp] for stamp in stamps])
 
     def add(self, stamps: Sequence[bytes], vectors: NDArray[np.float16]) -> None:
         data = io.BytesIO()

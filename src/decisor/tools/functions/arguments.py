@@ -4,18 +4,19 @@ what the model writes is read forgivingly and fitted to it; what does not fit go
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from decisor.errors import ParseError, ToolError
-from decisor.outside import one_line
+from decisor.outside import json_line, one_line
 from decisor.replies.lenient_json import read_one
 from decisor.tools.functions.json_schema import Misfit, Schema, fit, mapping, texts
 from decisor.tools.functions.schema_words import SchemaWords
 from decisor.types import Value
 
-MOST_LINES, LONGEST_EXAMPLE = 100, 2000
+MOST_LINES, LONGEST_EXAMPLE, LONGEST_COMPLAINT = 100, 2000, 1000
+MOST_NAMES, LONGEST_NAME = 40, 80
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Arguments:
             about = one_line(str(words.look(self.properties[name]).get("description", "")), 256)
             must = ", required" if name in self.required else ""
             kind = words.describe(self.properties[name])
-            lines.append(f"- {one_line(name, 80)} ({kind}{must}){': ' if about else ''}{about}")
+            lines.append(f"- {one_line(name, LONGEST_NAME)} ({kind}{must}){': ' if about else ''}{about}")
         if len(self.properties) > MOST_LINES:
             lines.append(f"- and {len(self.properties) - MOST_LINES} more")
         return "\n".join(lines)
@@ -54,9 +55,13 @@ class Arguments:
         return {name: SchemaWords(self.root).example(self.properties[name]) for name in names}
 
     def _example_text(self) -> str:
+        """Nothing in it hides, and it is never long, whoever wrote the schema."""
         example = self.example()
-        text = json.dumps(example, ensure_ascii=False)
-        return text if len(text) <= LONGEST_EXAMPLE else json.dumps(dict.fromkeys(list(example)[:MOST_LINES], "..."))
+        with suppress(ValueError):  # an integer of thousands of digits
+            if len(text := json_line(example)) <= LONGEST_EXAMPLE:
+                return text
+        names = [name for name in example if len(name) <= LONGEST_NAME]
+        return json_line(dict.fromkeys(names[:MOST_NAMES], "..."))
 
     def read(self, text: str) -> Mapping[str, Value]:
         """What the model wrote, as fitting arguments. A bare value is taken for the only (required) argument.
@@ -71,7 +76,7 @@ class Arguments:
         try:
             return mapping(fit(value, {"type": "object", **self.schema}, self.root))
         except Misfit as misfit:
-            raise ToolError(f"{misfit} {self.describe()}") from misfit
+            raise ToolError(f"{one_line(str(misfit), LONGEST_COMPLAINT)} {self.describe()}") from misfit
 
     def _parse(self, text: str) -> Value:
         only = self._only()

@@ -11,7 +11,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -200,9 +199,11 @@ class McpTool:
         structured: object = result.structured_content
         if len(texts) == 1 and structured == {"result": texts[0]}:  # the SDK wraps a plain text so
             structured = None
-        whole = texts[0] if structured is None and len(texts) == 1 else json.dumps(structured, ensure_ascii=False)
-        with suppress(ValueError, RecursionError):
+        try:
+            whole = texts[0] if structured is None and len(texts) == 1 else json.dumps(structured, ensure_ascii=False)
             structured = json.loads(redact_known(whole, self.server.keys.values()))
+        except (ValueError, RecursionError):
+            structured = None  # what is no JSON, or cannot be written, is shown as its texts
         if isinstance(structured, dict | list):
             return observe(structured, self.name, self.cut)
         passages = [Record(f"r{at}", text=clip(clean_text(one), self.cut.chars), source=self.name)

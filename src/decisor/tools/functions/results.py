@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from decisor.encoding import json_value
 from decisor.errors import ToolError
@@ -18,9 +19,12 @@ from decisor.types import Observation, Record, Value
 
 @dataclass(frozen=True)
 class Cut:
-    """At most ``rows`` records of an observation, and ``chars`` of a value."""
+    """At most ``rows`` records of an observation, ``fields`` of a record, ``name`` characters of a field's name and
+    ``chars`` of a value."""
 
     rows: int = 200
+    fields: int = 200
+    name: int = 200
     chars: int = 4000
 
 
@@ -46,10 +50,13 @@ def observe_plain(value: Value, source: str, cut: Cut) -> Observation:
     rows, total = rows_of(value)
     first = rows[: cut.rows]
     records = tuple(
-        Record(f"r{number}", {clean_text(str(name)): short(one, cut.chars) for name, one in row.items()}, source=source)
+        Record(f"r{number}", {clip(clean_text(str(name)), cut.name): short(one, cut.chars)
+                              for name, one in islice(row.items(), cut.fields)}, source=source)
         for number, row in enumerate(first, 1)
-    )
+    )  # fmt: skip
     note = "" if records else "(it returned an empty list)"
+    if more := max((len(row) for row in first), default=0) - cut.fields:
+        note = note or (f"(a record has {more:,} more fields, which are left out)" if more > 0 else "")
     return Observation(records, note, truncated=len(first) < len(rows), total=total)
 
 

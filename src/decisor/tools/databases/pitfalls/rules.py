@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from decisor.errors import ToolError
@@ -43,6 +44,13 @@ RULES: tuple[Rule, ...] = (
 
 
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
+IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"
+LOOKUP = re.compile(
+    rf"\s*SELECT\s+[\w.*,\s]+?\s+FROM\s+(\w+)(?:\s+WHERE\s+{IS_NUMBER}(?:\s+AND\s+{IS_NUMBER})*)?\s*;?\s*", re.I
+)
+"""Columns of one table, by numbers. Where that brings rows, no rule has anything to say of it."""
+LONGEST_LOOKUP = 1_000
+"""Characters."""
 
 
 @dataclass(eq=False)
@@ -67,7 +75,7 @@ class Pitfalls:
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
 
-        if not QUERY.match(statement):
+        if not QUERY.match(statement) or self.is_lookup(statement, result):
             return []
         try:
             tree = sqlglot.parse_one(statement, dialect=self.dialect.name)
@@ -82,6 +90,16 @@ class Pitfalls:
         pitfalls = [one for rule in rules for one in await rule(look)]
         return list(dict.fromkeys(pitfalls))
 
+    def is_lookup(self, statement: str, result: Table | None) -> bool:
+        if result is None or not result.rows or len(statement) > LONGEST_LOOKUP:
+            return False
+        lookup = LOOKUP.fullmatch(statement)
+        return lookup is not None and lookup[1].lower() not in self.view_names
+
+    @cached_property
+    def view_names(self) -> frozenset[str]:
+        return frozenset(name for name, table in self.tables.items() if table.view)
+
     async def _views(self, tree: Expr) -> Mapping[str, Expr]:
         """The queries that make the views, read where a statement names one; none where some rows or columns are not
         for the reader, as the text of a view may tell of them."""
@@ -89,9 +107,10 @@ class Pitfalls:
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
 
-        names = {name for name, table in self.tables.items() if table.view}
-        uses = any(one.name.lower() in names for one in tree.find_all(exp.Table))
-        if not uses or self.worker.caps.policy.tables():
+        names = self.view_names
+        if not names or self.worker.caps.policy.tables():
+            return {}
+        if not any(one.name.lower() in names for one in tree.find_all(exp.Table)):
             return {}
         if self.views is None:
             views: dict[str, Expr] = {}

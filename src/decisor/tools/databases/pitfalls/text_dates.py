@@ -36,18 +36,19 @@ async def text_dates(look: Look) -> list[Pitfall]:
     for block in look.blocks:
         for node in block.select.find_all(exp.Predicate, exp.Max, exp.Min, exp.Ordered):
             if node.parent_select is block.select and not isinstance(node.parent, exp.Window | exp.WindowSpec):
-                pitfalls += [Pitfall(KIND, text) for text in complaints(block, node, look)]
+                texts = complaints(block, node)
+                pitfalls += [Pitfall(KIND, f"{short_sql(node, look.dialect)} {text}") for text in texts]
     return pitfalls
 
 
-def complaints(block: Block, node: Expr, look: Look) -> Iterator[str]:
+def complaints(block: Block, node: Expr) -> Iterator[str]:
+    """What it does."""
     from sqlglot import exp
 
-    text = short_sql(node, look.dialect)
     if isinstance(node, exp.Max | exp.Min | exp.Ordered):
         shape, example = stored_shape(block, block.meant(node.this))
         if shape and not SORTS.match(shape):
-            yield f"{text} sorts dates as text, such as {example}. {AS_DATE}"
+            yield f"sorts dates as text, such as {example}. {AS_DATE}"
         return
     for column, literal, upper, equal in comparisons(node):
         shape, example = stored_shape(block, column)
@@ -55,12 +56,12 @@ def complaints(block: Block, node: Expr, look: Look) -> Iterator[str]:
             continue
         own = shape_of(literal)
         if not equal and not SORTS.match(shape):
-            yield f"{text} compares dates as text, such as {example}. {AS_DATE}"
+            yield f"compares dates as text, such as {example}. {AS_DATE}"
         elif not (shape.startswith(own) or own.startswith(shape)):
-            yield f"{text} compares texts that are not written alike: stored are texts such as {example}. {AS_DATE}"
+            yield f"compares texts that are not written alike: stored are texts such as {example}. {AS_DATE}"
         elif (equal or upper) and len(own) < len(shape) and SORTS.fullmatch(own):
             end = "matches no text with a time" if equal else "leaves out all of that day but midnight"
-            yield f"{text} {end}: stored are texts such as {example}. Use >= the day and < the next one."
+            yield f"{end}: stored are texts such as {example}. Use >= the day and < the next one."
 
 
 def comparisons(node: Expr) -> Iterator[tuple[Expr, str, bool, bool]]:

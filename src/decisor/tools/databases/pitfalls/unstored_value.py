@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from decisor.tools.databases.hints import MOST_VALUES, Literal, unlike
-from decisor.tools.databases.pitfalls.block import Block
+from decisor.tools.databases.pitfalls.block import Block, conjuncts
+from decisor.tools.databases.pitfalls.part import own_aggregates
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
 from decisor.tools.databases.pitfalls.source import Origin
 
@@ -25,18 +26,30 @@ MOST_LITERALS = 8
 async def unstored_value(look: Look) -> list[Pitfall]:
     pitfalls: list[Pitfall] = []
     for block in look.blocks:
-        for column, literal, part in list(comparisons(block))[:MOST_LITERALS]:
+        matched = matched_by(block, look)
+        for column, literal, part in list(comparisons(block, matched))[:MOST_LITERALS]:
             async for text in complaints(block, column, literal, part, look):
                 pitfalls.append(Pitfall(KIND, text))
     return pitfalls
 
 
-def comparisons(block: Block) -> Iterator[tuple[Expr, Expr, bool]]:
-    """What is compared with which literal; whether a part is enough."""
+def matched_by(block: Block, look: Look) -> list[Expr]:
+    """The conditions that the rows of the result fulfil, all of them: what they compare with is stored."""
+    from sqlglot import exp
+
+    rows = look.result is not None and bool(look.result.rows)
+    where = block.select.args.get("where")
+    if not rows or block.select is not look.tree or where is None or any(own_aggregates(block)):
+        return []
+    return [one for one in conjuncts(where.this) if isinstance(one, exp.EQ | exp.Like | exp.ILike)]
+
+
+def comparisons(block: Block, matched: Sequence[Expr] = ()) -> Iterator[tuple[Expr, Expr, bool]]:
+    """What is compared with which literal, but in the conditions ``matched``; whether a part is enough."""
     from sqlglot import exp
 
     for node in block.select.find_all(exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike):
-        if node.parent_select is not block.select:
+        if node.parent_select is not block.select or any(node is one for one in matched):
             continue
         sides: Sequence[Expr] = [node.expression] if not isinstance(node, exp.In) else node.expressions
         for literal in sides:
