@@ -19,6 +19,7 @@ from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.scan import MaxScan, check_scan
 from decisor.tools.databases.sql_brief import Brief
+from decisor.tools.databases.sql_cache import LARGE
 from decisor.tools.databases.sql_literals import literals
 from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
@@ -77,7 +78,10 @@ class SqlTool:
             raise
         dialect = worker.description.dialect
         pitfalls = Pitfalls.of(worker, dialect, schema) if dialect else None
-        return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls)
+        view = SchemaView(worker, schema)
+        if len(schema) > LARGE:
+            view.index.prepare()
+        return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls, view=view)
 
     def table_names(self) -> tuple[str, ...]:
         """Without views."""
