@@ -139,6 +139,9 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
     print("\n".join(part_lines(OTHERS, others)))
     if database is not None:
         print(f"{one_line(database.url, 100)}: {'opens' if database.ok else one_line(database.error, 300)}")
+        print("\n".join(f"    {line}" for line in database.layers))
+        if database.role:
+            print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")
         print(clean(database.schema))
         if database.tables:
             beyond = f", and {database.others:,} more" if database.others else ""

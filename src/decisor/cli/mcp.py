@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.again import each, with_defaults
+from decisor.cli.again import each, sources_named, with_defaults
 from decisor.cli.ask import DB, DEFINITIONS, DOCS, GRAPH, LM, SETTING, TOOLS, read_settings
 from decisor.cli.serve import history_in, in_address, users_of
 from decisor.config.current import Config, current
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.mcp.http import Listening
@@ -96,15 +96,9 @@ def command(
 
 def sources_in(inputs: Inputs, config: Config) -> Sources:
     """What is named; where nothing is, every connection of the config files."""
-    from decisor.session.sources import sources_of
-
     if not any((inputs.db, inputs.graph, inputs.docs, inputs.tools)):
         inputs = replace(inputs, db=tuple(config.connections))
-    return sources_of(
-        config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs),
-        ToolSpecs(inputs.tools, inputs.methods, inputs.base_url, inputs.auth), inputs.model or None,
-        inputs.tables, inputs.deny_tables, inputs.definitions,
-    )  # fmt: skip
+    return sources_named(inputs, config)
 
 
 @contextlib.contextmanager

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class DatabaseCheck:
     """``url``: without user and password. ``schema``: as an LM is shown it for the question that was named, if any; ''
     where it does not open. ``tokens``: what it costs, by estimate. ``tables``: those that it shows with columns;
-    ``others``: how many more there are."""
+    ``others``: how many more there are. ``layers``: of a warehouse, which limits hold, and how; ``role``: statements
+    that make an account which only reads it."""
 
     url: str
     ok: bool
@@ -40,6 +41,8 @@ class DatabaseCheck:
     tokens: int = 0
     tables: tuple[TableView, ...] = ()
     others: int = 0
+    layers: tuple[str, ...] = ()
+    role: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +88,31 @@ def check_database(url: str, question: str = "") -> DatabaseCheck:
             described = await tool.about(question) if question and isinstance(tool, Describing) else tool
             schema = described.describe()
             brief = described.brief if isinstance(described, SqlTool) else Brief(schema, (), 0)
-            return DatabaseCheck(source.label, True, "", schema, tokens_in(schema), brief.tables, brief.others)
+            return DatabaseCheck(
+                source.label, True, "", schema, tokens_in(schema), brief.tables, brief.others, *care_of(source.place)
+            )
         finally:
             await tool.close()
 
     try:
         return in_thread(check())
     except Error as error:
-        return DatabaseCheck(redact(url.rpartition("@")[2]), False, redact(str(error)))
+        layers, role = care_of(url)
+        return DatabaseCheck(redact(url.rpartition("@")[2]), False, redact(str(error)), layers=layers, role=role)
+
+
+def care_of(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The layers and the role of a warehouse; nothing of another place."""
+    from decisor.tools.databases.sandbox.urls import engine_of
+
+    try:
+        engine = engine_of(place)
+    except Error:
+        return (), ()
+    warehouse, dialect = engine.warehouse, engine.dialect
+    if warehouse is None or dialect is None:
+        return (), ()
+    return warehouse.layers(bool(dialect.token), bool(dialect.fence)), warehouse.role
 
 
 def judge_statements(url: str, statements: Sequence[str]) -> list[Verdict]:

@@ -44,6 +44,13 @@ RULES: tuple[Rule, ...] = (
 
 
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
+IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"
+LOOKUP = re.compile(
+    rf"\s*SELECT\s+[\w.*,\s]+?\s+FROM\s+(\w+)(?:\s+WHERE\s+{IS_NUMBER}(?:\s+AND\s+{IS_NUMBER})*)?\s*;?\s*", re.I
+)
+"""Columns of one table, by numbers. Where that brings rows, no rule has anything to say of it."""
+LONGEST_LOOKUP = 1_000
+"""Characters."""
 
 
 @dataclass(eq=False)
@@ -68,7 +75,7 @@ class Pitfalls:
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
 
-        if not QUERY.match(statement):
+        if not QUERY.match(statement) or self.is_lookup(statement, result):
             return []
         try:
             tree = sqlglot.parse_one(statement, dialect=self.dialect.name)
@@ -82,6 +89,12 @@ class Pitfalls:
         look = Look(tree, blocks, self.dialect, self.stored, result)
         pitfalls = [one for rule in rules for one in await rule(look)]
         return list(dict.fromkeys(pitfalls))
+
+    def is_lookup(self, statement: str, result: Table | None) -> bool:
+        if result is None or not result.rows or len(statement) > LONGEST_LOOKUP:
+            return False
+        lookup = LOOKUP.fullmatch(statement)
+        return lookup is not None and lookup[1].lower() not in self.view_names
 
     @cached_property
     def view_names(self) -> frozenset[str]:

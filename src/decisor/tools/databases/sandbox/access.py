@@ -83,11 +83,13 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     """``passes``: whether a query may run, as far as functions go; asked of what views and macros are made of."""
     texts: dict[str, str | None] = {}
     kinds: dict[str, str] = {}
+    queries: dict[str, list[str]] = {}  # of views of one name in several schemas
     for name, text, kind in rows(dialect.queries.definitions):
         key = str(name).lower()
         before = texts.get(key, "")
         texts[key] = None if before is None or text is None else f"{before} {text}".strip()
         kinds[key] = str(kind)
+        queries.setdefault(key, []).append(query_of(str(text or "")))
     denied = {name.rpartition(".")[2].strip('"`[]').lower() for name in caps.deny}
     only = {name.rpartition(".")[2].strip('"`[]').lower() for name in caps.only}
     if only:
@@ -100,7 +102,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     hidden = reaching(denied, plain) | (reached - views.keys())
     if denied or rules:
         hidden |= {name for name, text in texts.items() if text is None}
-    failing = [name for name, text in plain.items() if kinds[name] in ("view", "macro") and not passes(query_of(text))]
+    failing = [name for name in plain if kinds[name] in ("view", "macro") and not all(map(passes, queries[name]))]
     closed = reaching(failing, plain)
     macros = {name for name, kind in kinds.items() if kind == "macro"}
     users = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from decisor.tools.databases.sandbox.names import words
 
@@ -68,14 +68,15 @@ class Dialect:
     ``catalog_functions`` tell of tables: refused where some are denied. ``odd_name``: a table's name that the engine
     may take for a file. ``odd_text``: a pattern of statements to refuse, with the reason.
     ``checks_views``: nothing but the guard bounds what a view does, so only a view that it lets through may be read.
-    ``folds``: names without quotes are in lower case. ``bare``: a name that needs no quotes. ``names_by_text``: a
-    column without an alias is named by the text of its expression. ``schemas``: the catalog tells of tables outside the
-    default schema too. ``prepare``: shows what is a table in a tree as a table, under the name that the engine reads,
-    before it is checked. ``rewrite``:
-    changes a tree that sqlglot would write in words that this engine does not have, or that mean something else here.
-    ``misspelt``: what stands before a name in a complaint about it, by the kind of name. ``token``: an expression of
-    ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a limit that cuts nothing, across which no
-    condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that tells of no row.
+    ``folds``: in which letters names without quotes are, where the engine tells letters apart. ``bare``: a name that
+    needs no quotes. ``names_by_text``: a column without an alias is named by the text of its expression. ``schemas``:
+    the catalog tells of tables outside the default schema too. ``prepare``: shows what is a table in a tree as a table,
+    under the name that the engine reads, before it is checked. ``rewrite``: changes a tree that sqlglot would write in
+    words that this engine does not have, or that mean something else here. ``other_catalogs``: a query may name tables
+    of other catalogs, of which nothing is known. ``misspelt``: what stands before a name in a complaint about it, by
+    the kind of name. ``token``: an expression of ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a
+    limit that cuts nothing, across which no condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that
+    tells of no row.
     """
 
     name: str
@@ -93,7 +94,7 @@ class Dialect:
     odd_text: tuple[str, str] | None = None
     checks_views: bool = False
     quote: str = '"'
-    folds: bool = False
+    folds: Literal["", "lower", "upper"] = ""
     bare: str = r"[A-Za-z_][A-Za-z0-9_]*"
     names_by_text: bool = False
     schemas: bool = False
@@ -102,7 +103,14 @@ class Dialect:
     misspelt: tuple[tuple[str, str], ...] = ()
     token: str = ""
     fence: str = ""
+    other_catalogs: bool = False
     plain_forms: tuple[str, ...] = ()
 
     def quoted(self, name: str) -> str:
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
+
+    def folded(self, name: str) -> str:
+        """A name without quotes, as the engine takes it: of English letters, those of ``folds``."""
+        if self.folds == "lower":
+            return re.sub("[A-Z]+", lambda match: match[0].lower(), name)
+        return re.sub("[a-z]+", lambda match: match[0].upper(), name) if self.folds else name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
+from decisor.tools.databases.sandbox.warehouse import Warehouse
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Engine:
     SetupError, and imports the driver: the description itself is read without it. ``heap``: its memory is reserved
     ahead, and so can only be watched. ``probe``: a statement that runs wherever the server is there.
     ``dialect``: of SQL. ``extra``: the part of the package that holds its driver, where that is installed by choice.
+    ``warehouse``: what is particular to one that is read through SQLAlchemy, whose URL is SQLAlchemy's. ``member``:
+    where it stands for many, the one of a name; its URL has the name as SCHEME+NAME.
     """
 
     name: str
@@ -88,3 +91,5 @@ class Engine:
     probe: str = ""
     dialect: Dialect | None = None
     extra: str = ""
+    warehouse: Warehouse | None = None
+    member: Callable[[str], Engine] | None = None

@@ -145,6 +145,8 @@ class Guard:
             raise refuse(f"{kind} is not allowed in a query.")
         if (node.args.get("into") and kind != "Pivot") or node.args.get("locks") or node.args.get("hint"):
             raise refuse("INTO, locks and hints are not allowed in a query.")
+        if isinstance(node, exp.Query) and (node.args.get("settings") or node.args.get("format")):
+            raise refuse("SETTINGS and FORMAT are not allowed in a query.")
         if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
             schema = node.this.sql().strip('"`').lower()
             if "" not in self.dialect.function_schemas and schema not in self.dialect.function_schemas:
@@ -197,6 +199,8 @@ class Guard:
         catalogs = self._is_catalog(name, schema)
         if not self._readable(name, schema) or (catalog and not self._readable(schema, catalog)):
             raise refuse(f"the catalog table {node.name} may not be read.")
+        if self.access.narrow and self.dialect.other_catalogs and (catalog or "*" in name):
+            raise refuse("some tables may not be read, so none may be named with its catalog or by a pattern.")
         if self.access.narrow and catalogs:
             self._only_filtered(node, name, schema)
             return
@@ -258,8 +262,7 @@ class Guard:
             tree = self.dialect.rewrite(tree)
         for identifier in tree.find_all(exp.Identifier):
             if not identifier.args.get("quoted"):
-                if self.dialect.folds:
-                    identifier.set("this", re.sub("[A-Z]+", lambda match: match[0].lower(), identifier.name))
+                identifier.set("this", self.dialect.folded(identifier.name))
                 identifier.set("quoted", True)
         text = tree.sql(dialect=name, comments=False, copy=False)
         if self.access.foreign or self.access.operators:

@@ -149,7 +149,8 @@ class Worker:
                 self.leaving = [one for one in (*self.leaving, self.child) if not one.gone.done()]
             limit = START_SECONDS
             if self.description.server:
-                limit = seconds + AGAIN_SECONDS if self.opened else SERVER_SECONDS
+                opening = self.description.warehouse.opening if self.description.warehouse else SERVER_SECONDS
+                limit = seconds + AGAIN_SECONDS if self.opened else opening
             ready(here())
             child = self.child = await spawn(start(), patient=self.description.server)
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})

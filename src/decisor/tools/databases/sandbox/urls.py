@@ -51,8 +51,13 @@ def engine_of(url: str) -> Engine:
     scheme = scheme.lower()
     one = schemes().get(scheme) or schemes().get(scheme.partition("+")[0])
     if one is None:
-        plain = ", ".join(f"{name}://" for name in schemes() if "+" not in name)
+        many = ", ".join(f"{name}+DIALECT://" for name, its in schemes().items() if its.member)
+        plain = ", ".join(
+            [*(f"{name}://" for name, its in schemes().items() if "+" not in name and not its.member), many]
+        )
         raise SetupError(f"There is no engine for {scheme}://. Known are {plain}.")
+    if one.member:
+        return one.member(scheme.partition("+")[2].partition("+")[0])
     if one.file and (path := url.partition("://")[2]) and not path.startswith("/"):
         raise SetupError(f"A file takes three slashes: {scheme}:///{path}, not {scheme}://{path}.")
     return one
@@ -72,7 +77,7 @@ def parse_url(url: str) -> tuple[str, str]:
     if not mark:
         return one.name, f"{one.schemes[0]}:///{url}"
     scheme = scheme.lower()
-    if one.form == "sql":
+    if one.form == "sql" and one.warehouse is None:
         scheme = one.schemes[0]
     return one.name, f"{scheme}://{rest}"
 
@@ -86,7 +91,7 @@ def examples(form: str) -> str:
     texts = [
         f"{one.schemes[0]}:///PATH" if one.file else f"{one.schemes[0]}://HOST"
         for one in map(engine, NAMES)
-        if one.form == form and one.schemes
+        if one.form == form and one.schemes and one.extra != "warehouse"
     ]
     return f"{', '.join(texts[:-1])} or {texts[-1]}"
 

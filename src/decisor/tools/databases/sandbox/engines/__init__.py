@@ -20,16 +20,26 @@ NAMES = (
     "scratch",
     "combine",
     "model",
+    "trino",
+    "clickhouse",
+    "snowflake",
+    "bigquery",
+    "databricks",
+    "redshift",
+    "mssql",
+    "oracle",
+    "alchemy",
 )
 
 
 @cache
 def engine(name: str) -> Engine:
     """Raises SetupError where there is none of that name."""
-    if name not in NAMES:
+    file, _, member = name.partition(":")
+    if file not in NAMES:
         raise SetupError(f"There is no engine {name!r}; there is {', '.join(NAMES)}.")
-    value: Engine = import_module(f"{__name__}.{name}").ENGINE
-    return value
+    value: Engine = import_module(f"{__name__}.{file}").ENGINE
+    return value.member(member) if member and value.member else value
 
 
 def connect(name: str, url: str, caps: Caps) -> Database:

@@ -1,0 +1,202 @@
+"""Warehouses by the SQL that would be sent: what is let through, how it is written, and what doctor says of each."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlglot
+
+from decisor.errors import SetupError, ToolError
+from decisor.session.checks import check_database
+from decisor.tools.databases.sandbox.access import Access
+from decisor.tools.databases.sandbox.dialect import Dialect
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.engines import NAMES, engine
+from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.process import Worker
+from decisor.tools.databases.sandbox.urls import engine_of, parse_url
+from decisor.tools.databases.sql import SqlTool
+
+WAREHOUSES = [name for name in NAMES if engine(name).warehouse]
+READS = {
+    "trino": "SELECT date_trunc('month', d) AS m, approx_distinct(c) AS n FROM sales GROUP BY 1 ORDER BY 2 LIMIT 3",
+    "clickhouse": "SELECT toStartOfMonth(d) AS m, uniqExact(c), sumIf(x, x > 0) FROM sales GROUP BY m LIMIT 3",
+    "snowflake": "SELECT date_trunc(month, d) m, iff(sum(x) > 1, 'a', 'b') FROM sales GROUP BY 1 QUALIFY row_number() "
+    "OVER (ORDER BY m) < 4",
+    "bigquery": "SELECT DATE_TRUNC(d, MONTH) AS m, COUNTIF(x > 0), SAFE_DIVIDE(1, 2) FROM `shop.sales` GROUP BY m",
+    "databricks": "SELECT date_trunc('MONTH', d) AS m, percentile_approx(x, 0.5) FROM shop.sales GROUP BY m LIMIT 3",
+    "redshift": "SELECT date_trunc('month', d) AS m, nvl(sum(x), 0) FROM sales GROUP BY 1 LIMIT 3",
+    "mssql": "SELECT TOP 3 YEAR(d) AS y, SUM(x) AS s FROM dbo.sales GROUP BY YEAR(d) ORDER BY s DESC",
+    "oracle": "SELECT trunc(d, 'MM') AS m, nvl(sum(x), 0) FROM sales GROUP BY trunc(d, 'MM') FETCH FIRST 3 ROWS ONLY",
+}
+EVERYWHERE = (
+    "DROP TABLE sales", "DELETE FROM sales", "INSERT INTO sales VALUES (1)", "UPDATE sales SET x = 1",
+    "CREATE TABLE t AS SELECT 1 AS x", "TRUNCATE TABLE sales", "ALTER TABLE sales ADD y INT",
+    "GRANT SELECT ON sales TO x", "SELECT 1 AS a; DROP TABLE sales",
+    "CALL danger()", "SELECT danger(1) FROM sales", "SELECT * FROM danger('x')",
+    "EXECUTE IMMEDIATE 'DROP TABLE sales'", "SELECT * FROM secrets", "SELECT x.token FROM other.secrets AS x",
+    "MERGE INTO sales USING other ON sales.id = other.id WHEN MATCHED THEN DELETE",
+)  # fmt: skip
+OWN = {
+    "trino": ("SELECT * FROM system.runtime.queries", "SELECT * FROM TABLE(pg.system.query(query => 'DROP TABLE x'))"),
+    "clickhouse": (
+        "SELECT * FROM url('http://127.0.0.1/x', 'CSV')", "SELECT * FROM file('/etc/passwd', 'CSV')",
+        "SELECT * FROM remote('h', 'd', 't')", "SELECT * FROM s3('http://x')", "SELECT * FROM system.users",
+        "SELECT * FROM executable('sh')", "SELECT * FROM sales SETTINGS readonly = 0",
+        "SELECT * FROM sales INTO OUTFILE 'x'", "SELECT * FROM sales FORMAT Native", "SELECT sleep(3)",
+        "SELECT dictGet('d', 'a', 1)", "SYSTEM SHUTDOWN", "KILL QUERY WHERE 1",
+        "SELECT * FROM mysql('h','d','t','u','p')",
+    ),
+    "snowflake": (
+        "SELECT SYSTEM$CANCEL_ALL_QUERIES(1)", "SELECT * FROM @stage/file.csv", "COPY INTO @s FROM sales",
+        "SELECT * FROM TABLE(RESULT_SCAN(LAST_QUERY_ID()))", "SELECT * FROM snowflake.account_usage.users",
+        "SELECT SNOWFLAKE.CORTEX.COMPLETE('m', 'p')", "PUT file:///etc/passwd @s", "USE ROLE accountadmin",
+        "SELECT * FROM TABLE(GENERATOR(ROWCOUNT => 10))", "SELECT CURRENT_USER()",
+    ),
+    "bigquery": (
+        "SELECT * FROM EXTERNAL_QUERY('c', 'DROP TABLE x')", "EXPORT DATA OPTIONS(uri='gs://x') AS SELECT 1",
+        "SELECT * FROM ML.PREDICT(MODEL m, TABLE sales)", "SELECT * FROM `region-us`.INFORMATION_SCHEMA.JOBS",
+        "SELECT SESSION_USER()", "BEGIN SELECT 1; END",
+        "SELECT * FROM `p.other.secrets`", "SELECT * FROM `shop.secr*`",
+        "SELECT * FROM p.other.INFORMATION_SCHEMA.JOBS",
+        "SELECT * FROM INFORMATION_SCHEMA.COLUMNS",
+    ),
+    "databricks": (
+        "SELECT * FROM csv.`/etc/passwd`", "SELECT * FROM parquet.`s3://x/y`", "SELECT * FROM read_files('/x')",
+        "SELECT ai_query('m', 'p')", "SELECT http_request(conn => 'c')", "SELECT secret('a', 'b')",
+        "SELECT current_user()",
+        "SELECT java_method('java.lang.System', 'exit', 1)", "SELECT reflect('java.lang.System', 'exit', 1)",
+        "SELECT * FROM system.access.audit",
+    ),
+    "redshift": (
+        "UNLOAD ('SELECT 1') TO 's3://x'", "COPY sales FROM 's3://x'", "SELECT pg_terminate_backend(1)",
+        "SELECT * FROM stl_query", "SELECT * FROM pg_user", "SELECT * FROM svv_tables",
+    ),
+    "mssql": (
+        "EXEC xp_cmdshell 'dir'", "SELECT * FROM OPENROWSET('a', 'b', 'c')",
+        "SELECT * FROM OPENQUERY(s, 'DROP TABLE x')",
+        "SELECT * INTO t FROM sales", "SELECT * FROM sys.sql_logins", "SELECT * FROM srv.shop.dbo.sales",
+        "SELECT * FROM master.dbo.spt_values", "SELECT * FROM sales WITH (TABLOCKX)", "WAITFOR DELAY '0:0:9'",
+    ),
+    "oracle": (
+        "SELECT utl_http.request('http://x') FROM dual", "SELECT * FROM dba_users", "SELECT * FROM v$session",
+        "SELECT sys_context('USERENV', 'OS_USER') FROM dual", "SELECT dbms_pipe.receive_message('a', 9) FROM dual",
+        "BEGIN NULL; END;", "SELECT httpuritype('http://x').getclob() FROM dual", "SELECT * FROM sales FOR UPDATE",
+    ),
+}  # fmt: skip
+
+
+def dialect_of(name: str) -> Dialect:
+    dialect = engine(name).dialect
+    assert dialect is not None
+    return dialect
+
+
+@pytest.mark.parametrize("name", WAREHOUSES)
+def test_a_query_in_its_own_words_is_let_through(name: str) -> None:
+    text = Guard(dialect_of(name), Access(hidden=frozenset({"secrets"}))).check(READS[name])
+    assert sqlglot.parse_one(text, dialect=dialect_of(name).name)
+
+
+@pytest.mark.parametrize("name", WAREHOUSES)
+def test_what_writes_reaches_out_or_tells_of_others_is_refused(name: str) -> None:
+    guard = Guard(dialect_of(name), Access(hidden=frozenset({"secrets"})))
+    passed = []
+    for statement in (*EVERYWHERE, *OWN[name]):
+        try:
+            passed.append(guard.check(statement))
+        except ToolError:
+            continue
+    assert passed == []
+
+
+@pytest.mark.parametrize("name", WAREHOUSES)
+def test_the_catalog_is_read_by_reading_queries_that_parse(name: str) -> None:
+    queries = dialect_of(name).queries
+    for text in (queries.columns, queries.keys, queries.tables, queries.definitions):
+        if text and not text.startswith("decisor_inspects_"):
+            (tree,) = sqlglot.parse(text, dialect=dialect_of(name).name)
+            assert isinstance(tree, sqlglot.exp.Query)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("snowflake", 'SELECT "REGION" FROM "ORDERS"'),
+        ("oracle", 'SELECT "REGION" FROM "ORDERS"'),
+        ("redshift", 'SELECT "region" FROM "orders"'),
+        ("trino", 'SELECT "Region" FROM "orders"'),
+        ("bigquery", "SELECT `Region` FROM `orders`"),
+        ("databricks", "SELECT `Region` FROM `orders`"),
+        ("mssql", "SELECT [Region] FROM [orders]"),
+    ],
+)
+def test_a_name_without_quotes_is_quoted_in_the_letters_it_means(name: str, text: str) -> None:
+    assert Guard(dialect_of(name)).check("SELECT Region FROM orders") == text
+
+
+def test_other_catalogs_are_not_named_where_some_tables_may_not_be_read() -> None:
+    for name in ("trino", "snowflake", "bigquery", "databricks", "mssql", "redshift"):
+        query = "SELECT a FROM elsewhere.shop.sales"
+        assert Guard(dialect_of(name)).check(query)
+        with pytest.raises(ToolError, match="none may be named with its catalog"):
+            Guard(dialect_of(name), Access(hidden=frozenset({"secrets"}))).check(query)
+
+
+@pytest.mark.parametrize("name", WAREHOUSES)
+def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(name: str) -> None:
+    check = check_database(f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop")
+    assert not check.ok and "hunter22" not in check.error and "\n" not in check.error
+    assert check.role and "hunter22" not in " ".join(check.role)
+    marks = [line for line in check.layers if line.startswith(("run on a real one", "never run"))]
+    assert len(marks) == 1 and marks[0].startswith("never") == (name not in ("trino", "clickhouse"))
+
+
+def test_a_url_keeps_its_driver() -> None:
+    url = "mssql+pymssql://me@host/shop"
+    assert parse_url(url) == ("mssql", url)
+    assert parse_url("sqlalchemy+hive://host/x")[0] == "alchemy:hive"
+    assert engine_of("sqlalchemy+hive://host/x").dialect == engine("alchemy:hive").dialect
+
+
+MAKE_PLANTS = """
+import sqlalchemy, sys
+with sqlalchemy.create_engine(sys.argv[1]).connect() as db:
+    for statement in (
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.plant (id UInt32, city String COMMENT 'where', cost Nullable(Decimal(9, 2))) "
+        "ENGINE = MergeTree ORDER BY id",
+        "INSERT INTO shop.plant VALUES (1, 'Ghent', 3.5), (2, '100%:x', 1)",
+        "CREATE VIEW shop.cheap AS SELECT city FROM shop.plant WHERE cost < 2",
+    ):
+        db.exec_driver_sql(statement)
+"""
+
+
+@pytest.fixture
+def clickhouse(tmp_path: Path) -> str:
+    """The engine of ClickHouse itself, as chDB brings it. A process keeps its folder for itself."""
+    pytest.importorskip("chdb_sqlalchemy")
+    place = f"chdb:///{tmp_path}/data"
+    subprocess.run([sys.executable, "-c", MAKE_PLANTS, place], check=True)
+    return place
+
+
+async def test_clickhouse_in_the_worker_process(clickhouse: str) -> None:
+    tool = await SqlTool.open(clickhouse)
+    assert "view shop.cheap" in tool.describe() and tool.tables[0].columns[1].comment == "where"
+    seen = await tool.call("SELECT city FROM shop.cheap WHERE city LIKE '%:x%'")
+    assert seen.records[0].fields == {"city": "100%:x"}
+    endless = "SELECT count() FROM numbers(100000000000) WHERE number % 7 = 1"
+    with pytest.raises(ToolError, match="Stopped"):
+        await tool.worker.run(endless, caps=Caps(seconds=2.0))
+    assert (await tool.call("SELECT count() AS n FROM shop.plant")).records[0].fields == {"n": 2}
+    await tool.close()
+
+
+async def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
+    with pytest.raises(SetupError, match=r"BigQuery needs a package of its own: .* sqlalchemy-bigquery"):
+        await Worker(*parse_url("bigquery://project/shop")).start()
