@@ -3,12 +3,14 @@
     python performance/page.py
 
 Prints the first contentful paint of a page that is opened anew (the median of 9), how long a run of 5,000 events takes
-until all of it stands there, and what a frame costs while it and a search tree of 3,000 nodes are scrolled: the page's
-own work (of 16.7 ms that a screen leaves), and how long frames took on this machine, whose other work counts too.
+until all of it stands there, what a frame costs while it and a search tree of 3,000 nodes are scrolled (the page's own
+work, of 16.7 ms that a screen leaves, and how long frames took on this machine, whose other work counts too), and the
+same while the run happens, 500 events a second, with the window at its end.
 """
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 from pathlib import Path
@@ -31,6 +33,27 @@ function frame(now) {
 requestAnimationFrame(frame);"""
 
 
+WORK = """window.work = []; window.times = []; let last = performance.now();
+const hear = (list) => window.work.push(...list.getEntries().map((one) => one.duration));
+new PerformanceObserver(hear).observe({ type: "longtask" });
+function frame(now) { window.times.push(now - last); last = now; requestAnimationFrame(frame); }
+requestAnimationFrame(frame);"""
+
+
+def while_live(page: Page) -> str:
+    page.browser.cdp("Performance.enable", {"timeDomain": "threadTicks"})
+    page.open("/runs/live")
+    page.run(WORK)
+    before = busy(page)
+    page.until("document.querySelector('.run.over')")
+    own, works, times = busy(page) - before, page.run("return window.work"), sorted(page.run("return window.times"))
+    return (
+        f"{own:.1f} s of own work in {sum(times) / 1000:.0f} s; {len(works)} pieces of more than 50 ms, the longest "
+        f"{max(works, default=0):.0f} ms; frames: median {statistics.median(times):.1f} ms, 95 % within "
+        f"{times[int(0.95 * len(times))]:.1f} ms"
+    )
+
+
 def scroll(page: Page, where: str, step: int) -> str:
     """120 frames; ``step`` pixels each."""
     page.browser.cdp("Performance.enable", {"timeDomain": "threadTicks"})
@@ -50,7 +73,8 @@ def busy(page: Page) -> float:
 
 
 def main() -> None:
-    with window(Serving(), {"long": long_run(), "wide": wide_search()}) as page:
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    with window(Serving(), {"long": long_run(), "wide": wide_search()}, {"live": long_run()}) as page:
         paints = []
         for _ in range(9):
             page.browser.cdp("Network.clearBrowserCache", {})
@@ -63,6 +87,7 @@ def main() -> None:
         seconds = page.run("return performance.now()") / 1000
         print(f"{MANY:,} events: all there {seconds:.2f} s after the page was opened")
         print(f"{MANY:,} events, scrolled: {scroll(page, '', 100)}")
+        print(f"{MANY:,} events, live: {while_live(page)}")
         page.open("/runs/wide")
         page.until("document.querySelectorAll('.canvas .node').length")
         print(f"search tree of 3,000 nodes, scrolled: {scroll(page, '.canvas', 300)}")

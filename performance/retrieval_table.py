@@ -55,7 +55,8 @@ class Generated:
 
     def _one(self, text: str) -> NDArray[np.float32]:
         seed = int.from_bytes(stamp_of(text)[:8], "little")
-        return self.centres[seed % CENTRES] + np.random.default_rng(seed).standard_normal(WIDTH, np.float32)
+        centre: NDArray[np.float32] = self.centres[seed % CENTRES]
+        return centre + np.random.default_rng(seed).standard_normal(WIDTH, np.float32)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ LAYERS = [
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another
     {"render", "definitions"},
     {"story"},
+    {"decision_record"},
     {"session"},
     {"demo"},
     {"outcome"},

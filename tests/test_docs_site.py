@@ -15,7 +15,8 @@ import pytest
 import decisor
 from decisor.techniques import TECHNIQUES
 
-SCRIPT = Path(__file__).parent.parent / "docs" / "pages" / "make.py"
+ROOT = Path(__file__).parent.parent
+SCRIPT = ROOT / "docs" / "pages" / "make.py"
 
 
 class Page(HTMLParser):
@@ -82,3 +83,17 @@ def test_the_site_is_built_whole_and_fetches_nothing(source: Path) -> None:
     assert not wrong, wrong[:20]
     for style in site.rglob("*.css"):
         assert not re.search(r"url\(['\"]?https?:", style.read_text("utf-8")), style.name
+
+
+@pytest.mark.parametrize("source", ["", "https://example.org/decisor/blob/main"])
+def test_the_readme_of_the_package_has_no_link_that_leads_nowhere(source: str) -> None:
+    for_index: Callable[[str, str], str] = runpy.run_path(str(SCRIPT.with_name("package_readme.py")))["for_index"]
+    text = for_index((ROOT / "README.md").read_text("utf-8"), source)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert links and all(link.startswith("https://") for link in links)
+    assert ("docs/pictures/run.svg" in text) == bool(source)
+    for link in links:
+        if source and link.startswith("https://example.org/"):
+            assert (
+                ROOT / link.removeprefix("https://example.org/decisor/").partition("/main/")[2].partition("#")[0]
+            ).exists()

@@ -159,8 +159,7 @@ def menu(techniques: Menu, api: Menu) -> Menu:
     def pages(*names: str, folder: str = "") -> Menu:
         return [(title(f"{folder}{name}.md"), f"{folder}{name}.md") for name in names]
 
-    tutorials = ("first-decision", "own-csv", "own-documents", "own-decision-model", "notebook")
-    mcp = pages("mcp") if (DOCS / "mcp.md").exists() else []
+    tutorials = ("first-decision", "own-csv", "own-documents", "own-decision-model", "notebook", "page", "mcp")
     decisions = [
         (title(f"decisions/{path.name}"), f"decisions/{path.name}")
         for path in sorted((DOCS / "decisions").glob("*.md"))
@@ -182,12 +181,12 @@ def menu(techniques: Menu, api: Menu) -> Menu:
         *("big-schemas", "definitions", "pitfalls", "decision-models", "what-if", "model-first", "python"),
     )
     measured = ("benchmarks", "evaluation", "reports", "document-qa", "decision-qa-worlds", "generator")
-    others = {"index", "techniques", "search", "reasoning-dag", "furepa", "performance", "architecture", "faq", "mcp"}
+    others = {"index", "techniques", "search", "reasoning-dag", "furepa", "performance", "architecture", "faq"}
     rest = sorted({path.stem for path in DOCS.glob("*.md")} - others - {*guides, *measured})
     house = [("The house", "architecture.md"), ("Contributing", "contributing.md"), ("Decisions", decisions)]
     return [
         ("Home", "index.md"),
-        ("Tutorials", pages(*tutorials, folder="tutorials/") + mcp),
+        ("Tutorials", pages(*tutorials, folder="tutorials/")),
         ("How to", pages(*guides, *rest)),
         ("Techniques", [("All", "techniques.md"), *techniques, *pages("search", "reasoning-dag", "furepa")]),
         ("Benchmarks", pages(*measured)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -82,6 +82,21 @@ class Ranking:
     def count(self) -> int:
         """How many candidates were computed."""
         return len(self.options) + self.excluded_count if self.compared is None else self.compared
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTest:
+    """A rule, executed for one ``candidate``. ``test``: the query, or the bound; ``rows``: the first that break it;
+    ``count``: all of them."""
+
+    name: str
+    text: str
+    state: Literal["kept", "broken", "not testable"]
+    why: str
+    test: str = ""
+    count: int = 0
+    rows: Sequence[Mapping[str, object]] = ()
+    candidate: str = ""
 
 
 @dataclass(frozen=True, slots=True)

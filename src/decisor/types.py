@@ -22,6 +22,7 @@ from decisor.ranking import Goal as Goal
 from decisor.ranking import Option as Option
 from decisor.ranking import Point as Point
 from decisor.ranking import Ranking as Ranking
+from decisor.ranking import RuleTest as RuleTest
 from decisor.ranking import Scene as Scene
 from decisor.ranking import Study as Study
 from decisor.ranking import Swing as Swing
@@ -181,7 +182,7 @@ class Observation:
 
     ``answer`` is not None where the action ended the environment: what it handed in ('' where it gave up). It says
     nothing of whether that is right. ``ranking``: of the data as they are; ``study``: of a question what if.
-    ``pitfalls``: of the query, which the note tells too.
+    ``pitfalls``: of the query, which the note tells too. ``rules``: tested on the best of the ranking.
     """
 
     records: tuple[Record, ...] = ()
@@ -193,6 +194,7 @@ class Observation:
     answer: str | None = None
     study: Study | None = None
     pitfalls: tuple[Pitfall, ...] = ()
+    rules: tuple[RuleTest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Queries that mean what they seem to, and such that do not, on five engines. Of each set one half was out of sight
 while the rules were written."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from decisor.errors import ToolError
 from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.pitfalls.fan_out import fan_out
+from decisor.tools.databases.pitfalls.rules import LOOKUP
 from decisor.tools.databases.sql import SqlTool
 
 FEWEST = 60
@@ -95,3 +98,37 @@ async def test_a_value_that_rows_came_back_for_is_not_looked_up(tmp_path: Path) 
         counted = await tool.call("SELECT COUNT(*) AS n FROM customers WHERE name = 'Nobody at all'")
         assert [one.kind for one in counted.pitfalls] == ["unstored_value"]
         await tool.close()
+
+
+@pytest.mark.parametrize(("statement", "is_lookup"), [
+    ("SELECT name, city FROM customers WHERE id = 3 AND total<=7.5;", True),
+    ("select * from customers", True),
+    ("SELECT name FROM customers c WHERE id = 3", False),
+    ("SELECT COUNT(*) FROM customers", False),
+    ("SELECT name FROM customers WHERE id = 3 OR id = 4", False),
+    ("SELECT name FROM customers LIMIT 3", False),
+    ("SELECT name FROM customers, orders", False),
+    ("SELECT name FROM customers ORDER BY name", False),
+    ("SELECT a / b FROM customers", False),
+    ("SELECT name FROM customers WHERE name = 'x'", False),
+    ("SELECT name FROM customers WHERE id <> 3", False),
+    ("SELECT name FROM customers WHERE id = 3 UNION SELECT name FROM customers", False),
+])  # fmt: skip
+def test_only_columns_of_one_table_by_numbers_are_a_lookup(statement: str, is_lookup: bool) -> None:
+    assert (LOOKUP.fullmatch(statement) is not None) == is_lookup
+
+
+async def test_a_lookup_in_a_view_is_read_as_the_query_that_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executescript("""
+            CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE orders(id INTEGER PRIMARY KEY, person INTEGER, status INTEGER);
+            INSERT INTO people VALUES (1, 'Ann'), (2, 'Bob');
+            INSERT INTO orders VALUES (1, 1, 1);
+            CREATE VIEW seen AS SELECT p.name, o.status FROM people p LEFT JOIN orders o ON o.person = p.id;
+        """)
+    tool = await SqlTool.open(f"sqlite:///{path}")
+    in_view = await tool.call("SELECT name FROM seen WHERE status = 1")
+    await tool.close()
+    assert [one.kind for one in in_view.pitfalls] == ["outer_join"]

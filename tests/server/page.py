@@ -27,7 +27,7 @@ from decisor.types import Question
 from report.browser import Browser, browser
 from servers.openai_server import Reply, completion, serve_app
 
-SOON = 30.0
+SOON, AT_ONCE = 30.0, 10
 PICTURES = Path(__file__).parent.parent.parent / "build" / "pictures"
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "Down": "\ue015", "Control": "\ue009",
         "Shift": "\ue008"}  # fmt: skip
@@ -117,31 +117,44 @@ class Page:
 
 
 @contextmanager
-def window(serving: Serving, runs: Mapping[str, Entries] | None = None) -> Iterator[Page]:
-    """On a server with these runs, over already. Both end with the block."""
+def window(
+    serving: Serving, runs: Mapping[str, Entries] | None = None, live: Mapping[str, Entries] | None = None
+) -> Iterator[Page]:
+    """On a server with these ``runs``, over already, and ``live`` ones, which happen as soon as somebody watches. Both
+    end with the block."""
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
         serving = replace(serving, history=History(Path(folder) / "history"))
-        url = stack.enter_context(running(serving, runs or {}))
+        url = stack.enter_context(running(serving, runs or {}, live or {}))
         own = stack.enter_context(browser())
         own.size(1280, 900)
         yield Page(own, url)
 
 
 @contextmanager
-def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
+def running(serving: Serving, runs: Mapping[str, Entries], live: Mapping[str, Entries]) -> Iterator[str]:
     listening = bound(serving.host, 0)
     port = listening.getsockname()[1]
     ready = threading.Event()
     folder = TemporaryDirectory()
     history = History(Path(folder.name) / "history")
-    server: Server = server_of(replace(serving, port=port, history=history), ready.set)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def started() -> None:
+        loops.append(asyncio.get_running_loop())
+        ready.set()
+
+    server: Server = server_of(replace(serving, port=port, history=history), started)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(SOON)
     for id, entries in runs.items():
         past = reduce(after, entries, PastRun(Question(f"Run {id}"), began=time.time()))
         server.here.runs.live[id] = LiveRun(past, id, state="finished", entries=list(entries))
+    for id, entries in live.items():
+        one = LiveRun(PastRun(Question(f"Run {id}"), began=time.time()), id, state="running")
+        server.here.runs.live[id] = one
+        asyncio.run_coroutine_threadsafe(play(one, entries), loops[0])
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -149,6 +162,17 @@ def running(serving: Serving, runs: Mapping[str, Entries]) -> Iterator[str]:
         thread.join(SOON)
         folder.cleanup()
         assert not thread.is_alive()
+
+
+async def play(live: LiveRun, entries: Entries) -> None:
+    """Some 500 entries a second."""
+    while not live.watchers:  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    for at in range(0, len(entries), AT_ONCE):
+        for entry in entries[at : at + AT_ONCE]:
+            live.hear(entry)
+        await asyncio.sleep(AT_ONCE / 500)
+    live.end("finished")
 
 
 @contextmanager

@@ -145,6 +145,11 @@ def test_a_run_is_shared_as_a_page_markdown_json_and_a_trace(site: Served) -> No
     assert markdown.headers["content-disposition"] == f'attachment; filename="decisor-{id}.md"'
     assert site.client.get(f"/api/runs/{id}/json").json()["answer"] == "elm"
     assert site.client.get(f"/api/runs/{id}/trace").text.startswith('{"decisor_trace": 2}')
+    record = site.client.get(f"/api/runs/{id}/record").json()
+    assert record["content"]["decision"]["answer"] == "elm"
+    assert [one["place"] for one in record["content"]["data"]["sources"]] == [""]
+    page = site.client.get(f"/api/runs/{id}/record-page", params={"download": "1"})
+    assert record["digest"] in page.text and "sandbox" in page.headers["content-security-policy"]
 
 
 def test_one_line_says_what_does_not_fit(site: Served) -> None:

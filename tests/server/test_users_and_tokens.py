@@ -63,7 +63,8 @@ def test_each_user_sees_their_own_connections_and_runs_alone(shared: Served) -> 
     assert shared.client.get("/api/connections/sites", headers=bearer(BOB)).status_code == 404
     id = run["id"]
     for method, path in (("GET", ""), ("GET", "/events"), ("GET", "/page"), ("GET", "/trace"), ("DELETE", ""),
-                         ("GET", "/entries/1"), ("GET", "/json"), ("GET", "/markdown"), ("GET", "/story")):  # fmt: skip
+                         ("GET", "/entries/1"), ("GET", "/json"), ("GET", "/markdown"), ("GET", "/story"),
+                         ("GET", "/record"), ("GET", "/record-page")):  # fmt: skip
         reply = shared.client.request(method, f"/api/runs/{id}{path}", headers=bearer(BOB))
         assert reply.status_code == 404, path
     for path in ("stop", "approvals/1", "changes"):

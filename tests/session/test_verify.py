@@ -65,9 +65,30 @@ def test_a_decision_that_only_cites_rows_cannot_be_said_once_they_change(
 
 def test_without_the_data_it_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, trace = computed(tmp_path)
-    assert run(["verify", str(trace), "--db", url]) == 2
+    assert run(["verify", str(trace)]) == 2
     assert "whatif" in capsys.readouterr().err
     assert run(["verify", str(tmp_path / "nothing"), "--db", url]) == 2
+
+
+def test_the_decision_model_of_a_trace_need_not_be_named_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, trace = computed(tmp_path)
+    (tmp_path / "close.toml").unlink()
+    assert run(["verify", str(trace), "--db", url]) == 0
+    assert "rule capacity: kept" in capsys.readouterr().out
+
+
+def test_rows_beside_the_cited_ones_count_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, trace = tmp_path / "sites.db", tmp_path / "run.jsonl"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE site (name TEXT, rent REAL)")
+        db.executemany("INSERT INTO site VALUES (?, ?)", [("ash", 900.5), ("elm", 400.5)])
+    decisor.ask("Which is cheapest?", db=f"sqlite:///{path}", lm=ScriptedLM([QUERY, ANSWER]), trace=trace)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("INSERT INTO site VALUES ('fir', 100)")
+    assert run(["verify", str(trace), "--db", f"sqlite:///{path}"]) == 4
+    assert "0 changes" in (out := capsys.readouterr().out) and "other rows: sql: select name, rent from site" in out
 
 
 def test_a_run_of_the_history_is_verified_by_its_number_on_the_data_that_it_named(

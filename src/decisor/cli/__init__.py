@@ -21,26 +21,28 @@ if TYPE_CHECKING:
 # name -> (module, what the list of commands says). A module holds ``command``, a function, or ``app``, with its own.
 COMMANDS = {
     "demo": ("decisor.cli.demo", "See what it does, on a made-up shop, without a model."),
-    "ask": ("decisor.cli.ask", "Answer a decision question from databases, documents and tools."),
-    "graph": ("decisor.cli.graph", "Load a graph from files of nodes and edges, or from a relational database."),
-    "trace": ("decisor.cli.trace", "Show a recorded run as a readable story."),
-    "history": ("decisor.cli.history", "Runs that were kept: list them, search them, mark them, delete them."),
-    "resume": ("decisor.cli.resume", "Go on from a run that was interrupted, failed or reached a limit."),
-    "config": ("decisor.cli.config", "Say which settings and connections hold here, and from where."),
+    "ask": ("decisor.cli.ask", "Answer a decision question from your data."),
+    "history": ("decisor.cli.history", "Runs that were kept: list, search, mark, delete them."),
     "show": ("decisor.cli.show", "Show a run that was kept again."),
-    "eval": ("decisor.cli.eval", "Run techniques on benchmarks; stopped in any way, it goes on where it was."),
-    "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
-    "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them and run it in other words."),
+    "resume": ("decisor.cli.resume", "Go on from a run that did not end."),
+    "trace": ("decisor.cli.trace", "Show a trace file as a story, or go on from a step of it."),
+    "record": ("decisor.cli.record", "The record of a decision: as a page, or its schema."),
+    "approve": ("decisor.cli.approve", "Approve a decision as a person, or take that back."),
+    "verify": ("decisor.cli.verify", "Compute old decisions again: do they still hold?"),
+    "doctor": ("decisor.cli.doctor", "Say what is here (LMs, drivers), and test it."),
+    "config": ("decisor.cli.config", "Say which settings and connections hold here."),
     "index": ("decisor.cli.index", "Index documents, so that questions can be asked of them."),
-    "serve": ("decisor.cli.serve", "Serve a page to ask from, and an API; --host and tokens for several people."),
-    "mcp": ("decisor.cli.mcp", "Serve these tools to a client of the Model Context Protocol, such as a coding agent."),
-    "doctor": ("decisor.cli.doctor", "Say what was found here (LM, drivers), or what the sandbox says of statements."),
-    "report": ("decisor.cli.report", "Report a run: tables, one page with every case, comparisons."),
-    "train": ("decisor.cli.train", "Train what techniques learn from data: the query scorer of furepa."),
-    "model": ("decisor.cli.model", "Decision models: check a file on real rows, show it, rank, upgrade it."),
-    "definitions": ("decisor.cli.definitions", "What words mean in your data: check, draft, import, propose, approve."),
-    "verify": ("decisor.cli.verify", "Compute old decisions again without an LM: do they still hold?"),
+    "graph": ("decisor.cli.graph", "Load a graph from files or from a relational database."),
+    "model": ("decisor.cli.model", "Decision models: draft, check, show, rank, what if."),
+    "definitions": ("decisor.cli.definitions", "What words mean in your data: check, draft, propose."),
+    "serve": ("decisor.cli.serve", "Serve a page to ask from, and an API."),
+    "mcp": ("decisor.cli.mcp", "Serve these tools to a coding agent or chat client (MCP)."),
+    "techniques": ("decisor.cli.techniques", "List the techniques and their settings."),
+    "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them."),
+    "eval": ("decisor.cli.eval", "Run techniques on benchmarks; what stops goes on later."),
+    "report": ("decisor.cli.report", "Report an evaluation: tables, comparisons, one page."),
     "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
+    "train": ("decisor.cli.train", "Train what techniques learn from data."),
 }
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -112,15 +114,17 @@ def called(words: Sequence[str]) -> int:
     """
     import typer
 
+    from decisor.cli.help import dress
     from decisor.errors import SetupError
 
     wrong_usage: type[Any] = typer.BadParameter.__bases__[0]
     is_completing = "_DECISOR_COMPLETE" in os.environ
     words = list(words) or ([] if is_completing else ["--help"])
-    app = build(words_so_far() if is_completing else words)
-    check_repeats(app, words)
+    command: Any = typer.main.get_command(build(words_so_far() if is_completing else words))
+    dress(command)
+    check_repeats(command, words)
     try:
-        code = app(args=words, prog_name="decisor", standalone_mode=False)
+        code = command(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
         message, help = error.format_message().rstrip("."), error.ctx.get_help() if error.ctx else ""
         if message in ("", help.rstrip(".")):  # a group without a command
@@ -140,13 +144,10 @@ def words_so_far() -> list[str]:
     return line.split()[1:]
 
 
-def check_repeats(app: typer.Typer, words: Sequence[str]) -> None:
+def check_repeats(command: Any, words: Sequence[str]) -> None:
     """Raises SetupError where an option that holds one value comes twice: the first would be ignored in silence."""
-    import typer
-
     from decisor.errors import SetupError
 
-    command: Any = typer.main.get_command(app)
     options = [word.partition("=")[0] for word in words[: [*words, "--"].index("--")]]
     for word in words:
         if not hasattr(command, "commands"):
@@ -167,7 +168,7 @@ def build(words: Sequence[str]) -> typer.Typer:
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
 
     @app.callback(invoke_without_command=True)

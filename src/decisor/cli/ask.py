@@ -18,18 +18,18 @@ from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.reader import terminal_reader
 from decisor.cli.settings import tell_folder_file
+from decisor.cli.show import RECORD
 from decisor.config.current import current
 from decisor.errors import SetupError
 from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
-from decisor.session.following import following
-from decisor.session.result import Result
 from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
     from decisor.definitions.readings.open import Readings
+    from decisor.session.result import Result
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = (
@@ -74,19 +74,30 @@ def command(
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
-    technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
+    technique: Annotated[
+        str,
+        typer.Option(
+            "--technique",
+            "-t",
+            metavar="NAME",
+            help="The reasoning loop (plan_rag; exact without an LM): see decisor techniques.",
+        ),
+    ] = "",
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
-    example: Annotated[str, typer.Option("--example", help="supply or trade: made here, no data needed.")] = "",
-    form: Annotated[str, typer.Option("--form", help="The example as sql or as graph.")] = "sql",
+    example: Annotated[
+        str, typer.Option("--example", metavar="supply|trade", help="A question on a world made here.")
+    ] = "",
+    form: Annotated[str, typer.Option("--form", metavar="sql|graph", help="What the example is kept in.")] = "sql",
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     actions: Annotated[int | None, typer.Option("--actions", min=1, help="At most so many actions.")] = None,
     max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     trace: Annotated[Path | None, typer.Option("--trace", help="Write what happens to this file.")] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
     go_on: Annotated[
         bool, typer.Option("--continue", help="Go on from the last run: its data, LM and decision.")
     ] = False,
@@ -119,6 +130,8 @@ def command(
     inputs = with_defaults(inputs_again(past, own), config)
     whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
     if past.run:
+        from decisor.session.following import following
+
         whole = following(past.result(), whole)
     decide = partial(
         asked_of, inputs, config, whole, reveal=reveal, trace=trace, history=keeping or False,
@@ -130,6 +143,8 @@ def command(
         result = ask_quietly(decide) if as_json else ask_live(decide, whole)
     if html is not None:
         result.html(html)
+    if record is not None:
+        result.record().save(record)
     raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
 
 
@@ -189,18 +204,22 @@ def question_text(question: str) -> str:
 def read_rules(path: Path | None) -> str:
     if path is None:
         return ""
+    no_text = f"{path} is no text: --rules takes a text file with the rules to decide by."
     try:
-        return path.read_text("utf-8-sig")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
         raise SetupError(f"There is no file {path}. --rules takes a text file with the rules to decide by.") from error
     except OSError as error:
         raise SetupError(f"Cannot read the rules in {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         if b"\0" in error.object:
-            raise SetupError(f"{path} is no text: --rules takes a text file with the rules to decide by.") from error
+            raise SetupError(no_text) from error
         line = error.object.count(b"\n", 0, error.start) + 1
         raise SetupError(f"The rules in {path} are not UTF-8 (line {line}). Save them so, or write: "
                          f"iconv -f LATIN1 -t UTF-8 {path} > rules-utf8.txt") from error  # fmt: skip
+    if "\0" in text:
+        raise SetupError(no_text)
+    return text
 
 
 def read_settings(texts: list[str]) -> dict[str, str]:

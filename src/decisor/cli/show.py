@@ -13,11 +13,14 @@ import typer
 from decisor.cli.console import console
 from decisor.history.past_run import PastRun
 
+RECORD = "Write the record of the decision: as JSON, or as one page where the name ends with .html."
+
 
 def command(
     which: Annotated[str, typer.Argument(metavar="[N|last]", help="The number of a run, or last.")] = "last",
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write its trace to this file.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
     full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, as of decisor ask --json.")] = False,
 ) -> None:
@@ -31,13 +34,13 @@ def command(
     history = History()
     run = run_named(history, which)
     result = past_result(history, run)
-    for path, write in ((html, result.html), (trace, result.save)):
+    for path, write in ((html, result.html), (trace, result.save), (record, lambda path: result.record().save(path))):
         if path is not None:
             write(path)
             print(f"{path} is written.", file=sys.stderr)
     if as_json:
         print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
-    elif html is None and trace is None:
+    elif html is None and trace is None and record is None:
         out = console()
         tell_story(result.trace, out, full)
         for line in lines_of(run):
@@ -52,4 +55,7 @@ def lines_of(run: PastRun) -> Iterator[str]:
     if run.mark:
         right = f"; right would be {run.mark.answer}" if run.mark.answer else ""
         yield f"Marked {run.mark.verdict}{right}{': ' if run.mark.came_of else ''}{run.mark.came_of}"
+    for one in run.approvals:
+        back = f", withdrawn {one.withdrawn[:10]}" if one.withdrawn else ""
+        yield f"Approved by {one.by}, {one.at[:10]}{back}{': ' if one.note else ''}{one.note}"
     yield f"Run {run.number}{f', after run {run.before}' if run.before else ''}"

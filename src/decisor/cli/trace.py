@@ -9,6 +9,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.console import console
+from decisor.cli.show import RECORD
 from decisor.errors import SetupError
 from decisor.session.options import Options
 from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, ToolSpecs, split, split_all
@@ -26,6 +27,7 @@ def command(
     full: Annotated[bool, typer.Option("--full", help="Also what the LM was sent and what it wrote.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The events as one JSON array.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
+    record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
     edit: Annotated[str, typer.Option("--edit", metavar="AT", help="Go on from this node or step, changed.")] = "",
     answer: Annotated[str | None, typer.Option("--answer", help="The node's answer.")] = None,
     ask: Annotated[str | None, typer.Option("--ask", help="The node's question.")] = None,
@@ -89,16 +91,19 @@ def command(
         raise SetupError(
             f"{others_with_edit[0]} goes with --edit: name the node or step to go on from, such as --edit Q2.1."
         )
+    if record is not None:
+        from decisor.decision_record.build import record_of
+
+        record_of(entries).save(record)
     if html is not None:
         from decisor.session.result import write
         from decisor.story.run_page import document, recorded_html
 
         question = next((start.question.text for start in events_of(entries, RunStart)), str(file))
         write(html, document(question, recorded_html(entries, is_page=True)))
-        return
     if as_json:
         print(array_text(entries))
-        return
-    from decisor.story.telling import tell_story
+    elif html is None and record is None:
+        from decisor.story.telling import tell_story
 
-    tell_story(entries, console(), full)
+        tell_story(entries, console(), full)

@@ -15,6 +15,7 @@ from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.rank_model import rank_model, ranking_of
+from decisor.decision_models.rule_tests import rule_tests
 from decisor.errors import ToolError
 from decisor.rankings import amount, note
 from decisor.replies.wishes import Wish
@@ -78,9 +79,11 @@ def rank(model: OpenModel, wish: Wish) -> Observation:
     ranking = solver.decide(model, trials=wish.trials, seconds=wish.seconds, scenario=scenario)
     records = records_of(ranking)
     total = len(ranking.options)
-    text = f"In scenario {scenario}. {note(ranking)}" if scenario else note(ranking)
+    if scenario:
+        return Observation(records, f"In scenario {scenario}. {note(ranking)}", False, total > len(records), total)
+    rules = rule_tests(model, ranking.options[0].name) if ranking.options else ()
     return Observation(
-        records, text, truncated=total > len(records), total=total, ranking=None if scenario else ranking
+        records, note(ranking), truncated=total > len(records), total=total, ranking=ranking, rules=rules
     )
 
 

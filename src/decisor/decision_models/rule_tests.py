@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
-
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel
-from decisor.types import Value
-
-
-@dataclass(frozen=True)
-class RuleTest:
-    """``rows``: the first that break it; ``count``: all of them. ``test``: the query, or the bound."""
-
-    name: str
-    text: str
-    state: Literal["kept", "broken", "not testable"]
-    why: str
-    test: str = ""
-    count: int = 0
-    rows: Sequence[Mapping[str, Value]] = ()
+from decisor.types import RuleTest as RuleTest
 
 
 def rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
@@ -32,20 +15,22 @@ def rule_tests(model: OpenModel, candidate: str) -> tuple[RuleTest, ...]:
     """
     file = model.model
     if not file.choice:
-        return tuple(RuleTest(one.name, one.text, "kept", "required of the solver", one.sum) for one in file.requires)
+        return tuple(RuleTest(one.name, one.text, "kept", "required of the solver", one.sum, candidate=candidate)
+                     for one in file.requires)  # fmt: skip
     number = model.candidates.find(candidate)
     outcomes = model.outcomes([number])
     tests = []
     for rule in file.rules:
         if rule.name not in outcomes.rules:
-            tests.append(RuleTest(rule.name, rule.text, "not testable", "nothing in the data says it"))
+            tests.append(RuleTest(rule.name, rule.text, "not testable", "nothing in the data says it",
+                                  candidate=candidate))  # fmt: skip
             continue
         test = rule.broken or f"{rule.measure} {'at most' if rule.at_most is not None else 'at least'} {rule.bound}"
         if not outcomes.broken[0, outcomes.rules.index(rule.name)]:
-            tests.append(RuleTest(rule.name, rule.text, "kept", "its query gives no row", test))
+            tests.append(RuleTest(rule.name, rule.text, "kept", "its query gives no row", test, candidate=candidate))
             continue
         reason = outcomes.reasons.get((number, rule.name))
         rows = reason.rows if reason else ()
         tests.append(RuleTest(rule.name, rule.text, "broken", say(file, rule.name, reason), test,
-                              reason.count if reason else len(rows), rows))  # fmt: skip
+                              reason.count if reason else len(rows), rows, candidate))  # fmt: skip
     return tuple(tests)

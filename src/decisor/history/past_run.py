@@ -54,11 +54,26 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """That a person stands behind a decision. ``at``: when, in UTC (ISO 8601). ``content``: the digest of the record of
+    the decision that they saw. ``withdrawn``: when it was taken back, ``why``; '' while it holds. ``seal``: the digest
+    of all of these."""
+
+    by: str
+    at: str
+    content: str
+    note: str = ""
+    withdrawn: str = ""
+    why: str = ""
+    seal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PastRun:
     """``number`` is never given twice. ``owner``: whose it is, '' for the person at the command. ``began``: seconds
     since 1970. ``why``: why it ended, where that is no decision. ``before``: the number of the run that it follows, or
     0. ``bytes``: of its trace, which has so many ``entries`` over so many ``seconds``. ``edit``: what was changed in
-    the run before, where it goes on from that. ``tools``: what it could ask."""
+    the run before, where it goes on from that. ``tools``: what it could ask. ``approvals``: the oldest first."""
 
     question: Question
     inputs: Inputs = Inputs()
@@ -73,6 +88,7 @@ class PastRun:
     usage: Usage = field(default_factory=Usage)
     before: int = 0
     mark: Mark | None = None
+    approvals: tuple[Approval, ...] = ()
     bytes: int = 0
     edit: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[str, ...] = ()

@@ -35,12 +35,13 @@ class Here:
         return self.runs.pool
 
 
-def here(request: Request) -> Here:
+async def here(request: Request) -> Here:
+    """It waits for nothing: a plain function would be called in a thread, at each request."""
     place: Here = request.app.state.here
     return place
 
 
-def user(request: Request) -> User:
+async def user(request: Request) -> User:
     """The guard has let nobody else through."""
     who: User = request.scope["decisor_user"]
     return who

@@ -32,9 +32,9 @@ class Pen:
     written: int = 0
 
     def write(self, live: LiveRun) -> None:
-        for entry in live.entries[self.written :]:
-            self.trace.write(entry)
-            self.written += 1
+        if news := live.entries[self.written :]:
+            self.trace.write(*news)
+            self.written += len(news)
 
 
 @dataclass(eq=False)

@@ -40,7 +40,8 @@ class OpenWords:
 @dataclass(eq=False)
 class LiveRun:
     """``past``: what the history will have of it. ``id``: its number there, or a name of its own where there is none.
-    ``approvals``, ``readings``: all there were, by number; ``writings``: the last of each call that is under way.
+    ``texts``: of its entries, as its streams send them. ``approvals``, ``readings``: all there were, by number;
+    ``writings``: the last of each call that is under way.
     ``is_kept``: the history has it."""
 
     past: PastRun
@@ -48,6 +49,7 @@ class LiveRun:
     connections: tuple[str, ...] = ()
     state: State = "waiting"
     entries: Sequence[Entry] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
     approvals: dict[int, Approval] = field(default_factory=dict)
     readings: dict[int, OpenWords] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from decisor.trace.prompts import common_length
 from decisor.trace.writing import Writing
 
 ALIVE_SECONDS = 15.0
-PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.0015
+PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.004
 """How long news are gathered before they are sent: of one stream, and more for each other one that is open."""
 MOST_STREAMS = 400
 MOST_AT_ONCE = 200
@@ -90,9 +90,10 @@ class Reader:
         yield from self.writings()
         yield from self.decisions()
         yield from self.open_words()
-        entries = self.live.entries[self.sent : self.sent + MOST_AT_ONCE]
-        self.sent += len(entries)
-        yield from map(entry_text, entries)
+        texts = self.live.texts
+        texts += map(entry_text, self.live.entries[len(texts) : self.sent + MOST_AT_ONCE])
+        yield from texts[self.sent : self.sent + MOST_AT_ONCE]
+        self.sent = max(self.sent, min(len(texts), self.sent + MOST_AT_ONCE))
 
     @property
     def is_behind(self) -> bool:

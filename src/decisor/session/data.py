@@ -21,9 +21,10 @@ from decisor.private_file import open_private
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, cost_line
 from decisor.session.definitions import Meaning, meaning_of
-from decisor.session.keeping import keeping_of
+from decisor.session.keeping import keeping_of, owner_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
+from decisor.session.provenance import provenance_of
 from decisor.session.readers import revealed
 from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
@@ -64,7 +65,7 @@ class View:
 class Data:
     """Opened databases, documents and tools; made by ``decisor.open``. Any number of questions may be asked at once:
     queries to one database wait in line, and what a run has seen and cited is its own. ``loop``: that they are open
-    in, None once they are closed."""
+    in, None once they are closed. ``tells_places``: whether who asks may know where the data lie."""
 
     tools: Sequence[Tool]
     databases: Sequence[Tool]
@@ -73,6 +74,7 @@ class Data:
     sources: Sources = field(default_factory=Sources)
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
     loop: AbstractEventLoop | None = None
+    tells_places: bool = True
 
     def __repr__(self) -> str:
         return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"
@@ -120,7 +122,8 @@ class Data:
 
     async def decide(self, question: Question, choice: Choice, view: View, run: Run, options: Options) -> Decision:
         """What the technique decides, of the question as it is meant."""
-        run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools()))
+        run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools(),
+                               provenance=provenance_of(self, owner_of(options))))  # fmt: skip
         for text in notes_of(self.tools):
             run.trace.add(Note(text))
         readings = options.get("readings", "auto") if choice.lm is not None else "off"

@@ -11,8 +11,8 @@ from decisor.definitions.format import Definition, Definitions, Example, Metric,
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.session.decide import decide
-from decisor.session.readings import ReadingChoice, Settled, compared, with_readings
-from decisor.trace.events import Conclusion
+from decisor.session.readings import ReadingChoice, Settled, as_event, compared, with_readings, without_answer
+from decisor.trace.events import OTHER_READING, Conclusion
 from decisor.types import Action, Decision, Observation, Question, Record, Technique, Tool
 
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
@@ -103,6 +103,9 @@ class Meaning:
         there = {record.fields["definition"] for record in records}
         records += await self.records([one for one in used if title(one) not in there], run)
         decision = self.citing(decision, used, records)
+        for one in settled.choices:
+            if one.by or not one.other:
+                run.trace.add(as_event(one))
         lines = [await self.otherwise(one, decision, technique, settled, run)
                  for one in settled.choices if not one.by and one.other]  # fmt: skip
         decision = with_readings(decision, settled, lines)
@@ -113,11 +116,13 @@ class Meaning:
         self, one: ReadingChoice, decision: Decision, technique: Technique, settled: Settled, run: Run
     ) -> str:
         """What the other choice would give."""
-        if decision.stopped not in ("answered", "no_answer"):
-            return compared(decision, one, None, "the run ended before")
-        with run.span(f"other reading: {one.other}") as sub:
-            other = await decide(technique, settled.whole(one), sub)
-        return compared(decision, one, other)
+        other, why = None, "the run ended before"
+        if decision.stopped in ("answered", "no_answer"):
+            with run.span(f"{OTHER_READING}{one.other}") as sub:
+                other = await decide(technique, settled.whole(one), sub)
+            why = without_answer(other)
+        run.trace.add(as_event(one, other, why))
+        return compared(decision, one, other, why)
 
     async def records(self, definitions: Sequence[Definition], run: Run) -> list[Record]:
         """Definitions in the trace, as records; none where no action is left for it."""

@@ -1,5 +1,5 @@
-"""``--docs``: an index on disk or in PostgreSQL, a folder or file small enough to be indexed in memory, or a retriever
-of one's own, as a tool that finds passages."""
+"""``--docs``: an index on disk or in PostgreSQL, a folder or file small enough to be indexed in memory, or somebody's
+own retriever, as a tool that finds passages."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import Unpack
 
@@ -15,6 +16,7 @@ from decisor.session.result import Result
 from decisor.session.sources import Names, Places, sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import Tools
+from decisor.session.watching import watched
 from decisor.types import Question
 
 Model = str | PathLike[str] | None
@@ -40,16 +42,17 @@ def ask(
     seen; ``"name.table"`` is of one source alone. ``definitions``: a file of what words mean in these data.
     ``rows``: ``{"orders": "region = 'EU'"}``, the rows of a table that may be read; ``mask``: ``"customers.email"``,
     columns of which only tokens are sent to an LM; ``reveal``: the result has values again; ``audit``: a file that each
-    query is noted in, for ``who``. Other options: rules, goal, lm, technique, settings, limits, on_event, on_text,
-    calling, trace.
+    query is noted in, for ``who``, whom the record of the decision names too. Other options: rules, goal, lm,
+    technique, settings, limits, on_event, on_text, calling, trace.
 
     Raises:
         SetupError: something named cannot be used, or there is nothing that could decide.
         LMError: the endpoint failed for good.
     """
     sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
-    sources = for_reader(sources, rows, mask, reveal, audit, who)
-    return in_thread(ask_once(sources, question, options))
+    sources = replace(for_reader(sources, rows, mask, reveal, audit, who), who=who)
+    with watched(options) as own:
+        return in_thread(ask_once(sources, question, own))
 
 
 @asynccontextmanager
@@ -67,5 +70,5 @@ async def open(
         SetupError: something named cannot be opened.
     """
     sources = sources_of(db, graph, docs, tools, model, tables, deny_tables, definitions)
-    async with opened(for_reader(sources, rows, mask, reveal, audit, who)) as data:
+    async with opened(replace(for_reader(sources, rows, mask, reveal, audit, who), who=who)) as data:
         yield data

@@ -29,6 +29,12 @@ def keeping_of(options: Options, sources: Sources) -> Keeping | None:
     return keeping
 
 
+def owner_of(options: Options) -> str:
+    """Of the history that the run is kept in, '' where there is none."""
+    keeping = options.get("history", False)
+    return keeping.owner if isinstance(keeping, Keeping) else ""
+
+
 def inputs_of(sources: Sources, options: Options) -> Inputs:
     left_out: list[str] = []
 

@@ -96,7 +96,7 @@ class ModellingTool:
         rows += [{"rule": one.name, "for": best, "is": one.state, "because": one.why} for one in tests]
         records = tuple(Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(rows, 1))
         return Observation(records, note(ranking), ranking=ranking, total=len(ranking.options),
-                           truncated=len(ranking.options) > MOST)  # fmt: skip
+                           truncated=len(ranking.options) > MOST, rules=tuple(tests))  # fmt: skip
 
     async def close(self) -> None:
         """Holds nothing open."""

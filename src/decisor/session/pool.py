@@ -65,7 +65,8 @@ class Pool:
             raise SetupError("Two of these connections have a decision model: name one of them.")
         chosen = self.sources_of(names, reader)
         meanings = {name: one for part in parts for name, one in part.definitions.items()}
-        return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen, meanings)
+        return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen, meanings,
+                    tells_places=False)  # fmt: skip
 
     def sources_of(self, names: Sequence[str], reader: Reader = ANYBODY) -> Sources:
         """What these are together, as this reader may see them."""
@@ -125,4 +126,5 @@ def combined(parts: Sequence[Sources]) -> Sources:
         tuple(f"{one.places[0].name}.{table}" for one in parts for table in one.deny_tables),
         next((one.frames for one in parts if one.frames), None),
         tuple((name or one.places[0].name, path) for one in parts for name, path in one.definitions),
+        next((one.who for one in parts if one.who), ""),
     )  # fmt: skip

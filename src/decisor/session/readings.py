@@ -10,7 +10,7 @@ from decisor.definitions.readings.open import OpenReading, Reader, Readings
 from decisor.errors import BudgetExceeded, ModelMistake
 from decisor.outside import one_line
 from decisor.run import Run
-from decisor.trace.events import Note
+from decisor.trace.events import MeaningChoice, Note
 from decisor.types import Decision, Question, Tool
 
 if TYPE_CHECKING:
@@ -88,15 +88,26 @@ async def judged(
     return [one for one in open_readings if not any(settled(one, group) for group in needs.values())]
 
 
+def without_answer(other: Decision) -> str:
+    """Why it has none; '' where it has one."""
+    if other.answer:
+        return ""
+    return one_line(other.reasons[0] if other.reasons else "it came to no answer", 200).rstrip(".")
+
+
 def compared(decision: Decision, one: ReadingChoice, other: Decision | None, why: str = "") -> str:
-    """What the other reading gives, and whether that changes the decision."""
+    """What the other reading gives, and whether that changes the decision. ``why``: it was not computed."""
     begin = f'"{one.open.words}" was taken as {one.choice}; it could mean {one.other}'
     if other is None or not other.answer:
-        reason = why or (other.reasons[0] if other and other.reasons else "it came to no answer")
-        return f"{begin}, which was not computed: {one_line(reason, 200).rstrip('.')}."
+        return f"{begin}, which was not computed: {why}."
     if other.answer.casefold() == decision.answer.casefold():
         return f"{begin}. That gives the same answer, so the choice does not change the decision."
     return f"{begin}. That gives {other.answer}: the choice changes the decision."
+
+
+def as_event(one: ReadingChoice, other: Decision | None = None, why: str = "") -> MeaningChoice:
+    """For the trace: ``other`` is what the other choice gives, where it was computed."""
+    return MeaningChoice(one.open.words, one.choice, one.by, one.other, other.answer if other else "", why)
 
 
 def with_readings(decision: Decision, settled: Settled, lines: Sequence[str]) -> Decision:

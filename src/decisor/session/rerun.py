@@ -10,8 +10,10 @@ from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
 from decisor.session.data import Data
 from decisor.session.decide import decide
+from decisor.session.keeping import owner_of
 from decisor.session.opening import opened
 from decisor.session.options import Options
+from decisor.session.provenance import provenance_of
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.technique import technique_of
@@ -76,7 +78,9 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
 
     with data.run(with_calculator(data.tools, technique), lm, options, calling, asking) as run:
         if start is not None:
-            run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts()))
+            origin = provenance_of(data, owner_of(options))
+            run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(),
+                                   provenance=origin))  # fmt: skip
         decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
         usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)

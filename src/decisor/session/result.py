@@ -18,6 +18,7 @@ from decisor.session.decide import NAME_ONE
 from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.sync import in_thread
+from decisor.session.watching import watched
 from decisor.trace.events import ActionResult, ActionStart, Entry, TechniqueChoice, events_of
 from decisor.trace.file import file_text
 from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
@@ -25,6 +26,7 @@ from decisor.types import Decision, Evidence, Question, Ranking, Record, Usage
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from decisor.decision_record.format import DecisionRecord
     from decisor.story.answer_charts.chart import Chart
 
 AskAnew = Callable[[str | Question, Options], Awaitable["Result"]]
@@ -102,7 +104,8 @@ class Result:
 
         ``result.ask("And without the smallest?").answer``
         """
-        return in_thread(self.ask_async(question, **options))
+        with watched(options) as own:
+            return in_thread(self.ask_async(question, **own))
 
     async def ask_async(self, question: str | Question, **options: Unpack[Options]) -> Result:
         """As ``ask``, in an event loop that runs."""
@@ -135,6 +138,15 @@ class Result:
 
         body = run_html(self.trace, self.decision, self.records, self.usage, is_page=True)
         write(path, document(self.question.text, body))
+
+    def record(self) -> DecisionRecord:
+        """The record of the decision, for who has to answer for it, with its approvals where the run is kept:
+        ``result.record().save("record.json")``, or ``"record.html"``. Masked columns are tokens in it, also where
+        this result has their values."""
+        from decisor.decision_record.build import record_of
+
+        past = self.keeping.history.read(self.number, self.keeping.owner) if self.keeping and self.number else None
+        return record_of(self.trace, self.number, past.approvals if past else (), past.owner if past else "")
 
     def _repr_html_(self) -> str:
         from decisor.story.run_page import run_html

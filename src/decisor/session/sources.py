@@ -54,7 +54,7 @@ class Sources:
     """Everything that a question is asked of. ``model``: a file with a decision model. Where ``tables`` (labels,
     relationship types) names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``frames``:
     tables that a program handed over, gone with these sources. ``definitions``: the name of a database ('' for the
-    only one) and a file of what words mean in it."""
+    only one) and a file of what words mean in it. ``who`` asks, where a program says it."""
 
     places: tuple[Source, ...] = ()
     tools: ToolSpecs = NO_TOOLS
@@ -63,6 +63,7 @@ class Sources:
     deny_tables: tuple[str, ...] = ()
     frames: FrameStore | None = None
     definitions: tuple[tuple[str, Path], ...] = ()
+    who: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.places or self.tools.specs)

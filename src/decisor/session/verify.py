@@ -1,27 +1,36 @@
 """An old decision computed again on the data of today, without an LM: which records changed, whether it still holds,
-what wins now. A trace names no data, so they are named again."""
+what wins now. No place that a trace names is opened, so the data are named again."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
+from decisor.decision_models.model_tool import ModelTool
 from decisor.decision_models.parse import parse
-from decisor.decision_models.rule_tests import RuleTest, rule_tests
+from decisor.decision_models.rule_tests import rule_tests
+from decisor.decision_record.digests import row_digest, rows_digest
+from decisor.decision_record.read import RecordFile
+from decisor.decision_record.steps import cited_rows
 from decisor.definitions.tool import NAME as DEFINITIONS
-from decisor.definitions.tool import Brought
-from decisor.errors import ModelMistake, SetupError, ToolError
+from decisor.errors import ModelMistake, SetupError
 from decisor.rankings import amount
 from decisor.session.data import Data
 from decisor.session.modelling import ModellingTool
-from decisor.session.whatif import from_question
+from decisor.session.past_decision import Past, past_of, past_of_record
+from decisor.session.verify_tools import again, tools_of
+from decisor.session.whatif import InTurn
 from decisor.techniques.shared.departure import names
-from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, RunStart, events_of
-from decisor.types import Decision, Observation, Question, Ranking, Record, Tool
+from decisor.tools.databases.sandbox.policy import TOKEN
+from decisor.trace.events import Entry
+from decisor.types import Decision, Observation, Ranking, Record, RuleTest, Tool
 
-MODELLING, WHATIF = "decision_model", "whatif"
+MOST_OUTCOMES = 20
 State = Literal["holds", "does not hold", "cannot be said"]
 
 
@@ -37,7 +46,9 @@ class Change:
 @dataclass(frozen=True)
 class Verification:
     """``records``: how many were looked at again. ``best``: what wins now, '' where nothing ranks. ``rules``: tested on
-    the old answer, where there is a decision model."""
+    the old answer, where there is a decision model. ``others``: queries that bring other rows beside those that are
+    cited, which are as they were. ``outcomes``: candidates whose outcome is another, by name. ``faults``: of a record,
+    what in it is not as it was made."""
 
     answer: str
     state: State
@@ -46,100 +57,80 @@ class Verification:
     changes: Sequence[Change] = ()
     best: str = ""
     rules: Sequence[RuleTest] = ()
+    others: Sequence[str] = ()
+    outcomes: Sequence[Change] = ()
+    faults: Sequence[str] = ()
 
 
 async def verify(entries: Sequence[Entry], data: Data) -> Verification:
-    """Runs the queries again whose records are cited, and the last ranking.
+    """Runs the queries again whose records are cited, and the ranking.
 
     Raises:
         SetupError: the trace holds no decision, or names a tool that is not here.
     """
-    decision = last_decision(entries)
-    start = next(events_of(entries, RunStart), None)
-    tools = await tools_of(data, entries, start.question if start else Question(""))
-    changes: list[Change] = []
-    ranking: tuple[Observation, Observation] | None = None
-    rules: Sequence[RuleTest] = ()
-    count = 0
-    for action, before in steps(entries):
-        cited = [record for record in before.records if record.id in decision.evidence.ids]
-        if (not cited and before.ranking is None) or (action.tool == DEFINITIONS and action.tool not in tools):
-            continue
-        after = await again(action, tools)
-        count += len(cited)
-        changes += differences(cited, after)
-        if before.ranking is not None and before.ranking.options:
-            ranking = before, after
-            if action.tool == MODELLING:
-                rules = await tested(tools[MODELLING], action.input.partition("\n")[2], decision.answer)
-    verdict = judged(decision, changes, ranking[1].ranking if ranking else None, ranking is not None, rules)
-    return replace(verdict, records=count, changes=changes, rules=rules)
+    return await verified(past_of(entries), data)
 
 
-def last_decision(entries: Sequence[Entry]) -> Decision:
-    decision = None
-    for conclusion in events_of(entries, Conclusion):
-        decision = conclusion.decision
-    if decision is None or not decision.answer:
-        raise SetupError("There is no decision in this trace, so there is nothing to verify.")
-    return decision
-
-
-def steps(entries: Sequence[Entry]) -> Iterator[tuple[ActionStart, Observation]]:
-    """What was done, and what came of it."""
-    starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
-    for result in events_of(entries, ActionResult):
-        if (start := starts.get(result.action)) is not None and not result.observation.error:
-            yield start, result.observation
-
-
-async def tools_of(data: Data, entries: Sequence[Entry], question: Question) -> Mapping[str, Tool]:
-    """Those at hand, and the decision models that the trace names.
+async def verify_record(document: RecordFile, data: Data) -> Verification:
+    """As ``verify``; a record that is not as it was made does not hold.
 
     Raises:
-        SetupError: a tool of the trace is not here.
+        SetupError: it holds no decision, or names a tool that is not here.
     """
-    tools = {tool.name: tool for tool in data.tools}
-    needed = {action.tool for action, _ in steps(entries)} - {"think", "person", "calculator", DEFINITIONS}
-    if MODELLING in needed and data.databases:
-        tools[MODELLING] = ModellingTool(data.databases[0], trials=0)
-    if WHATIF in needed and WHATIF not in tools and (tool := await from_question(question, data.databases)):
-        tools[WHATIF] = tool
-    if data.definitions:
-        files = tuple(data.definitions.values())
-        tools[DEFINITIONS] = Brought([one for file in files for one in file], files)
-    if missing := sorted(needed - tools.keys()):
-        flags = "--db, --graph, --docs or --model"
-        raise SetupError(f"The decision rests on {', '.join(missing)}: name the same data again with {flags}.")
-    return tools
+    verdict = await verified(past_of_record(document.record), data)
+    if not document.faults:
+        return verdict
+    return replace(verdict, state="does not hold", faults=document.faults,
+                   why=f"The record is not as it was made. Of the data: {verdict.why}")  # fmt: skip
 
 
-async def again(action: ActionStart, tools: Mapping[str, Tool]) -> Observation:
-    """What a query brings today; nothing where it fails."""
-    if action.tool not in tools:
-        return Observation(error=True)
-    try:
-        return await tools[action.tool].call(action.input)
-    except ToolError as error:
-        return Observation(note=str(error), error=True)
+async def verified(past: Past, data: Data) -> Verification:
+    async with AsyncExitStack() as stack:
+        tools = await tools_of(data, past, stack)
+        changes: list[Change] = []
+        outcomes: list[Change] = []
+        others: list[str] = []
+        count, is_computed = 0, False
+        now: Ranking | None = None
+        rules: Sequence[RuleTest] = ()
+        for one in past.steps:
+            action, before = one.step.action, one.step.observation
+            if action.tool == DEFINITIONS and action.tool not in tools:
+                continue
+            after = await again(one, tools)
+            cited = cited_rows(one.step, past.decision.evidence.ids)
+            count += len(cited)
+            new = list(differences(cited, after))
+            changes += new
+            if not new and one.digest and one.digest != rows_digest(after.records):
+                others.append(f"{action.tool}: {action.input}")
+            if one.ranks and before.ranking is not None and before.ranking.options:
+                is_computed, now = True, after.ranking
+                outcomes += outcome_changes(before.ranking, now) if now else []
+                rules = await tested(tools[action.tool], action.input, past.decision.answer)
+    verdict = judged(past.decision, [*changes, *others], now, is_computed, rules)
+    return replace(verdict, records=count, changes=changes, others=others, outcomes=outcomes, rules=rules)
 
 
-async def tested(tool: Tool, model: str, answer: str) -> Sequence[RuleTest]:
+async def tested(tool: Tool, text: str, answer: str) -> Sequence[RuleTest]:
     """The rules of the model on the old answer; none where it is no candidate today."""
-    assert isinstance(tool, ModellingTool)
     try:
-        async with tool.opened(parse(model)) as machine:
-            return await asyncio.to_thread(lambda: rule_tests(machine, answer))
+        if isinstance(tool, ModellingTool):
+            async with tool.opened(parse(text.partition("\n")[2])) as machine:
+                return await asyncio.to_thread(rule_tests, machine, answer)
+        if isinstance(tool, InTurn) and isinstance(tool.tool, ModelTool):
+            return await asyncio.to_thread(rule_tests, tool.tool.model, answer)
     except (ModelMistake, SetupError):
-        return ()
+        pass
+    return ()
 
 
 def differences(cited: Sequence[Record], after: Observation) -> Iterator[Change]:
     """Records that are not there today as they were. One with the same first cell is the same record, changed."""
-    here = [content(record) for record in after.records]
+    here = {row_digest(record.fields, record.text) for record in after.records}
     for record in cited:
         fields = dict(record.fields)
-        if content(record) in here:
+        if row_digest(fields, record.text) in here:
             continue
         key = next(iter(fields.values()), None)
         same = next(
@@ -153,8 +144,14 @@ def differences(cited: Sequence[Record], after: Observation) -> Iterator[Change]
                      in_words({name: same.get(name) for name in names_}))  # fmt: skip
 
 
-def content(record: Record) -> tuple[object, ...]:
-    return (tuple(record.fields.items()), record.text)
+def outcome_changes(before: Ranking, now: Ranking) -> Iterator[Change]:
+    """Candidates whose outcome is another today, the first ones."""
+    here = {one.name: one.outcome for one in now.options}
+    every = (Change(one.name, amount(one.outcome, before.unit), amount(here[one.name], now.unit))
+             if one.name in here else Change(one.name, amount(one.outcome, before.unit), "")
+             for one in before.options
+             if not math.isclose(one.outcome, here.get(one.name, math.nan), rel_tol=1e-9))  # fmt: skip
+    yield from islice(every, MOST_OUTCOMES)
 
 
 def in_words(fields: Mapping[str, object]) -> str:
@@ -162,9 +159,11 @@ def in_words(fields: Mapping[str, object]) -> str:
 
 
 def judged(
-    decision: Decision, changes: Sequence[Change], now: Ranking | None, computed: bool, rules: Sequence[RuleTest]
+    decision: Decision, changes: Sequence[object], now: Ranking | None, computed: bool, rules: Sequence[RuleTest]
 ) -> Verification:
     answer = decision.answer
+    if TOKEN.search(answer):
+        return Verification(answer, "cannot be said", "It names a masked value, whose token is made anew each time.")
     if computed and now is None:
         return Verification(answer, "cannot be said", "The decision model does not run on the data of today.")
     if now is not None:
@@ -183,6 +182,6 @@ def judged(
     if not decision.evidence.ids:
         return Verification(answer, "cannot be said", "It cites no record.")
     if changes:
-        return Verification(answer, "cannot be said", "Records that it cites changed, and no decision model ranks: ask "
-                            "again.")  # fmt: skip
+        return Verification(answer, "cannot be said", "Rows of the queries that it cites changed, and no decision "
+                            "model ranks: ask again.")  # fmt: skip
     return Verification(answer, "holds", "Every record that it cites is as it was.")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from decisor.decision_models.format import Model
 from decisor.definitions.format import Definitions
 from decisor.errors import SetupError
 from decisor.settings import IMPORT_PATH, import_named
@@ -32,25 +33,32 @@ async def from_file(
     """
     if not databases:
         return None
-    from decisor.decision_models.parse import is_old, read_file
-    from decisor.tools.databases.sandbox.blocking import open_scratch, start_machine
+    from decisor.decision_models.parse import is_old, read, text_of
+    from decisor.tools.databases.sandbox.blocking import open_scratch
 
     source: Any = databases[0]
     if IMPORT_PATH.fullmatch(str(path)) and not path.exists():
         return whatif(await from_function(str(path), source))
-    if is_old(read_file(path)):
+    if is_old(text_of(path)):
         from decisor.decision_models.model_file import load, read_model
 
         scratch = await load(read_model(path), source, open_scratch)
         stack.callback(scratch.close)
         return InTurn(whatif(lambda semantics: scratch))
+    return await from_model(read(path), source, stack, definitions)
+
+
+async def from_model(
+    parsed: Model, source: Any, stack: AsyncExitStack, definitions: Mapping[str, Definitions] = NO_DEFINITIONS
+) -> Tool:
+    """As ``from_file``, of what a file says."""
     from decisor.decision_models.machine import open_model
     from decisor.decision_models.model_tool import ModelTool, described
-    from decisor.decision_models.parse import read
     from decisor.session.definitions_file import with_metrics
+    from decisor.tools.databases.sandbox.blocking import start_machine
 
-    parsed = with_metrics(read(path), definitions.get(source.name), source)
-    model = await open_model(parsed, source, start_machine)
+    whole = with_metrics(parsed, definitions.get(source.name), source)
+    model = await open_model(whole, source, start_machine)
     stack.callback(model.close)
     return InTurn(ModelTool(model, await asyncio.to_thread(described, model)))
 

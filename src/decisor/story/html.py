@@ -21,6 +21,7 @@ from decisor.trace.events import (
     Entry,
     FailedCall,
     LMCall,
+    MeaningChoice,
     Note,
     Plan,
     PlanChange,
@@ -142,7 +143,9 @@ class Teller:
                 return {**note, "attribution": answer.attribution}
             case Note(text=text):
                 return self.note({}, text)
-            case RunStart() | ActionResult() | RunUsage() | SearchNode() | SearchTree() | AnswerSnapshot():
+            case RunStart() | ActionResult() | MeaningChoice() | RunUsage():
+                return None
+            case SearchNode() | SearchTree() | AnswerSnapshot():
                 return None
             case _:
                 assert_never(event)

@@ -22,6 +22,7 @@ from decisor.trace.events import (
     Event,
     FailedCall,
     LMCall,
+    MeaningChoice,
     Note,
     Plan,
     PlanChange,
@@ -75,7 +76,7 @@ def event_lines(event: Event) -> Sequence[Text]:
             return answer_lines(answer, reused)
         case Note(text=text):
             return [Text(f"    {one_line(text, 300)}", style="dim")] if text else []
-        case RunStart() | Span() | LMCall() | Conclusion() | RunUsage() | GraphResult():
+        case RunStart() | Span() | LMCall() | MeaningChoice() | Conclusion() | RunUsage() | GraphResult():
             return []  # a story has its own place for them
         case SearchNode() | SearchMatch() | AnswerSnapshot() | SearchTree():
             return []

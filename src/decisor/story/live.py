@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,8 @@ from rich.text import Text
 from decisor.render.text import clean, one_line
 from decisor.story.lines import event_lines, question_lines
 from decisor.story.nodes import Nodes
-from decisor.trace.events import ActionStart, Entry, Event, FailedCall, LMCall, Plan, PlanChange, RunUsage
-from decisor.trace.graph_events import GraphPlan, NodeResult
+from decisor.story.progress import Progress
+from decisor.trace.events import Entry, FailedCall, RunUsage
 from decisor.trace.writing import Writing
 from decisor.types import Question
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 MOST_LINES, MOST_CHARACTERS = 6, 2_000
-CURRENT = re.compile(r"current step\W{0,6}(?:step\W{0,3})?(\d{1,3})", re.I)
 
 
 class LiveView:
@@ -34,11 +32,9 @@ class LiveView:
 
     def __init__(self, console: Console, question: Question) -> None:
         self.console, self.question = console, question
-        self.plan: tuple[str, ...] = ()
-        self.current = 1
+        self.progress = Progress()
         self.nodes = Nodes()
         self.texts: dict[int, str] = {}
-        self.doing = "opening the data"
         self.last_fault: Entry | None = None
         self.live = Live(console=console, refresh_per_second=8, transient=True)
 
@@ -56,7 +52,7 @@ class LiveView:
 
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
-        self.follow(entry.event)
+        self.progress.follow(entry.event)
         if isinstance(entry.event, RunUsage):
             return
         self.show(self.last_fault)
@@ -81,25 +77,12 @@ class LiveView:
         if self.console.is_terminal:
             self.live.update(self.below())
 
-    def follow(self, event: Event) -> None:
-        """Which plan there is, and which of its steps is under way."""
-        self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LM"
-        match event:
-            case LMCall(texts=texts):
-                if numbers := CURRENT.findall("\n".join(texts)):
-                    self.current = int(numbers[-1])
-            case Plan(steps=steps) | GraphPlan(steps=steps) | PlanChange(steps=steps):
-                self.plan, self.current = steps, 1
-            case NodeResult():
-                self.current += 1
-            case _:
-                pass
-
     def below(self) -> RenderableType:
-        ticks = [tick(at, step, self.current) for at, step in enumerate(self.plan, 1)]
+        steps = self.progress.plan
+        ticks = [tick(at, step, self.progress.current) for at, step in enumerate(steps, 1)]
         text = next(reversed(self.texts.values()), "")
         lines = [Text(f"  {line}", style="italic dim") for line in last_lines(text, self.console.width - 4)]
-        return Group(Text(), *ticks, *lines, Spinner("dots", Text(self.doing, style="dim")))
+        return Group(Text(), *ticks, *lines, Spinner("dots", Text(self.progress.doing, style="dim")))
 
 
 def last_lines(text: str, width: int) -> list[str]:

@@ -12,18 +12,22 @@ from typing import Literal, TypeAlias, TypeVar
 
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.prompts import PromptHistory
+from decisor.trace.provenance import UNKNOWN, Provenance
 from decisor.trace.redaction import redacted, redacted_messages
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
 from decisor.trace.writing import Writers
 from decisor.types import Decision, Message, Observation, Question, Usage
 
 NO_USAGE = Usage()
+OTHER_READING = "other reading: "
+"""How the span begins in which a question is decided as it could be meant too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStart:
     """The question and what is put to it. Of an evaluation: ``technique`` is its label, settings included, beside
-    ``benchmark``, ``case`` and ``repeat``. ``edit``: what was changed, where a recorded run is gone on from."""
+    ``benchmark``, ``case`` and ``repeat``. ``edit``: what was changed, where a recorded run is gone on from.
+    ``provenance``: when, by whom, on which data."""
 
     question: Question
     technique: str = ""
@@ -34,6 +38,7 @@ class RunStart:
     case: str = ""
     repeat: int = 0
     edit: Mapping[str, str] = field(default_factory=dict)
+    provenance: Provenance = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,20 @@ class TechniqueChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class MeaningChoice:
+    """What ``words`` of the question were taken to mean, where they could mean the ``other``. ``by`` a person, or ''
+    where nobody could be asked; then ``gives`` is the answer by the other one, '' where it was not computed: ``why``.
+    """
+
+    words: str
+    means: str
+    by: str = ""
+    other: str = ""
+    gives: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunUsage:
     """What the whole run cost."""
 
@@ -161,7 +180,7 @@ class Note:
 
 Event: TypeAlias = (
     RunStart | Span | Plan | PlanChange | LMCall | ActionStart | ActionResult | Conclusion | UnreadableReply
-    | FailedCall | ShortenedPrompt | UnscoredAnswer | TechniqueChoice | RunUsage | Note
+    | FailedCall | ShortenedPrompt | UnscoredAnswer | TechniqueChoice | MeaningChoice | RunUsage | Note
     | GraphPlan | NodeSpan | NodeResult | GraphResult
     | SearchNode | SearchMatch | AnswerSnapshot | SearchTree | QueryScores | SearchProblem
 )  # fmt: skip

@@ -62,7 +62,8 @@ def array_text(entries: Sequence[Entry]) -> str:
 
 
 class TraceFile:
-    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener.
+    """A file that gets each entry as it happens, flushed: give ``write`` to a trace as a listener. Of several entries
+    the last is flushed.
 
     ``fault``: why the file ends early, as on a disk that is full; the run goes on, for it may be paid for.
     """
@@ -73,11 +74,11 @@ class TraceFile:
         self.file.write(HEADER)
         self.file.flush()
 
-    def write(self, entry: Entry) -> None:
+    def write(self, *entries: Entry) -> None:
         if self.fault:
             return
         try:
-            self.file.write(line_of(entry))
+            self.file.write("".join(map(line_of, entries)))
             self.file.flush()
         except OSError as error:
             self.fault = error.strerror or str(error)

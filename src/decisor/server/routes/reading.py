@@ -7,6 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
+from decisor.decision_record.build import record_of
+from decisor.decision_record.format import DecisionRecord
+from decisor.decision_record.page import page_of
+from decisor.decision_record.read import text_of
 from decisor.encoding import json_text
 from decisor.server.here import HereNow, Who
 from decisor.server.live import LiveRun
@@ -17,12 +21,15 @@ from decisor.server.stream import all_events, run_events
 from decisor.server.telling import changes_of, line_of, line_of_past, reply_of
 from decisor.session.recorded import recorded_result
 from decisor.story.html import story
+from decisor.story.run_page import script_policy
 from decisor.trace.file import MESSAGES, file_text, row_of
 
 router = APIRouter(prefix="/api", tags=["runs"])
 PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox allow-popups"
+    f"default-src 'none'; {script_policy()}; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; "
+    "sandbox allow-popups allow-scripts"
 )
+"""Of a run as a page of its own: the script that moves drawings may run, and reaches nothing of ours."""
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 MOST = Annotated[int, Query(ge=1, le=500)]
 After = Annotated[int, Query(ge=0, le=10**9)]
@@ -110,6 +117,26 @@ async def as_json(id: str, here: HereNow, who: Who, download: bool = False) -> R
     """The result, as ``decisor ask --json`` prints it."""
     result = recorded_result((await here.runs.find(who, id)).entries).as_object()
     return Response(json_text(result), media_type="application/json", headers=named(id, "json", download))
+
+
+@router.get("/runs/{id}/record")
+async def record(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+    """The record of the decision, as ``decisor show --record`` writes it."""
+    text = text_of(recorded(await here.runs.find(who, id)))
+    return Response(text, media_type="application/json", headers=named(id, "record.json", download))
+
+
+@router.get("/runs/{id}/record-page")
+async def record_page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
+    """The record of the decision as one page."""
+    headers = {"content-security-policy": PAGE_POLICY, **named(id, "record.html", download)}
+    text = page_of(recorded(await here.runs.find(who, id)))
+    return Response(text, media_type="text/html; charset=utf-8", headers=headers)
+
+
+def recorded(live: LiveRun) -> DecisionRecord:
+    past = live.past
+    return record_of(live.entries, past.number, past.approvals, past.owner)
 
 
 @router.get("/runs/{id}/trace")

@@ -3,7 +3,7 @@ import { ask } from "./api.js";
 import { button, el, fault, say, when } from "./dom.js";
 import { go } from "./app.js";
 
-const FILES = [["page", "One HTML file"], ["markdown", "Markdown"], ["json", "JSON"], ["trace", "Trace file"]];
+const FILES = [["page", "One HTML file"], ["markdown", "Markdown"], ["json", "JSON"], ["record-page", "Record of the decision (page)"], ["record", "Record of the decision (JSON)"], ["trace", "Trace file"]];
 
 export function share(run) {
   const line = el("span.soft", { role: "status" });

@@ -4,6 +4,7 @@ import { count, el, money, plain, took, visible } from "./dom.js";
 import { difference, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
+const LIST = 20;
 const ROLES = { user: "sent", system: "system", assistant: "the model before" };
 
 export class Story {
@@ -11,21 +12,29 @@ export class Story {
       `edit`: given a place and what it holds, a button that changes it, or null. */
   constructor(id, tell, edit) {
     Object.assign(this, { id, tell, edit, plan: [], steps: 0, cited: new Set() });
-    this.root = el("ol.steps");
-    this.lists = new Map([[0, this.root]]);
+    this.lists = new Map();
     this.actions = new Map();
     this.texts = new Map();
     this.nodes = new Map();
     this.usage = { calls: 0, tokens: 0, dollars: 0, actions: 0 };
-    this.node = el("div.story", {}, this.root);
+    this.node = el("div.story", {}, el("ol.steps"));
+  }
+
+  /** The list that what happens in a span goes to: of the run itself the last of many short ones, so that what is out of
+      sight is laid out as few things. */
+  list(span) {
+    const inner = this.lists.get(span);
+    if (inner) return inner;
+    if (this.node.lastChild.childElementCount >= LIST) this.node.append(el("ol.steps"));
+    return this.node.lastChild;
   }
 
   hear(entry) {
     const item = this.draw(entry, entry.data);
     if (item) {
       item.id = `s-${entry.id}`;
-      (this.lists.get(entry.span) ?? this.root).append(item);
-      for (const live of this.texts.values()) if (live.node.parentNode === item.parentNode) item.after(live.node);
+      this.list(entry.span).append(item);
+      for (const live of this.texts.values()) if (live.span === entry.span) item.after(live.node);
     }
   }
 
@@ -168,9 +177,9 @@ export class Story {
     }
     if (!live) {
       const text = el("pre.writes", {}, "");
-      live = { letters: [], text, node: el("li.says.live", {}, el("div.what", {}, el("b", {}, "Thinks")), text) };
+      live = { letters: [], text, span: data.span, node: el("li.says.live", {}, el("div.what", {}, el("b", {}, "Thinks")), text) };
       this.texts.set(data.call, live);
-      (this.lists.get(data.span) ?? this.root).append(live.node);
+      this.list(data.span).append(live.node);
     }
     live.letters = [...live.letters.slice(0, data.keep), ...data.text];
     live.text.textContent = visible(live.letters.slice(-1500).join(""));
@@ -181,7 +190,7 @@ export class Story {
     for (const { node } of this.texts.values()) node.remove();
     this.texts.clear();
     this.cited = new Set(cited);
-    for (const id of this.cited) this.root.querySelector(`#r-${CSS.escape(id)}`)?.classList.add("cited");
+    for (const id of this.cited) this.node.querySelector(`#r-${CSS.escape(id)}`)?.classList.add("cited");
     for (const { state } of this.actions.values()) if (state.textContent === "runs …") state.textContent = "nothing came back";
   }
 }

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from decisor.outside import clean_text
 from decisor.tools.documents.bm25 import analyzer, indexed_text
 from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.index_files import About
@@ -66,14 +65,14 @@ class TableStore:
         return self.db.execute(self.tables.sql(statement).encode(), parameters or None)
 
     def earlier(self, key: str) -> tuple[bytes, int, int] | None:
-        return self.older.get(clean_text(key))
+        return self.older.get(storable(key))
 
     def put(self, number: int, passage: Passage) -> None:
         if number // BLOCK != self.block:
             self.write_words()
             self.block = number // BLOCK
-        texts = map(clean_text, (passage.id, passage.text, passage.title, passage.section))
-        passage = Passage(*texts, position=passage.position)
+        id, text, title, section = map(storable, (passage.id, passage.text, passage.title, passage.section))
+        passage = Passage(id, text, title, section, passage.position)
         terms = self.words.analyze(indexed_text(passage))
         length = min(len(terms), MOST_LENGTH)
         for term, times in Counter(terms).items():
@@ -95,7 +94,7 @@ class TableStore:
             self.vectors.drop(first, count)
 
     def note(self, key: str, stamp: bytes, first: int, count: int) -> None:
-        self.noted.append((clean_text(key), stamp, first, count))
+        self.noted.append((storable(key), stamp, first, count))
 
     def forget(self, key: str) -> None:
         self.run("DELETE FROM {documents} WHERE key = %s", (key,))
@@ -161,3 +160,12 @@ class TableStore:
     def close(self) -> None:
         if self.vectors is not None:
             self.vectors.memory.file.close()
+
+
+def storable(text: str) -> str:
+    """With a mark in the place of what PostgreSQL has no room for.
+
+    >>> storable("a\\0b") == "a\\ufffdb", storable("\\ud800")
+    (True, '?')
+    """
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")

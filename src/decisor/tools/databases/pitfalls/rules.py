@@ -18,7 +18,7 @@ from decisor.tools.databases.pitfalls.not_in_nulls import not_in_nulls
 from decisor.tools.databases.pitfalls.outer_join import outer_join
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, Rule
 from decisor.tools.databases.pitfalls.reading import Reading, TooMuch
-from decisor.tools.databases.pitfalls.stored import SECONDS, Stored
+from decisor.tools.databases.pitfalls.stored import SECONDS, Stored, Within
 from decisor.tools.databases.pitfalls.text_dates import text_dates
 from decisor.tools.databases.pitfalls.unstored_value import unstored_value
 from decisor.tools.databases.sandbox.access import query_of
@@ -44,6 +44,13 @@ RULES: tuple[Rule, ...] = (
 
 
 QUERY = re.compile(r"[\s(]*(--|/\*|SELECT\b|WITH\b|FROM\b)", re.I)
+IS_NUMBER = r"[\w.]+\s*(?:=|<=?|>=?)\s*-?\d+(?:\.\d+)?"
+LOOKUP = re.compile(
+    rf"\s*SELECT\s+[\w.*,\s]+?\s+FROM\s+(\w+)(?:\s+WHERE\s+{IS_NUMBER}(?:\s+AND\s+{IS_NUMBER})*)?\s*;?\s*", re.I
+)
+"""Columns of one table, by numbers. Where that brings rows, no rule has anything to say of it."""
+LONGEST_LOOKUP = 1_000
+"""Characters."""
 
 
 @dataclass(eq=False)
@@ -61,14 +68,17 @@ class Pitfalls:
         named = {table.bare.lower(): table for table in sorted(tables, key=lambda one: not one.schema)}
         return cls(worker, dialect, named, Stored(worker, dialect))
 
-    async def look(self, statement: str, result: Table | None = None, rules: Sequence[Rule] = RULES) -> list[Pitfall]:
+    async def look(
+        self, statement: str, result: Table | None = None, rules: Sequence[Rule] = RULES, within: Within | None = None
+    ) -> list[Pitfall]:
         """What the rules notice of a statement that the sandbox let through, each thing once. Asks for what is stored
-        for at most ``SECONDS``. A statement that is no query, or cannot be followed, has none."""
+        for at most ``SECONDS``, by queries that ``within`` lets through. A statement that is no query, or cannot be
+        followed, has none."""
         import sqlglot
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
 
-        if not QUERY.match(statement):
+        if not QUERY.match(statement) or self.is_lookup(statement, result):
             return []
         try:
             tree = sqlglot.parse_one(statement, dialect=self.dialect.name)
@@ -78,10 +88,16 @@ class Pitfalls:
             blocks = Reading(self.tables, views, self.dialect).whole(tree)
         except (SqlglotError, RecursionError, TooMuch):
             return []
-        self.stored.until = time.monotonic() + SECONDS
+        self.stored.until, self.stored.within = time.monotonic() + SECONDS, within
         look = Look(tree, blocks, self.dialect, self.stored, result)
         pitfalls = [one for rule in rules for one in await rule(look)]
         return list(dict.fromkeys(pitfalls))
+
+    def is_lookup(self, statement: str, result: Table | None) -> bool:
+        if result is None or not result.rows or len(statement) > LONGEST_LOOKUP:
+            return False
+        lookup = LOOKUP.fullmatch(statement)
+        return lookup is not None and lookup[1].lower() not in self.view_names
 
     @cached_property
     def view_names(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -101,8 +102,10 @@ def plain(error: Exception) -> str:
 def open_session(url: str) -> SparkSession:
     """Raises SetupError where the URL is no Spark's; what Spark and gRPC raise where nobody answers."""
     os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone has none, and its import ends the process
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-    from pyspark.sql.connect.session import SparkSession
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it knows no pandas 3 yet, which nothing here gives it
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession
 
     parts = URL.fullmatch(url)
     if parts is None:

@@ -1,0 +1,88 @@
+"""Where a run is from, for its trace: what was read, by whom, and what was not for them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decisor import __version__
+from decisor.decision_models.format import Model
+from decisor.session.readers import user_name
+from decisor.session.sources import Source
+from decisor.trace.provenance import DataSource, Provenance, RowPolicy, UsedFile
+from decisor.types import Tool
+
+if TYPE_CHECKING:
+    from decisor.session.data import Data
+
+LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+
+
+def provenance_of(data: Data, owner: str = "") -> Provenance:
+    """``owner``: of the history that the run is kept in."""
+    sources = data.sources
+    return Provenance(
+        round(time.time(), 3),
+        sources.who or owner or (user_name() if data.tells_places else ""),
+        __version__,
+        tuple(source_of(one, data.tells_places) for one in sources.places),
+        sources.tables,
+        sources.deny_tables if data.tells_places else (),
+        tuple(used_file(path, data.tells_places, about=name) for name, path in sources.definitions),
+        used_model(data) if sources.model is not None else None,
+    )
+
+
+def source_of(source: Source, tells_place: bool) -> DataSource:
+    """A connection is known by its name; where it lies stands in the config file. Who may not know that may not know
+    the conditions either, which could name a table that is not theirs to see."""
+    place = source.label if tells_place and source.connection is None else ""
+    masks = source.policy.mask
+    rows = tuple(RowPolicy(table, visible(condition, masks) if tells_place else "")
+                 for table, condition in source.policy.rows)  # fmt: skip
+    return DataSource(source.name, source.form, place, rows, masks)
+
+
+def visible(condition: str, masks: tuple[str, ...]) -> str:
+    """Without values, where it is about a masked column.
+
+    >>> visible("region = 'EU'", ("customers.email",)), visible("email <> 'a@b.c'", ("customers.email",))
+    ("region = 'EU'", 'email <> ?')
+    """
+    columns = {name.rpartition(".")[2].strip('"`[]').lower() for name in masks}
+    return LITERAL.sub("?", condition) if columns & set(re.findall(r"\w+", condition.lower())) else condition
+
+
+def used_model(data: Data) -> UsedFile:
+    """The decision model as it was opened; of a file of the first form as it is."""
+    assert data.sources.model is not None
+    file = used_file(data.sources.model, data.tells_places)
+    text = next(texts_of(data.tools), "")
+    if text:
+        return UsedFile(file.path, digest_of(text.encode()), text)
+    path = data.sources.model
+    return UsedFile(file.path, file.digest, path.read_text("utf-8", "replace") if file.digest else "")
+
+
+def texts_of(tools: Sequence[Tool]) -> Iterator[str]:
+    """Of the decision models among them."""
+    for tool in tools:
+        model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
+        if isinstance(model, Model):
+            yield model.text
+
+
+def used_file(path: Path, tells_place: bool, about: str = "") -> UsedFile:
+    try:
+        digest = digest_of(path.read_bytes())
+    except OSError:
+        digest = ""
+    return UsedFile(str(path) if tells_place else path.name, digest, about=about)
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

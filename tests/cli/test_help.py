@@ -1,0 +1,49 @@
+"""``--help``: every example can be typed, every value has a word, and no summary is cut."""
+
+import shlex
+from typing import Any
+
+import pytest
+import typer
+
+from decisor.cli import COMMANDS, build, run
+from decisor.cli.help import EXAMPLES, dress
+
+
+def command_of(words: list[str]) -> tuple[Any, list[str]]:
+    """The innermost command that the words name, and the words after its name."""
+    command: Any = typer.main.get_command(build(words))
+    while words and words[0] in getattr(command, "commands", {}):
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+@pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
+def test_an_example_can_be_typed(line: str) -> None:
+    name, *words = shlex.split(line.partition(" > ")[0])
+    command, rest = command_of(words)
+    assert name == "decisor"
+    assert command.make_context(line, rest).command is command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_value_is_called_after_a_type_of_python(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 0
+    out = capsys.readouterr().out
+    options = out.partition("Options:")[2]
+    assert not [word for word in ("<str>", "<path>", "range>", "list[") if word in options]
+    assert ("Examples:" in out) == (name in EXAMPLES)
+
+
+def test_the_list_of_commands_cuts_no_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
+def test_every_option_of_a_command_says_what_it_is_for() -> None:
+    for name in COMMANDS:
+        command, _ = command_of([name])
+        dress(command)
+        commands = getattr(command, "commands", {"": command}).values()
+        silent = [p.opts[0] for one in commands for p in one.params if p.param_type_name == "option" and not p.help]
+        assert not silent, (name, silent)
