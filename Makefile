@@ -10,7 +10,7 @@ WORKERS ?= 2
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
 EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex,warehouse]' --group dev
 
-.PHONY: demo test test-all check fix bench docs lock servers servers-stop clean
+.PHONY: demo test test-all test-314 check fix bench docs lock servers servers-stop clean
 
 demo: .venv/base
 	@$(BIN)/decisor demo
@@ -20,6 +20,10 @@ test: .venv/dev
 
 test-all:
 	@$(MAKE) --no-print-directory test ALL=1
+
+# What needs no server, on Python 3.14, in a tree of Debian's unstable suite (root; made once, and kept).
+test-314:
+	tests/servers/python314.sh $(ARGS)
 
 check: .venv/dev
 	$(BIN)/ruff format --check .

@@ -54,8 +54,8 @@ class Generated:
 
     def _one(self, text: str) -> NDArray[np.float32]:
         seed = int.from_bytes(stamp_of(text)[:8], "little")
-        noise = np.random.default_rng(seed).standard_normal(WIDTH, np.float32)
-        return np.asarray(self.centres[seed % CENTRES] + noise, np.float32)
+        centre: NDArray[np.float32] = self.centres[seed % CENTRES]
+        return centre + np.random.default_rng(seed).standard_normal(WIDTH, np.float32)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ a field of a dataclass or a value of a dict. A coroutine that goes on is no new 
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
@@ -104,6 +105,7 @@ def floor(file: str) -> int:
 def main() -> None:
     walk = Walk()
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_DATA_HOME"] = folder
         sites = database(Path(folder) / "sites.db", [("oak", 700.0), ("elm", 400.0)])
         lm: Any = planner()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import ipaddress
 import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from local_lm import decisor, local_lm, sites  # noqa: F401
 
 KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS")
 KEYS = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "OLLAMA_", "DECISOR_")
+FOLDERS = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
@@ -21,6 +25,9 @@ def pytest_configure() -> None:
     for name in list(os.environ):
         if (name.startswith(KEYS) and name not in KEPT) or name.lower() in PROXIES:
             del os.environ[name]
+    own = tempfile.mkdtemp(prefix="decisor-tests-")  # for what is made before or beside single tests
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    os.environ.update({name: f"{own}/{name.split('_')[1].lower()}" for name in FOLDERS})
     sys.addaudithook(stay_here)
     settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any_speed")

@@ -2,8 +2,12 @@
 
 import os
 import socket
+from pathlib import Path
 
 import pytest
+
+from decisor.history.store import History
+from decisor.private_file import data_folder
 
 
 @pytest.mark.parametrize("address", [("192.0.2.1", 80), ("2001:db8::1", 80, 0, 0)])
@@ -22,3 +26,15 @@ def test_a_test_reaches_this_machine() -> None:
 
 def test_no_key_of_the_person_is_there() -> None:
     assert not [name for name in os.environ if name.endswith("_API_KEY")]
+
+
+@pytest.fixture(scope="module")
+def history_before_any_test() -> Path:
+    """As a server of several tests opens it."""
+    return History().folder
+
+
+def test_what_is_made_before_a_test_is_not_in_the_folders_of_the_person(history_before_any_test: Path) -> None:
+    for place in (history_before_any_test, data_folder()):
+        assert not place.is_relative_to(Path.home() / ".local")
+        assert not place.is_relative_to(Path.home() / ".cache")

@@ -77,19 +77,30 @@ def test_an_answer_that_cites_a_row_or_two_has_no_chart_and_no_bytes_for_one(tmp
     assert 'answer-chart"' not in result._repr_html_() and "Vega" not in result._repr_html_()
 
 
-def test_rows_that_are_cited_one_by_one_are_drawn_with_how_many_they_are_of(tmp_path: Path) -> None:
-    query = "SELECT category, sum(amount) AS revenue FROM sale GROUP BY 1 ORDER BY 2 DESC"
-    model = lm(query, "Final answer: Tea\nBecause: 24276 [o1.r1], 21876 [o1.r2], 19476 [o1.r3], not less")
-    [chart] = decisor.ask(QUESTION, db=sales(tmp_path), lm=model, settings=TEXT).charts
-    assert [mark.label for _, mark, _ in chart.marks()] == ["Tea", "Sweets", "Frozen"]
-    assert chart.notes == ("Of the 10 rows that the query has, the 3 that the answer cites.",)
+def test_rows_cited_one_by_one_are_a_table_where_they_are_all_that_the_query_brought(tmp_path: Path) -> None:
+    for limit, charts in ((3, 1), (4, 0)):
+        query = f"SELECT category, sum(amount) AS revenue FROM sale GROUP BY 1 ORDER BY 2 DESC LIMIT {limit}"
+        model = lm(query, "Final answer: Tea\nBecause: 24276 [o1.r1], 19476 [o1.r3], 21876 [o1.r2], not less")
+        result = decisor.ask(QUESTION, db=sales(tmp_path), lm=model, settings=TEXT)
+        assert len(result.charts) == charts
+        for chart in result.charts:
+            assert [mark.label for _, mark, _ in chart.marks()] == ["Tea", "Sweets", "Frozen"]
+        (tmp_path / "sales.db").unlink()
+
+
+def test_rows_too_many_for_a_prompt_are_drawn_as_far_as_they_were_read(tmp_path: Path) -> None:
+    query = f"SELECT day, category || '{'x' * 250}' AS name, amount FROM sale ORDER BY 1, 2 LIMIT 180"
+    result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(query), settings=TEXT)
+    rows = len(result.evidence.ids)
+    assert 50 <= rows < 180
+    assert result.charts[0].notes[0] == f"The first {rows} of the 180 rows that the query has."
 
 
 def test_a_series_that_the_cap_on_rows_cut_says_so(tmp_path: Path) -> None:
     query = "SELECT substr(day, 1, 7) AS month, category, sum(amount) AS revenue FROM sale GROUP BY 1, 2 ORDER BY 1, 2"
     result = decisor.ask(QUESTION, db=sales(tmp_path), lm=lm(query), settings=TEXT)
     assert result.charts[0].notes == (
-        "Of the 240 rows that the query has, the 200 that the answer cites.",
+        "The first 200 of the 240 rows that the query has.",
         "The 8 largest of 10 are drawn; the table has all.",
     )
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -11,7 +12,10 @@ import decisor
 from decision_record.record_shops import change, computed, from_rows
 from decisor import ScriptedLM
 from decisor.cli import run
-from session.test_readings import TEXT
+from decisor.decision_record.build import sealed_record
+from decisor.trace.provenance import RowPolicy
+from definition_shops import shop
+from session.test_readings import QUESTION, TEXT, analyst
 
 Capture = pytest.CaptureFixture[str]
 
@@ -121,3 +125,27 @@ def test_a_record_that_is_none_and_data_that_are_not_named_are_said_in_a_line(tm
     file.write_text(file.read_text().replace('"stopped": "answered"', '"stopped": "guessed"'))
     assert run(["verify", str(file), "--db", f"sqlite:///{tmp_path}/sites.db"]) == 2
     assert "does not meet the schema: content.decision.stopped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "condition", ["load_extension('x') = 1", "id IN (SELECT id FROM secret)", "name = 'a\\' OR 1", "", "name <> ?"]
+)
+def test_no_condition_of_a_strangers_record_does_more_than_compare(
+    tmp_path: Path, capsys: Capture, condition: str
+) -> None:
+    path, result = from_rows(tmp_path)
+    content = result.record().content
+    source = replace(content.data.sources[0], rows=(RowPolicy("site", condition),))
+    sealed_record(replace(content, data=replace(content.data, sources=(source,)))).save(tmp_path / "r.json")
+    words = ["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]
+    assert run(words) == 2
+    assert "cannot be taken from this file: name the rows with --rows" in capsys.readouterr().err
+    assert run([*words, "--rows", "site=rent < 800"]) == 4
+
+
+def test_what_another_reading_rests_on_is_no_evidence(tmp_path: Path) -> None:
+    url = shop(tmp_path)
+    record = decisor.ask(QUESTION, db=url, lm=analyst(), settings=TEXT).record()
+    assert [one.name for one in record.content.evidence.queries] == ["o1"]
+    record.save(tmp_path / "r.json")
+    assert run(["verify", str(tmp_path / "r.json"), "--db", url]) == 0

@@ -68,4 +68,5 @@ def test_words_that_make_no_sense_are_one_line_with_what_to_do(decisor: Decisor)
     assert "its number, or last" in decisor("show", "first", code=2).stderr
     assert "no run yet" in decisor("show", code=2).stderr
     assert "or all" in decisor("history", "--delete", "x", code=2).stderr
+    assert "There is no run 99999999999999999999" in decisor("show", "9" * 20, code=2).stderr
     assert "right, wrong or none" in decisor("history", "mark", "1", "maybe", code=2).stderr

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from decisor.demo.question import QUESTION, REPLIES
@@ -28,7 +29,7 @@ from decisor.trace.search_events import NodeRating, SearchNode, SearchTree
 from decisor.types import Action, Decision, Observation, Record
 from report.browser import FOUND
 from server.axe import FILE, missing
-from server.page import Page, by_turn, window, writing_lm
+from server.page import PICTURES, Page, by_turn, window, writing_lm
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
 TRACES = Path(__file__).parent.parent / "traces" / "data"
@@ -86,6 +87,21 @@ def test_a_reasoning_dag_is_drawn_and_its_nodes_lead_to_what_happened(page: Page
     page.picture("dag-phone", 390, 844, at=".drawings")
 
 
+def test_a_drawing_is_dragged_on_the_page_that_is_handed_on(page: Page) -> None:
+    page.browser.open(f"{page.url}/api/runs/wide/page")
+    page.until("document.querySelector('.tools button')")
+    place = "const box = document.querySelector('.canvas'); box.scrollIntoView(); box.scrollTo(0, 0);" \
+        "const at = box.getBoundingClientRect(); return [at.x + 300, at.y + 200]"  # fmt: skip
+    x, y = (int(one) for one in page.run(place))
+    moves = [{"type": "pointerMove", "x": x, "y": y, "duration": 0}, {"type": "pointerDown", "button": 0},
+             {"type": "pointerMove", "x": x - 120, "y": y - 90, "duration": 50},
+             {"type": "pointerUp", "button": 0}]  # fmt: skip
+    page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": moves}]})
+    page.until("document.querySelector('.canvas').scrollLeft + document.querySelector('.canvas').scrollTop > 80")
+    page.browser.screenshot(PICTURES / "page-tree.png")
+    assert "script-src 'sha256-" in httpx.get(f"{page.url}/api/runs/wide/page").headers["content-security-policy"]
+
+
 def test_a_search_tree_of_thousands_of_nodes_has_only_those_in_sight(page: Page) -> None:
     page.open("/runs/wide")
     page.until("document.querySelectorAll('.canvas .node').length > 3")
@@ -106,7 +122,7 @@ def test_a_run_of_five_thousand_events_is_whole(page: Page) -> None:
     page.open("/runs/long")
     page.answered()
     page.until(f"document.querySelectorAll('.steps .acts').length === {(MANY - 4) // 2}")
-    page.run("document.querySelector('.steps > li:last-child').scrollIntoView()")
+    page.run("document.querySelector('.story > .steps:last-child > li:last-child').scrollIntoView()")
     page.see("enough", ".replan")
     assert page.text(".ticks").splitlines() == ["look at everything", "decide"]
 

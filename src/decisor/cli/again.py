@@ -19,6 +19,7 @@ from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.session.result import Result
+    from decisor.session.sources import Sources
 
 KINDS = ("db", "graph", "docs", "tools")
 OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "deny_tables", "definitions",
@@ -105,15 +106,14 @@ def with_defaults(inputs: Inputs, config: Config) -> Inputs:
     return replace(inputs, db=db, technique=technique, limits=config.limits(inputs.limits))
 
 
-def asked_of(
-    inputs: Inputs, config: Config, question: Question, past: Sequence[Entry] = (), reveal: bool = False,
-    **options: Unpack[Options],
-) -> Result:  # fmt: skip
-    """The result of a question that is asked of what was named."""
-    from decisor.session.opening import ask_once
+def sources_named(inputs: Inputs, config: Config, reveal: bool = False) -> Sources:
+    """The data that were named, as who named them may see them.
+
+    Raises:
+        SetupError: something that was named cannot be data, or a table or column is of none.
+    """
     from decisor.session.readers import conditions, for_reader
     from decisor.session.sources import sources_of
-    from decisor.session.sync import in_thread
     from decisor.session.tools import ToolSpecs
 
     specs = ToolSpecs(inputs.tools, inputs.methods, inputs.base_url, inputs.auth)
@@ -121,7 +121,18 @@ def asked_of(
         config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs), specs,
         inputs.model or None, inputs.tables, inputs.deny_tables, inputs.definitions,
     )  # fmt: skip
-    sources = for_reader(sources, conditions(inputs.rows), inputs.mask, reveal, inputs.audit or None)
+    return for_reader(sources, conditions(inputs.rows), inputs.mask, reveal, inputs.audit or None)
+
+
+def asked_of(
+    inputs: Inputs, config: Config, question: Question, past: Sequence[Entry] = (), reveal: bool = False,
+    **options: Unpack[Options],
+) -> Result:  # fmt: skip
+    """The result of a question that is asked of what was named."""
+    from decisor.session.opening import ask_once
+    from decisor.session.sync import in_thread
+
+    sources = sources_named(inputs, config, reveal)
     whole: Options = {
         "technique": inputs.technique, "settings": inputs.settings, "lm": config.lm(inputs.lm or None),
         "limits": inputs.limits, **options,

@@ -58,4 +58,5 @@ def dress(command: Any, words: tuple[str, ...] = ()) -> None:
 def kind(option: Any) -> str | None:
     """A word for the values of an option; None where typer does not say their type."""
     annotation = getattr(getattr(option, "type_descriptor", None), "annotation", None)
-    return KINDS.get(next(iter(get_args(annotation)), annotation))
+    value = next(iter(get_args(annotation)), annotation)
+    return KINDS.get(value) if isinstance(value, type) else None

@@ -14,18 +14,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.again import each, with_defaults
-from decisor.cli.ask import DB, DEFINITIONS, DOCS, GRAPH, LM, SETTING, read_settings
-from decisor.cli.serve import history_in, in_address
+from decisor.cli.again import each, sources_named, with_defaults
+from decisor.cli.ask import DB, DEFINITIONS, DOCS, GRAPH, LM, SETTING, TOOLS, read_settings
+from decisor.cli.serve import history_in, in_address, users_of
 from decisor.config.current import Config, current
+from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import DENY, TABLES, split_all
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.mcp.http import Listening
     from decisor.session.sources import Sources
 
+USERS = "Users with their tokens (TOML), as of decisor serve: whose connections, rows and history."
 SKILL = "Print a skill file for coding agents: when and how to use the tools."
 HTTP = "Serve streamable HTTP, where a client calls it, and not standard input and output, where a client starts it."
 
@@ -43,6 +45,10 @@ def command(
     demo: Annotated[
         bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
     ] = False,
+    tools: Annotated[list[str] | None, typer.Option("--tools", metavar="SPEC", help=TOOLS)] = None,
+    allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
+    base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
+    auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
     technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
@@ -60,6 +66,7 @@ def command(
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
     token: Annotated[bool, typer.Option("--token", help="Ask for a token on this machine too.")] = False,
+    users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help=USERS)] = None,
     skill: Annotated[bool, typer.Option("--skill", help=SKILL)] = False,
 ) -> None:
     """Serve the tools decide, describe_data, query, whatif and explain_run to a client of MCP."""
@@ -72,28 +79,26 @@ def command(
         from decisor.mcp.run import run
     config = current()
     own = Inputs(
-        each(db), each(graph), each(docs), model=str(model or ""), tables=tuple(split_all(tables)),
+        each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
+        model=str(model or ""), tables=tuple(split_all(tables)),
         deny_tables=tuple(split_all(deny_tables)), definitions=each(definitions), technique=technique,
         settings=read_settings(settings or []), lm=lm or "", limits=Limits(calls, tokens, dollars, seconds),
     )  # fmt: skip
     inputs = with_defaults(own, config)
     keeps = config.keeps_history and not no_history and not demo
-    listening = listening_on(host, port, allow_host or [], token) if http else None
+    if users and not http:
+        raise SetupError("--users says whose token may do what over HTTP: give --http too.")
     data = demo_sources() if demo else contextlib.nullcontext(sources_in(inputs, config))
     with data as sources, history_in(keeps) as history, contextlib.suppress(KeyboardInterrupt):
+        listening = listening_on(host, port, allow_host or [], token, users, sources) if http else None
         asyncio.run(run(sources, inputs, config.lm(inputs.lm or None), history, listening))
 
 
 def sources_in(inputs: Inputs, config: Config) -> Sources:
     """What is named; where nothing is, every connection of the config files."""
-    from decisor.session.sources import sources_of
-
-    if not any((inputs.db, inputs.graph, inputs.docs)):
+    if not any((inputs.db, inputs.graph, inputs.docs, inputs.tools)):
         inputs = replace(inputs, db=tuple(config.connections))
-    return sources_of(
-        config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs), (), inputs.model or None,
-        inputs.tables, inputs.deny_tables, inputs.definitions,
-    )  # fmt: skip
+    return sources_named(inputs, config)
 
 
 @contextlib.contextmanager
@@ -109,18 +114,20 @@ def demo_sources() -> Iterator[Sources]:
         yield sources_of(f"shop=sqlite:///{folder}/shop.db", model=model)
 
 
-def listening_on(host: str, port: int, names: list[str], wants_token: bool) -> Listening:
+def listening_on(
+    host: str, port: int, names: list[str], wants_token: bool, users: Path | None, sources: Sources
+) -> Listening:
     """A place to listen, which is said on standard error with the token that it asks for."""
     with needs("uvicorn", "mcp"):
         from decisor.mcp.http import PATH, Listening
         from decisor.server.serve import bound
     from decisor.server.hosts import hosts_of, is_loopback
-    from decisor.server.users import Users, new_token, one_user
+    from decisor.session.pool import members_of
 
+    who, token = users_of(users, list(members_of(sources)), is_loopback(host) and not wants_token)
     socket = bound(host, port)
     socket.listen()  # so that who reads the address finds it open
     port = socket.getsockname()[1]
-    token = new_token() if wants_token or not is_loopback(host) else ""
     words = f"MCP is served at http://{in_address(host)}:{port}{PATH} (Ctrl-C ends it)"
     print(f"{words}\nToken: {token}" if token else words, file=sys.stderr, flush=True)
-    return Listening(socket, hosts_of(host, port, names), one_user(token) if token else Users())
+    return Listening(socket, hosts_of(host, port, names), who)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +15,7 @@ import typer
 
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
+from decisor.session.tools import MASK, ROWS, split_all
 
 if TYPE_CHECKING:
     from decisor.decision_record.read import RecordFile
@@ -39,16 +40,21 @@ def command(
         list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help="The same documents.")
     ] = None,
     model: Annotated[Path | None, typer.Option("--model", help="The decision model it was decided by.")] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:  # fmt: skip
     """Compute old decisions again without an LM: which records changed, whether each still holds, what wins now. Of a
     run of the history the data are known. The exit code is 0 where all hold, 1 where one does not, 4 where it cannot
     be said."""
+    from decisor.cli.again import each, sources_named
+    from decisor.config.current import current
     from decisor.encoding import json_value
-    from decisor.session.sources import sources_of
+    from decisor.history.past_run import Inputs
 
-    named = db or graph or docs or model
-    sources = sources_of(db or (), graph or (), docs or (), model=model) if named else None
+    own = Inputs(each(db), each(graph), each(docs), model=str(model or ""))
+    seen = replace(own, rows=each(rows), mask=each(split_all(mask)))
+    sources = sources_named(seen, current()) if own != Inputs() else None
     verdicts = asyncio.run(verdicts_of([one for place in runs for one in old_runs(place)], sources))
     if as_json:
         print(json.dumps({name: json_value(one) for name, one in verdicts}, ensure_ascii=False, default=str))
@@ -79,14 +85,15 @@ class OldRun:
 
 async def verdicts_of(runs: Sequence[OldRun], sources: Sources | None) -> list[tuple[str, Verification]]:
     """``sources``: those that a person names, for all. The data are opened once for runs of the same ones."""
+    from decisor.session.as_it_was import as_it_was
     from decisor.session.opening import opened
-    from decisor.session.past_decision import as_it_was
     from decisor.session.sources import sources_of
     from decisor.session.verify import verify, verify_record
 
     def sources_for(run: OldRun) -> Sources:
         named = sources or run.sources or sources_of()
-        return named if named is run.sources else as_it_was(named, run.origin)
+        has_policy = any(place.policy for place in named.places)
+        return named if has_policy or named is run.sources else as_it_was(named, run.origin)
 
     verdicts = []
     for own, group in groupby(runs, sources_for):
@@ -126,11 +133,10 @@ def of_file(path: Path) -> OldRun:
 
 
 def of_history(place: str) -> OldRun:
+    from decisor.cli.again import sources_named
     from decisor.cli.history import run_named
     from decisor.config.current import current
     from decisor.history.store import History
-    from decisor.session.readers import conditions, for_reader
-    from decisor.session.sources import sources_of
 
     history = History()
     run = run_named(history, place)
@@ -139,12 +145,7 @@ def of_history(place: str) -> OldRun:
     known = bool(places) and not named.left_out and Path(named.folder or ".") == Path.cwd()
     if not known:
         return OldRun(f"run {run.number}", history.entries(run.number))
-    config = current()
-    own = sources_of(
-        config.places(named.db), config.places(named.graph), config.places(named.docs), model=named.model or None,
-        tables=named.tables, deny_tables=named.deny_tables,
-    )  # fmt: skip
-    own = for_reader(own, conditions(named.rows), named.mask, audit=named.audit or None)
+    own = sources_named(replace(named, tools=()), current())
     return OldRun(f"run {run.number}", history.entries(run.number), own)
 
 

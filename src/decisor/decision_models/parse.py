@@ -23,11 +23,9 @@ from decisor.decision_models.format import (
 )
 from decisor.decision_models.lines import Lines, line_of, lines_of
 from decisor.decision_models.schema import SPREAD, faults
+from decisor.decision_models.toml_text import MAX_CHARS, TomlFault, faults_in_words, file_text, toml_of
 from decisor.errors import ModelMistake, SetupError
-from decisor.outside import one_line
 
-MAX_CHARS = 1_000_000
-SHOWN_FAULTS = 8
 OLD = {"measure": str, "candidates": str, "outcome": str}
 SIDES = ("at_most", "at_least", "equals")
 
@@ -36,33 +34,19 @@ class ModelFault(ModelMistake):
     """A text is no decision model. ``faults``: line (0 where it has none) and complaint."""
 
     def __init__(self, faults: list[tuple[int, str]]) -> None:
-        first = [
-            f"line {line}: {one_line(words, 400)}" if line else one_line(words, 400)
-            for line, words in faults[:SHOWN_FAULTS]
-        ]
-        more = len(faults) - len(first)
-        super().__init__("; ".join([*first, *([f"and {more} more"] if more > 0 else [])]) + ".")
+        super().__init__(faults_in_words(faults))
         self.faults = tuple(faults)
 
 
-def read_file(path: Path) -> str:
+def text_of(path: Path) -> str:
     """Raises SetupError where it cannot be read."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            text = file.read(MAX_CHARS + 1)
-    except OSError as error:
-        raise SetupError(f"The decision model {path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{path}: {error}.") from error
-    if len(text) > MAX_CHARS:
-        raise SetupError(f"{path}: a decision model has at most {MAX_CHARS:,} characters.")
-    return text
+    return file_text(path, "a decision model")
 
 
 def read(path: Path, **parameters: str | float | bool) -> Model:
     """Raises SetupError, with lines, where the file is missing or is no decision model."""
     try:
-        return parse(read_file(path), **parameters)
+        return parse(text_of(path), **parameters)
     except ModelFault as error:
         raise SetupError(f"{path}: {error}") from error
 
@@ -96,11 +80,9 @@ def toml(text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARS:
         raise ModelFault([(0, f"a decision model has at most {MAX_CHARS:,} characters")])
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        words = re.sub(r" \(at (line \d+.*|end of document)\)$", "", str(error))
-        raise ModelFault([(int(place[1]) if place else 0, f"this is not TOML: {words}")]) from error
+        return toml_of(text)
+    except TomlFault as error:
+        raise ModelFault([(error.line, str(error))]) from error
 
 
 def is_old(text: str) -> bool:

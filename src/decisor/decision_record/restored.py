@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from decisor.decision_record.format import Content, Query
-from decisor.types import Action, Decision, Evidence, Observation, Question, Record, Step
+from decisor.types import Action, Decision, Evidence, Observation, Question, Ranking, Record, Step
 
 NAME = re.compile(r"o[0-9]{1,9}")
 
@@ -14,11 +14,12 @@ NAME = re.compile(r"o[0-9]{1,9}")
 @dataclass(frozen=True)
 class PastStep:
     """A query of the past with the rows that are known of it. ``number``: of its observation, 0 where that had no rows.
-    ``digest``: of all rows that it brought, '' where that is not known."""
+    ``digest``: of all rows that it brought, '' where that is not known. ``ranks``: it computed the alternatives."""
 
     step: Step
     number: int = 0
     digest: str = ""
+    ranks: bool = False
 
 
 def question_of(content: Content) -> Question:
@@ -41,10 +42,10 @@ def records_of(query: Query) -> tuple[Record, ...]:
 
 def steps_of(content: Content) -> list[PastStep]:
     """The queries that the decision rests on; the one that ranks with what it computed."""
-    steps = []
-    for query in content.evidence.queries:
-        ranking = content.alternatives if query.ranks else None
-        observation = Observation(records_of(query), ranking=ranking, rules=content.rules if query.ranks else ())
-        number = int(query.name[1:]) if NAME.fullmatch(query.name) else 0
-        steps.append(PastStep(Step(Action(query.tool, query.input), observation), number, query.digest))
-    return steps
+    return [step_of(query, content.alternatives) for query in content.evidence.queries]
+
+
+def step_of(query: Query, alternatives: Ranking | None) -> PastStep:
+    observation = Observation(records_of(query), ranking=alternatives if query.ranks else None)
+    number = int(query.name[1:]) if NAME.fullmatch(query.name) else 0
+    return PastStep(Step(Action(query.tool, query.input), observation), number, query.digest, query.ranks)

@@ -7,20 +7,29 @@ from collections.abc import Collection, Sequence
 
 from decisor.tools.databases.combine import NAME as COMBINE
 from decisor.tools.databases.combine import REFERENCE
-from decisor.trace.events import ActionResult, ActionStart, Entry, RunStart, events_of
+from decisor.trace.events import OTHER_READING, ActionResult, ActionStart, Entry, RunStart, Span, events_of
+from decisor.trace.graph_events import NodeSpan
 from decisor.types import Action, Decision, Ranking, Record, Step
 
 NUMBER = re.compile(r"o(\d+)\.")
 
 
 def steps_of(entries: Sequence[Entry]) -> list[Step]:
-    """What was done and what came of it, those of the decision that it goes on from first; without what failed."""
+    """What was done and what came of it, those of the decision that it goes on from first; without what failed, and
+    what was done for another reading of the question."""
     start = next(events_of(entries, RunStart), None)
     steps = list(start.question.earlier.steps) if start and start.question.earlier else []
     starts = {entry.id: entry.event for entry in entries if isinstance(entry.event, ActionStart)}
-    for result in events_of(entries, ActionResult):
-        if (action := starts.get(result.action)) is not None and not result.observation.error:
-            steps.append(Step(Action(action.tool, action.input), result.observation))
+    aside: set[int] = set()
+    for entry in entries:
+        match entry.event:
+            case Span(name=name) if entry.span in aside or name.startswith(OTHER_READING):
+                aside.add(entry.id)
+            case NodeSpan() if entry.span in aside:
+                aside.add(entry.id)
+            case ActionResult(action=at, observation=observation) if entry.span not in aside and not observation.error:
+                if (action := starts.get(at)) is not None:
+                    steps.append(Step(Action(action.tool, action.input), observation))
     return steps
 
 

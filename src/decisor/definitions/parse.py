@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
@@ -12,6 +10,7 @@ from typing import Any
 
 from decisor.decision_models.lines import Lines, line_of, lines_of
 from decisor.decision_models.schema import faults
+from decisor.decision_models.toml_text import TomlFault, faults_in_words, file_text, toml_of
 from decisor.definitions.format import (
     Calendar,
     Definitions,
@@ -26,10 +25,7 @@ from decisor.definitions.format import (
 )
 from decisor.definitions.schema import DEFINITIONS
 from decisor.errors import ModelMistake, SetupError
-from decisor.outside import one_line
 
-MAX_CHARS = 1_000_000
-SHOWN_FAULTS = 8
 ORIGIN = ("by", "on", "why")
 LISTS = ("synonyms", "where", "grain", "key", "left", "right", "words")
 
@@ -38,9 +34,7 @@ class DefinitionsFault(ModelMistake):
     """A text is no definitions file. ``faults``: line (0 where it has none) and complaint."""
 
     def __init__(self, faults: list[tuple[int, str]]) -> None:
-        shown_faults = [f"line {line}: {words}" if line else words for line, words in faults[:SHOWN_FAULTS]]
-        more = [f"and {len(faults) - SHOWN_FAULTS} more"] if len(faults) > SHOWN_FAULTS else []
-        super().__init__(f"{one_line('; '.join([*shown_faults, *more]), 2_000)}.")
+        super().__init__(faults_in_words(faults))
         self.faults = tuple(faults)
 
 
@@ -54,16 +48,7 @@ def read(path: Path, metrics: Collection[str] = ()) -> Definitions:
 
 def text_of(path: Path) -> str:
     """Raises SetupError where it cannot be read."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            text = file.read(MAX_CHARS + 1)
-    except OSError as error:
-        raise SetupError(f"The definitions in {path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{path} is not UTF-8: {error.reason}.") from error
-    if len(text) > MAX_CHARS:
-        raise SetupError(f"{path}: a definitions file has at most {MAX_CHARS:,} characters.")
-    return text
+    return file_text(path, "a definitions file")
 
 
 def parse(text: str, metrics: Collection[str] = ()) -> Definitions:
@@ -97,12 +82,9 @@ def place(lines: Lines, path: tuple[str, ...]) -> int:
 def toml(text: str) -> dict[str, Any]:
     """Raises DefinitionsFault where it is no TOML. A date without quotes is the text that it is written as."""
     try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        match = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        words = re.sub(r" \(at (line \d+.*|end of document)\)$", "", str(error))
-        line = int(match[1]) if match else text.count("\n") + 1
-        raise DefinitionsFault([(line, f"this is not TOML: {words}")]) from error
+        content = toml_of(text)
+    except TomlFault as error:
+        raise DefinitionsFault([(error.line, str(error))]) from error
     for group in content.values():
         for section in group.values() if isinstance(group, dict) else ():
             if isinstance(section, dict) and isinstance(section.get("on"), date):

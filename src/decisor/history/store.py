@@ -35,7 +35,8 @@ TABLE = """CREATE TABLE IF NOT EXISTS run (
     number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL, marked INTEGER NOT NULL,
     run TEXT NOT NULL)"""
 INDEX = "CREATE INDEX IF NOT EXISTS run_of_owner ON run (owner, number)"
-ALL = 10**9
+ALL, BEYOND = 10**9, 2**63 - 1
+"""More runs than there are, and a number that none has."""
 Values: TypeAlias = "list[str]"
 
 
@@ -85,7 +86,7 @@ class History:
             values.append(word)
         query += " AND number < ? ORDER BY number DESC LIMIT ?"
         with self.database() as database:
-            rows = database.execute(query, [*values, before or ALL, most]).fetchall()
+            rows = database.execute(query, [*values, min(before or ALL, BEYOND), most]).fetchall()
         return tuple(self.run_of(*row) for row in rows)
 
     def search(self, words: str, owner: str = "", most: int = 20) -> tuple[PastRun, ...]:
@@ -96,7 +97,7 @@ class History:
         """A run; 0 is the last one."""
         query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
         with self.database() as database:
-            row = database.execute(query, (owner, number, number)).fetchone()
+            row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
             what = f"no run {number}" if number else "no run yet"
             raise SetupError(f"There is {what} in the history. See what there is: decisor history")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,20 +12,22 @@ from decisor.errors import SetupError
 from decisor.history.past_run import PastRun
 from decisor.history.recording import Keeping
 from decisor.history.store import History
+from decisor.server.users import ANYBODY, User
+from decisor.session.data import Data
 from decisor.session.keeping import inputs_of
 from decisor.session.options import Options
 from decisor.session.past import past_result
 from decisor.session.pool import Pool
 from decisor.session.result import Result
-from decisor.session.sources import Source
+from decisor.session.sources import Source, Sources
 
 NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
 class Serving:
-    """``pool``: the data. ``lm``: MODEL[@URL], None for that of the environment. ``limits``: of each run. ``history``:
-    where runs are kept. ``numbers``: of the runs that were begun here."""
+    """``pool``: the data. ``user``: who asks. ``lm``: MODEL[@URL], None for that of the environment. ``limits``: of a
+    run. ``history``: where runs are kept. ``numbers``: of the runs that were begun here."""
 
     pool: Pool
     lm: str | None = None
@@ -34,10 +36,30 @@ class Serving:
     limits: Limits = NO_LIMITS
     history: History = field(default_factory=History)
     numbers: set[int] = field(default_factory=set)
+    user: User = ANYBODY
+
+    @property
+    def members(self) -> Mapping[str, Sources]:
+        """The connections that are the user's."""
+        return {name: one for name, one in self.pool.members.items() if self.user.may_use(name)}
+
+    async def data(self, names: Sequence[str]) -> Data:
+        """As the user may see them; all of theirs where none is named. Raises SetupError where one is not there, or
+        nothing is."""
+        members = self.members
+        if not members:
+            raise SetupError("No data are served: start decisor mcp with --db, --graph or --docs.")
+        if unknown := [name for name in names if name not in members]:
+            raise SetupError(f"There is no connection {unknown[0]!r:.200}; there is {', '.join(members)}.")
+        return await self.pool.data(list(names) or list(members), self.user.reader)
+
+    async def member(self, name: str) -> Data:
+        """One of theirs."""
+        return await self.pool.member(name, self.user.reader)
 
     def options(self, before: int = 0) -> Options:
         """Of a run. ``before``: the number of the run that it follows."""
-        keeping = Keeping(self.history, before=before)
+        keeping = Keeping(self.history, self.user.name, before=before)
         return Options(
             lm=self.lm, technique=self.technique, settings=self.settings, limits=self.limits, history=keeping
         )
@@ -48,7 +70,8 @@ class Serving:
         Raises:
             SetupError: there is none of the number, or it is of data that are not served here.
         """
-        runs = await asyncio.to_thread(self.history.list, "", "", 1 if number else 50, number + 1 if number else 0)
+        most, before = (1, number + 1) if number else (50, 0)
+        runs = await asyncio.to_thread(self.history.list, self.user.name, "", most, before)
         for run in runs:
             if (not number or run.number == number) and self.may_read(run):
                 return await asyncio.to_thread(past_result, self.history, run)
@@ -58,7 +81,9 @@ class Serving:
         """Whether everything that a run may have seen is served here too."""
         if run.number in self.numbers:
             return True
-        sources = self.pool.sources
+        sources = self.pool.sources_of(list(self.members))
+        if self.user.reader.rows or self.user.reader.mask:
+            return False
         if sources.tables or sources.deny_tables or any(map(keeps_back, sources.places)):
             return False
         if run.inputs.left_out or run.inputs.folder != str(Path.cwd()):

@@ -21,7 +21,7 @@ from decisor.mcp.serving import Serving
 from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
 from decisor.mcp.waiting import Waiting
 from decisor.secrets import redact
-from decisor.session.data import Data, about
+from decisor.session.data import about
 from decisor.session.definitions import meaning_of
 from decisor.session.following import following
 from decisor.session.options import Options
@@ -57,15 +57,16 @@ class Tools:
         """Decide a question from the data: plans, queries, replans where the data demand it, computes, and answers with
         a ranking and the records that it rests on. Takes seconds to minutes. Give the whole question at once."""
         with telling():
+            serving = self.of(context)
             if context.request_state:
-                run = self.waiting.take(context.request_state)
+                run = self.waiting.take(context.request_state, serving.user.name)
                 self.hand_over(run, context)
             else:
                 run = await self.begin(question, rules, goal, connections, after, context)
             while isinstance(news := await run.follow(context), Ask):
                 if not context.session.can_send_request:
                     return InputRequiredResult(
-                        input_requests={KEY: news.request()}, request_state=self.waiting.put(run)
+                        input_requests={KEY: news.request()}, request_state=self.waiting.put(run, serving.user.name)
                     )
                 params: Any = news.request().params
                 reply = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
@@ -79,12 +80,13 @@ class Tools:
         whole = Question(question.strip(), rules, goal)
         if not whole.text:
             raise SetupError("What is to be decided? The question is empty.")
+        serving = self.of(context)
         if after:
-            whole = following(await self.serving.past(after), whole)
-        data = await self.data(connections)
+            whole = following(await serving.past(after), whole)
+        data = await serving.data(connections)
 
         async def work(more: Options) -> Result:
-            options: Options = {**self.serving.options(after), **more}
+            options: Options = {**serving.options(after), **more}
             result = await data.ask(whole, **options)
             self.serving.numbers.add(result.number)
             return result
@@ -98,16 +100,21 @@ class Tools:
         assert run.ask is not None
         run.ask.settle(answer_of(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
 
+    def of(self, context: Context[Any, Any]) -> Serving:
+        """What whoever asks may see: the guard says who it is, where there is one."""
+        request = context.request_context.request
+        return self.serving if request is None else replace(self.serving, user=request.scope["decisor_user"])
+
     async def describe_data(
         self,
+        context: Context[Any, Any],
         connection: Annotated[str, Field(description="One connection by name; all where it is left out.")] = "",
         question: Annotated[str, Field(description="Of a large schema, what this question is likely to need.")] = "",
     ) -> CallToolResult:
         """The connections with their tables, columns, keys and example values, the words that are defined for them, and
         the decision model where there is one. Call it before query and whatif."""
         with telling():
-            names = [connection] if connection else list(self.serving.pool.members)
-            data = await self.data(names)
+            data = await self.of(context).data([connection] if connection else [])
             topic = Question(question or "What is there?")
             databases = await about(topic, data.databases) if question else list(data.databases)
             meaning = meaning_of(topic, databases, data.definitions)
@@ -118,12 +125,14 @@ class Tools:
     async def query(
         self,
         query: Annotated[str, Field(description="One SQL or Cypher statement that reads, or words to search for.")],
+        context: Context[Any, Any],
         connection: Name = "",
     ) -> CallToolResult:
         """Run one query on a connection, in a sandbox that only reads. Rows come back with ids to cite."""
         with telling():
-            name = self.one_of(connection, [key for key, one in self.serving.pool.members.items() if one.places])
-            tool = (await self.serving.pool.member(name)).tools[0]
+            serving = self.of(context)
+            name = self.one_of(connection, [key for key, one in serving.members.items() if one.places])
+            tool = (await serving.member(name)).tools[0]
             return reply_of(await self.observed(tool, query))
 
     async def whatif(
@@ -131,28 +140,25 @@ class Tools:
         input: Annotated[
             str, Field(description="What describe_data says of whatif: a candidate, a change, a scenario.")
         ],
+        context: Context[Any, Any],
         connection: Name = "",
     ) -> CallToolResult:
         """Ask the decision model: rank the candidates, change an input, ask why not another one. No LM is asked, and
         the data stay as they are."""
         with telling():
-            members = self.serving.pool.members
-            name = self.one_of(connection, [key for key, one in members.items() if one.model is not None])
-            tool = next(one for one in (await self.serving.pool.member(name)).tools if one.name == "whatif")
+            serving = self.of(context)
+            name = self.one_of(connection, [key for key, one in serving.members.items() if one.model is not None])
+            tool = next(one for one in (await serving.member(name)).tools if one.name == "whatif")
             return reply_of(await self.observed(tool, input))
 
     async def explain_run(
-        self, number: Annotated[int, Field(description="The number of the run; 0 for the last one.")] = 0
+        self,
+        context: Context[Any, Any],
+        number: Annotated[int, Field(description="The number of the run; 0 for the last one.")] = 0,
     ) -> CallToolResult:
         """How a decision came about: its plan, queries with their first rows, replans, the decision, its evidence."""
         with telling():
-            return reply_of(story_text(await self.serving.past(number)))
-
-    async def data(self, names: Sequence[str]) -> Data:
-        """Raises SetupError where one is not there, or nothing is."""
-        if not self.serving.pool.members:
-            raise SetupError("No data are served: start decisor mcp with --db, --graph or --docs.")
-        return await self.serving.pool.data(list(names) or list(self.serving.pool.members))
+            return reply_of(story_text(await self.of(context).past(number)))
 
     def one_of(self, name: str, names: Sequence[str]) -> str:
         """Raises SetupError where it is not clear which is meant."""

@@ -25,7 +25,7 @@ FORM_TEXTS = (
     "the numbers of all documents",
     "the question alone",
     "a few words",
-    "what it shows, in a few words",
+    "what it shows, with the id of the whole",
 )
 """How the values in our forms begin. A test plays the forms of all techniques back."""
 EXAMPLE_ANSWER = "Harbour Mill"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 ABOUT = "Decision questions, answered from data with their evidence. The same functions as `decisor` and the library."
+ENTER = "open the address that decisor serve printed, or send it"
 FAULTS: dict[int | str, dict[str, Any]] = {status: {"model": Fault} for status in (400, 401, 403, 404, 422, 429)}
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (NotThere, 404), (Full, 429), (Busy, 429), (ToolError, 400), (SetupError, 400), (OutageError, 424), (LMError, 424),
@@ -78,7 +79,7 @@ def guarded(serving: Serving) -> tuple[ASGIApp, Here]:
     here = Here(serving, f"decisor-{serving.port}")
     app = make_app(serving, here)
     hosts = hosts_of(serving.host, serving.port, serving.allow_hosts)
-    return Guard(app, hosts, serving.users, here.cookie), here
+    return Guard(app, hosts, serving.users, ENTER, "/api/", "/api/session", here.cookie), here
 
 
 def name_of(route: APIRoute) -> str:

@@ -17,7 +17,6 @@ from decisor.report.document import as_json, make
 from decisor.report.page import write_page
 from decisor.server.responses import CaseReply, EvaluationReply
 from decisor.server.stream import ALIVE, ALIVE_SECONDS, Streams, event_text
-from decisor.server.telling import usage_reply
 from decisor.story.html import story
 
 T = TypeVar("T")
@@ -48,7 +47,7 @@ def case_of(one: Outcome) -> CaseReply:
     return CaseReply(
         id=id_of(one), benchmark=one.benchmark, case=one.case, technique=one.technique, model=one.model,
         repeat=one.repeat, state=one.state, answer=one.answer, gold=one.gold, seconds=one.seconds,
-        usage=usage_reply(one.usage),
+        usage=one.usage,
     )  # fmt: skip
 
 

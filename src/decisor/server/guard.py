@@ -39,8 +39,6 @@ HEADERS: Mapping[bytes, bytes] = {
 }
 """Of every response that has none of its own by the name."""
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
-FREE = ("/api/session",)
-"""Of the API, what needs no token."""
 Heads = Mapping[str, list[str]]
 
 
@@ -54,13 +52,17 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Guard:
-    """An ASGI application around another one. ``cookie``: the name of ours. The user of a request is in its scope, as
-    ``decisor_user``."""
+    """An ASGI application around another one. The user of a request is in its scope, as ``decisor_user``. ``inside``:
+    how the paths begin that programs use and that need a token, but for ``free``; ``enter``: how to come by one.
+    ``cookie``: the name of ours, '' where none is taken."""
 
     app: ASGIApp
     hosts: Hosts
     users: Users
-    cookie: str
+    enter: str
+    inside: str = "/"
+    free: str = ""
+    cookie: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -72,7 +74,7 @@ class Guard:
             return
         try:
             heads = heads_of(scope)
-            check_place(scope, heads, self.hosts)
+            check_place(scope, heads, self.hosts, self.inside)
             check_body_headers(scope, heads)
             scope["decisor_user"] = self.user_of(scope["path"], heads)
             body = await read_body(receive) if scope["method"] in CHANGING else b""
@@ -83,10 +85,10 @@ class Guard:
 
     def user_of(self, path: str, heads: Heads) -> User | None:
         """Whose request it is; None where it may be anybody's. Raises Refusal where it has to say so."""
-        user = self.users.of(first(heads, "authorization"), cookie_of(first(heads, "cookie"), self.cookie))
-        if user is None and path.startswith("/api/") and path not in FREE:
-            raise Refusal(401, "This needs a token: open the address that decisor serve printed, or send it as "
-                               "Authorization: Bearer TOKEN.")  # fmt: skip
+        cookie = cookie_of(first(heads, "cookie"), self.cookie) if self.cookie else ""
+        user = self.users.of(first(heads, "authorization"), cookie)
+        if user is None and path.startswith(self.inside) and path != self.free:
+            raise Refusal(401, f"This needs a token: {self.enter}, as Authorization: Bearer TOKEN.")
         return user
 
 
@@ -101,7 +103,7 @@ def first(heads: Heads, name: str) -> str:
     return heads.get(name, [""])[0]
 
 
-def check_place(scope: Scope, heads: Heads, hosts: Hosts) -> None:
+def check_place(scope: Scope, heads: Heads, hosts: Hosts, inside: str) -> None:
     """Whether it was sent to us, by nobody else's page."""
     if not scope["path"].startswith("/"):
         raise Refusal(400, "The target of a request is a path.")
@@ -111,8 +113,7 @@ def check_place(scope: Scope, heads: Heads, hosts: Hosts) -> None:
     origins = heads.get("origin", [])
     if len(origins) > 1 or (origins and not hosts.is_same(origins[0], host)):
         raise Refusal(403, "Only this server's own page may ask.")
-    is_api = scope["path"].startswith("/api/")
-    if is_api and first(heads, "sec-fetch-site") not in ("", "same-origin", "none"):
+    if scope["path"].startswith(inside) and first(heads, "sec-fetch-site") not in ("", "same-origin", "none"):
         raise Refusal(403, "Only this server's own page may ask.")
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from decisor.types import Usage
+
 Json = dict[str, Any]
 """An object that is described elsewhere: a result, an entry of a trace, a ranking."""
 State = Literal["waiting", "running", "finished", "stopped", "failed"]
@@ -21,20 +23,6 @@ class Fault(Reply):
     """One line that says what to do."""
 
     error: str
-
-
-class UsageReply(Reply):
-    """What was spent. ``dollars`` is null where a price is not known."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    dollars: float | None = 0.0
-    seconds: float = 0.0
-    actions: int = 0
-    estimates: int = 0
-    cache_reads: int = 0
-    cache_writes: int = 0
 
 
 class Waiting(Reply):
@@ -65,7 +53,7 @@ class RunLine(Reply):
     began: str
     seconds: float
     entries: int
-    usage: UsageReply = UsageReply()
+    usage: Usage = Usage()
     answer: str = ""
     stopped: str = ""
     error: str = ""
@@ -269,7 +257,7 @@ class CaseReply(Reply):
     answer: str
     gold: tuple[str, ...]
     seconds: float
-    usage: UsageReply
+    usage: Usage
 
 
 class EvaluationReply(Reply):

@@ -7,21 +7,16 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from decisor.encoding import json_value
 from decisor.history.past_run import PastRun
 from decisor.plurals import counted
 from decisor.server.live import LiveRun, state_of
-from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, UsageReply, Waiting, WaitingWords
+from decisor.server.responses import ChangeReply, Mark, RunLine, RunReply, Waiting, WaitingWords
 from decisor.session.recorded import recorded_result
 from decisor.trace.events import ActionResult, ActionStart, Entry, Plan, PlanChange, events_of
 from decisor.trace.graph_events import GraphPlan
-from decisor.types import Observation, Usage
+from decisor.types import Observation
 
 Step = tuple[str, str]
-
-
-def usage_reply(usage: Usage) -> UsageReply:
-    return UsageReply(**json_value(usage))
 
 
 def fields_of(past: PastRun) -> dict[str, Any]:
@@ -31,7 +26,7 @@ def fields_of(past: PastRun) -> dict[str, Any]:
         "id": str(past.number), "state": state, "question": past.question.text, "rules": past.question.rules,
         "goal": past.question.goal, "technique": past.technique, "lm": past.lm,
         "began": datetime.fromtimestamp(past.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": past.seconds,
-        "entries": past.entries, "usage": usage_reply(past.usage), "answer": past.answer,
+        "entries": past.entries, "usage": past.usage, "answer": past.answer,
         "stopped": "" if state in ("running", "stopped") else past.state,
         "error": past.why if state in ("failed", "stopped") else "",
         "follows": "" if past.edit else before, "changed_from": before if past.edit else "", "edit": dict(past.edit),
@@ -46,7 +41,7 @@ def line_of_past(past: PastRun) -> RunLine:
 def live_fields(live: LiveRun) -> dict[str, Any]:
     own = {"id": live.id, "state": live.state, "connections": live.connections, "entries": len(live.entries)}
     if not live.is_over:
-        own |= {"seconds": round(live.seconds, 3), "usage": usage_reply(live.spent), "stopped": ""}
+        own |= {"seconds": round(live.seconds, 3), "usage": live.spent, "stopped": ""}
     return {**fields_of(live.past), **own}
 
 

@@ -12,7 +12,7 @@ from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.session.decide import decide
 from decisor.session.readings import ReadingChoice, Settled, as_event, compared, with_readings, without_answer
-from decisor.trace.events import Conclusion
+from decisor.trace.events import OTHER_READING, Conclusion
 from decisor.types import Action, Decision, Observation, Question, Record, Technique, Tool
 
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
@@ -118,7 +118,7 @@ class Meaning:
         """What the other choice would give."""
         other, why = None, "the run ended before"
         if decision.stopped in ("answered", "no_answer"):
-            with run.span(f"other reading: {one.other}") as sub:
+            with run.span(f"{OTHER_READING}{one.other}") as sub:
                 other = await decide(technique, settled.whole(one), sub)
             why = without_answer(other)
         run.trace.add(as_event(one, other, why))

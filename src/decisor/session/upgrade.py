@@ -12,7 +12,7 @@ import numpy as np
 
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.model_file import ModelFile, load, read_model
-from decisor.decision_models.parse import is_old, parse, read_file
+from decisor.decision_models.parse import is_old, parse, text_of
 from decisor.errors import SetupError, ToolError
 from decisor.session.models import opened_model
 from decisor.session.opening import open_first
@@ -28,7 +28,7 @@ async def upgraded(file: Path, db: Place, graph: Place = "") -> str:
     Raises:
         SetupError: it is of the present form already, an outcome differs, or a statement does not run.
     """
-    if not is_old(read_file(file)):
+    if not is_old(text_of(file)):
         raise SetupError(f"{file} is no file of the first form (measure, candidates, outcome): nothing to upgrade.")
     old = read_model(file)
     text = rewritten(old)

@@ -104,7 +104,7 @@ async def verified(past: Past, data: Data) -> Verification:
             changes += new
             if not new and one.digest and one.digest != rows_digest(after.records):
                 others.append(f"{action.tool}: {action.input}")
-            if before.ranking is not None and before.ranking.options:
+            if one.ranks and before.ranking is not None and before.ranking.options:
                 is_computed, now = True, after.ranking
                 outcomes += outcome_changes(before.ranking, now) if now else []
                 rules = await tested(tools[action.tool], action.input, past.decision.answer)

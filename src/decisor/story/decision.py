@@ -152,11 +152,12 @@ def show_evidence(decision: Decision, records: Sequence[Record], console: Consol
     console.print()
     console.print(Text("Evidence", style="bold"))
     width = min(console.width - 16, MOST_CHARACTERS)
-    for group in groups_of(records):
-        if len(group) > FEW_RECORDS:
-            show_table(group, console)
-            continue
-        for record in group:
+    tables = {group[0].id: group for group in groups_of(records) if len(group) > FEW_RECORDS}
+    in_tables = {record.id for group in tables.values() for record in group}
+    for record in records:
+        if record.id in tables:
+            show_table(tables[record.id], console)
+        elif record.id not in in_tables:
             console.print(
                 Text.assemble("  ", (f"[{one_line(record.id)}]", "cyan"), " ", record_line(record, width, decision))
             )

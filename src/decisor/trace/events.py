@@ -19,6 +19,8 @@ from decisor.trace.writing import Writers
 from decisor.types import Decision, Message, Observation, Question, Usage
 
 NO_USAGE = Usage()
+OTHER_READING = "other reading: "
+"""How the span begins in which a question is decided as it could be meant too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from decisor.definitions.readings.open import OpenReading, Subject, pieces
 from decisor.definitions.relations import Column, Relation
 
-MONEY = (
-    r"\b(revenues?|turnover|sales|income|earn(s|ed|ings?)?|spen[dt]s?|pa(y|ys|id)|worth|values?|bring(s|ing)?|billing"
-    r"|amounts?|money|did we make|make for us|cash)\b"
-)
+MONEY = r"\b(revenues?|turnover|sales|income|earnings?|worth|values?|billing|amounts?|money|cash)\b"
+MAKING = r"\b(earn(s|ed)?|spen[dt]s?|pa(y|ys|id)|bring(s|ing)?|did we make|make for us)\b"
 SETTLED = r"\b(gross|net|discounts?|tax(es)?|vat|freight|rebates?|list price)\b"
 LESS = re.compile(r"^(discount|rebate|tax|vat|fee|fees|freight|shipping|deduction)$")
 AMOUNT = re.compile(r"^(price|amount|total|value|revenue|cost|sum)$")
@@ -19,13 +17,14 @@ PAIRS = (("gross", "net"), ("list", "net"), ("before", "after"))
 NUMBER = re.compile(r"int|num|dec|real|double|float|money|^$", re.I)
 DEAL = r"\b(sells?|sold|selling|buys?|bought|purchases? most|best-?sell(er|ers|ing))\b"
 RANK = r"\b(most|best|least|worst|more|better|fewest|top)\b"
-PIECES = r"\b(units?|pieces?|cop(y|ies)|quantit(y|ies)|revenue|money|value|turnover|number of)\b"
+COUNTS = r"\b(units?|pieces?|cop(y|ies)|quantit(y|ies)|number of)\b"
+PIECES = rf"{COUNTS}|\b(revenue|money|value|turnover)\b"
 DAY = re.compile(r"date|time", re.I)
 COUNTED = re.compile(r"quantity|qty|units|pieces", re.I)
 
 
 def gross_or_net(subject: Subject) -> Iterator[OpenReading]:
-    match = subject.has(MONEY)
+    match = subject.has(MONEY) or (not subject.has(COUNTS) and subject.has(MAKING))
     if not match or subject.has(SETTLED):
         return
     if any(

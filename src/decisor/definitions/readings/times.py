@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from decisor.definitions.readings.amounts import DEAL, MONEY, near
+from decisor.definitions.readings.amounts import DEAL, MAKING, MONEY, near
 from decisor.definitions.readings.open import OpenReading, Subject, pieces
 from decisor.definitions.relations import Column, Relation
 
@@ -52,7 +52,7 @@ def which_date(subject: Subject) -> Iterator[OpenReading]:
 def dated(subject: Subject) -> list[Relation]:
     """Tables with days that it is about: those that it names, or those that its money belongs to."""
     own = [table for table in subject.named() if any(is_day(one) for one in table.columns)]
-    if subject.has(MONEY) or subject.has(DEAL):
+    if subject.has(MONEY) or subject.has(MAKING) or subject.has(DEAL):
         days = [table for table in near(subject) if any(is_day(one) for one in table.columns)]
         return sorted(days, key=lambda table: 0 if has_amount(table) else 1 if pays_into(table, subject) else 2)
     return own

@@ -21,12 +21,15 @@ from decisor.server.stream import all_events, run_events
 from decisor.server.telling import changes_of, line_of, line_of_past, reply_of
 from decisor.session.recorded import recorded_result
 from decisor.story.html import story
+from decisor.story.run_page import script_policy
 from decisor.trace.file import MESSAGES, file_text, row_of
 
 router = APIRouter(prefix="/api", tags=["runs"])
 PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox allow-popups"
+    f"default-src 'none'; {script_policy()}; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; "
+    "sandbox allow-popups allow-scripts"
 )
+"""Of a run as a page of its own: the script that moves drawings may run, and reaches nothing of ours."""
 STREAM = {"content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no"}
 MOST = Annotated[int, Query(ge=1, le=500)]
 After = Annotated[int, Query(ge=0, le=10**9)]

@@ -1,4 +1,4 @@
-// An evaluation: how far it is, its table, and its cases as they finish.
+// An evaluation: its table, and its cases as they finish.
 import { ask, listen } from "./api.js";
 import { button, el, fault, plain, took, visible } from "./dom.js";
 
@@ -7,8 +7,8 @@ const STEP = 100;
 export async function evaluationView(name) {
   const path = `/api/evaluations/${encodeURIComponent(name)}`;
   const own = await ask(path);
-  const cases = new Map(own.cases.map((one) => [one.number, one]));
-  const progress = el("progress", { max: 1, value: 0, "aria-label": "Cases that are finished" }), far = el("span.soft", {}, `${own.finished} finished`);
+  const cases = new Map(own.cases.map((one) => [one.id, one]));
+  const far = el("span.soft", { role: "status" }, `${own.finished} finished`);
   const table = el("div"), list = el("ol.cases"), state = el("select", { "aria-label": "Which cases" });
   let most = STEP, is_due = false;
 
@@ -27,12 +27,12 @@ export async function evaluationView(name) {
   state.addEventListener("change", draw);
   draw();
   let source = null;
-  const nodes = [el("div.page.wide", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, progress, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
+  const nodes = [el("div.page.wide", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
     el("div.bar", {}, el("h2", {}, "Cases"), state), list)];
   return { nodes, title: name, close: () => source?.close(), ready: () => {
     source = listen(`${path}/events`, {
-      case: (one) => { cases.set(one.number, { ...cases.get(one.number), ...one }); soon(); },
-      progress: (one) => { progress.max = one.planned || one.finished || 1; progress.value = one.finished; far.textContent = one.planned ? `${one.finished} of ${one.planned} finished` : `${one.finished} finished`; },
+      case: (one) => { cases.set(one.id, one); soon(); },
+      progress: (one) => { far.textContent = `${one.finished} finished`; },
     });
   } };
 }
@@ -57,7 +57,7 @@ function line(path, one) {
   const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, [visible(one.answer) || "no answer", one.technique, took(one.seconds)].join(" · "))));
   box.addEventListener("toggle", async () => {
     try {
-      const told = await ask(`${path}/cases/${one.number}/story`);
+      const told = await ask(`${path}/cases/${one.id}/story`);
       box.append(el("p", {}, visible(told.question ?? "")), one.gold?.length ? el("p.soft", {}, `Accepted: ${one.gold.join(", ")}`) : "", steps(told.items ?? []));
     } catch (error) { box.append(fault(error.message)); }
   }, { once: true });

@@ -123,7 +123,7 @@ export class RunView {
       run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,
       run.rules ? el("details", {}, el("summary", {}, "Rules"), el("p.rules", {}, visible(run.rules))) : null,
       run.follows ? el("p.soft", {}, "Follows ", el("a", { href: `/runs/${run.follows}` }, "an earlier decision")) : null,
-      run.changed_from ? el("p.soft", {}, `Changed ${where(run.edit)} from `, el("a", { href: `/runs/${run.changed_from}` }, "this run"), ". ", el("a", { href: `/compare?before=${run.changed_from}&after=${run.id}` }, "Both side by side")) : null].filter(Boolean));
+      run.changed_from ? el("p.soft", {}, `Changed ${where(run.edit)} from `, el("a", { href: `/runs/${run.changed_from}` }, "this run"), ". ", this.side ? null : el("a", { href: `/compare?before=${run.changed_from}&after=${run.id}` }, "Both side by side")) : null].filter(Boolean));
   }
 
   show_state() {

@@ -8,26 +8,29 @@ from dataclasses import dataclass, replace
 
 from decisor.story.answer_charts.chart import Chart
 from decisor.story.answer_charts.choose import chart_of
-from decisor.trace.events import ActionResult, Entry, events_of
+from decisor.story.rows import groups_of
+from decisor.trace.events import ActionResult, Entry, RunStart, events_of
 from decisor.types import Decision, Observation, Record
 
 MOST_CHARTS = 3
+LONG = 50
+"""First rows of an observation too long for a prompt: so many are cited by nobody one by one."""
 DEFINITION = "definition"
 UNIT = re.compile(r"(?:^|; )in ([^;]{1,20})(?:;|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class CitedTable:
-    """Records of one observation with the same fields, in its order. ``total``: how many rows the query has, 0 where
-    that is not known; ``truncated``: it has more than came back."""
+    """The records of an observation with the same fields, all of them cited, in its order. ``note``: what is not
+    there."""
 
     records: tuple[Record, ...]
-    total: int = 0
-    truncated: bool = False
+    note: str = ""
 
 
 def charts_of(entries: Sequence[Entry], decision: Decision, records: Sequence[Record]) -> tuple[Chart, ...]:
-    """Of an answer; none of what a ranking shows already. ``records``: those cited, as the reader may see them."""
+    """Of an answer that is a table or a series; none of what a ranking shows already. ``records``: those cited, as the
+    reader may see them."""
     if not decision.answer:
         return ()
     units = units_of(records)
@@ -35,25 +38,29 @@ def charts_of(entries: Sequence[Entry], decision: Decision, records: Sequence[Re
     for table in tables_of(entries, records):
         chart = chart_of(table.records, units)
         if chart is not None and not (decision.ranking and chart.kind == "bar"):
-            charts.append(replace(chart, notes=(*part_of(table), *chart.notes)))
+            notes = (table.note, *chart.notes) if table.note else chart.notes
+            charts.append(replace(chart, notes=notes))
     return tuple(charts[:MOST_CHARTS])
 
 
 def tables_of(entries: Sequence[Entry], records: Sequence[Record]) -> Iterator[CitedTable]:
-    observations: dict[str, Observation] = {}
-    for result in events_of(entries, ActionResult):
-        if result.observation.records:
-            observations.setdefault(name_of(result.observation.records[0]), result.observation)
-    groups: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        if record.fields and not record.text and DEFINITION not in record.fields:
-            groups.setdefault((name_of(record), *record.fields), []).append(record)
-    for (name, *_), group in groups.items():
-        observation = observations.get(name, Observation())
-        place = {record.id: at for at, record in enumerate(observation.records)}
-        in_order = tuple(sorted(group, key=lambda record: place.get(record.id, len(place))))
-        if observation.ranking is None:
-            yield CitedTable(in_order, observation.total or len(place), observation.truncated)
+    """A decision that cites only some rows of a query compares candidates, and has no table."""
+    observations = {name_of(one.records[0]): one for one in observations_of(entries) if one.records}
+    for group in groups_of([record for record in records if record.fields and DEFINITION not in record.fields]):
+        observation = observations.get(name_of(group[0]), Observation())
+        ids = [record.id for record in observation.records]
+        by_id = {record.id: record for record in group}
+        rows = tuple(by_id[id] for id in ids if id in by_id)
+        is_long = len(rows) >= LONG and all(id in by_id for id in ids[: len(rows)])
+        if observation.ranking is None and (len(rows) == len(ids) or is_long):
+            yield CitedTable(rows, note_of(len(rows), observation))
+
+
+def observations_of(entries: Sequence[Entry]) -> Iterator[Observation]:
+    """Of the run, and of the decision that it goes on from."""
+    for start in events_of(entries, RunStart):
+        yield from (step.observation for step in (start.question.earlier.steps if start.question.earlier else ()))
+    yield from (result.observation for result in events_of(entries, ActionResult))
 
 
 def name_of(record: Record) -> str:
@@ -61,14 +68,12 @@ def name_of(record: Record) -> str:
     return record.id.partition(".")[0]
 
 
-def part_of(table: CitedTable) -> tuple[str, ...]:
-    """Said where there are more rows than the decision cites."""
-    cited = len(table.records)
-    if table.truncated and table.total <= cited:
-        return (f"The first {cited:,} rows: the query has more.",)
-    if table.total <= cited:
-        return ()
-    return (f"Of the {table.total:,} rows that the query has, the {cited:,} that the answer cites.",)
+def note_of(rows: int, observation: Observation) -> str:
+    """Said where the query has more than is drawn."""
+    total = max(observation.total or 0, len(observation.records))
+    if total > rows:
+        return f"The first {rows:,} of the {total:,} rows that the query has."
+    return f"The first {rows:,} rows; the query has more." if observation.truncated else ""
 
 
 def units_of(records: Sequence[Record]) -> Mapping[str, str]:

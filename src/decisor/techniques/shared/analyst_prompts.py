@@ -29,7 +29,7 @@ Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}
 
 Cite only ids that you were shown. Where the data cannot decide: Final answer: none
-Where a table or a series is wanted, let one query bring it whole. Final answer: {TABLE}
+Where a table or a series is wanted: Final answer: {TABLE}
 """
 
 

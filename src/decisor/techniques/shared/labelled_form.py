@@ -18,7 +18,7 @@ ACT = {
     "action": "the name of one tool",
     "action_input": "what you give it (for a database, one query and nothing else)",
 }
-TABLE = "what it shows, in a few words, with the id of the whole observation, like [o2]"
+TABLE = "what it shows, with the id of the whole observation, like [o2]"
 NAME = ('the name or id of the candidate, and nothing else; "none" where the data cannot decide; '
         f"where a table or a series is wanted, {TABLE}")  # fmt: skip
 BECAUSE = "one to three sentences with the figures that decide, each with the id of its record, like [o2.r3]"

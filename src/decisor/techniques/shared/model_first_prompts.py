@@ -40,11 +40,11 @@ read = "SELECT ..."       # how the present value is read from the data; leave i
 text = "word for word as in the question"
 kind = "limit"            # limit: a candidate may break it, and data can tell; how: how something is computed;
                           # untestable: nothing in the data says whether it is kept
-[input]                   # every column that an outcome rests on
+[input]                   # every column of numbers that an outcome rests on
 "lane.cost" = { unit = "EUR/piece", raises = "cost", spread = "10 % each" }  # raises or lowers which measures; without
                           # spread (N % each | together | by COLUMN) it is taken as certain, as is most of the data
-[parameter]               # numbers of the question that stand in no column; queries use them as $name
-budget = 100000"""
+[parameter]               # numbers of the question that stand in no column; queries use them as $name. Each number
+budget = 100000           # of the question, a year too, stands here or in the text of a rule"""
 
 EXAMPLES_FORM = """\
 Either queries for rows that you have not seen, in the language of the database:

@@ -145,7 +145,8 @@ class Rendering:
             total = observation.total if observation.truncated else len(observation.records)
             of_them = f" of {total:,}" if total is not None else ""
             more = "" if total is not None else ", and there are more"
-            rows.append(f"(Only the first {count}{of_them} rows are shown{more}: rank, add up or filter in the query.)")
+            advice = "" if observation.ranking is not None else ": rank, add up or filter in the query"
+            rows.append(f"(Only the first {count}{of_them} rows are shown{more}{advice}.)")
         if observation.note:
             rows.append(long_note(("Error: " if observation.error else "") + observation.note))
         if not observation.records and not observation.note:

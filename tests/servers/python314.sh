@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Tests on Python 3.14, by a user without rights in a tree of Debian's unstable suite: python314.sh [ARGUMENTS OF PYTEST]
+# Needs root for the tree, which is kept; its mounts end with this script. Without arguments: the tests that need no server
+# and no browser and are done in a few minutes.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. tests/servers/shared.sh
+tree="$trees/python314"
+user=tester
+few=(src tests/calls tests/cli tests/decision_models tests/functions tests/history tests/judging tests/outcome_statistics
+    tests/replies tests/session tests/tools tests/traces)
+
+make_tree() {
+    command -v debootstrap >/dev/null || need debootstrap
+    as_root rm -rf "$tree.new"
+    as_root debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates sid "$tree.new" \
+        >"$state/python314.log"
+    as_root chroot "$tree.new" useradd --create-home "$user"
+    as_root mv "$tree.new" "$tree"
+}
+
+[ -d "$tree" ] || make_tree
+for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+    [ ! -e "$file" ] || as_root cp -L "$file" "$tree$file"
+done
+home="$tree/home/$user"
+as_root rm -rf "$home/decisor"
+as_root mkdir "$home/decisor"
+git ls-files -z | tar --null -T - -c --ignore-failed-read | as_root tar -x -C "$home/decisor"
+as_root chroot "$tree" chown -R "$user" "/home/$user"
+[ $# -gt 0 ] || set -- "${few[@]}" -m "not slow"
+
+# The environment of a set-up is made anew where what it installs has changed.
+inside='
+    set -e
+    cd ~/decisor
+    sum=$(cat pyproject.toml constraints.txt | sha256sum)
+    if [ "$(cat ~/venv/sum 2>/dev/null)" != "$sum" ]; then
+        python3 -m venv --clear ~/venv
+        ~/venv/bin/python -m pip install --quiet -c constraints.txt -e ".[benchmarks,documents,excel,fast,graph,keyring,learned,office,openapi,solver,vertex]" --group dev
+        echo "$sum" >~/venv/sum
+    fi
+    export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
+    ~/venv/bin/python --version
+    exec ~/venv/bin/python -m pytest -n 2 "$@"
+'
+as_root unshare --mount --propagation private bash -c '
+    tree=$1 user=$2 inside=$3
+    shift 3
+    mount -t proc proc "$tree/proc"
+    mount -t sysfs sysfs "$tree/sys"
+    mount --bind /dev "$tree/dev"
+    mount -t devpts devpts "$tree/dev/pts"
+    mount -t tmpfs -o mode=1777 tmpfs "$tree/dev/shm"
+    exec chroot "$tree" runuser -l "$user" -c "$inside" -- tester "$@"
+' mounts "$tree" "$user" "$inside" "$@"
