@@ -1,10 +1,10 @@
 """Opening and describing a database of 5,000 tables, on SQLite and PostgreSQL.
 
-    python performance/big_schema.py [--tables 5000] [--server postgresql://postgres@127.0.0.1:5432] [--rounds 3] [--only sqlite]
+    python performance/big_schema.py [--only sqlite] [--tables 5000] [--rounds 3] [--server postgresql://...]
 
-Of each: seconds to open for the first time and again (when the catalog is known by its fingerprint), with the CPU of this
-process; milliseconds of the first description after opening, and of later ones, wall and CPU (bars: 3 s, 100 ms). Best
-of the rounds.
+Of each: seconds to open for the first time and again (when the catalog is known by its fingerprint), with the CPU of
+this process; milliseconds of the first description after opening, and of later ones, wall and CPU (bars: 3 s, 100 ms).
+Best of the rounds.
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ import psycopg
 from decisor.tools.databases.sql import SqlTool
 
 NOUNS = (
-    "order customer product invoice payment shipment store site rent price stock supplier account ticket visit".split()
-)
-THINGS = "name amount status date region currency weight category total owner note quantity country score".split()
+    "order", "customer", "product", "invoice", "payment", "shipment", "store", "site", "rent", "price", "stock",
+    "supplier", "account", "ticket", "visit",
+)  # fmt: skip
+THINGS = (
+    "name", "amount", "status", "date", "region", "currency", "weight", "category", "total", "owner", "note",
+    "quantity", "country", "score",
+)  # fmt: skip
 QUESTIONS = ("Which store has the highest rents?", "How many shipments were late?", "Which supplier has most invoices?")
 DATABASE = "decisor_big_schema"
 
@@ -37,7 +41,8 @@ def statements(tables: int) -> Iterator[str]:
         noun, other = NOUNS[at % len(NOUNS)], NOUNS[at // len(NOUNS) % len(NOUNS)]
         columns = [f"{THINGS[(at + 3 * k) % len(THINGS)]}_{k} text" for k in range(9)]
         parent = f", parent_id integer REFERENCES {name_of(at - 1)} (id)" if at % 3 else ", parent_id integer"
-        yield f"CREATE TABLE {name_of(at)} (id integer PRIMARY KEY, {noun}_{other}_code integer, {', '.join(columns)}{parent})"
+        first = f"id integer PRIMARY KEY, {noun}_{other}_code integer"
+        yield f"CREATE TABLE {name_of(at)} ({first}, {', '.join(columns)}{parent})"
 
 
 def name_of(at: int) -> str:
@@ -95,8 +100,10 @@ def measure(label: str, url: str, rounds: int) -> None:
             again.append(asyncio.run(once(url)))
     for what, rows in (("first time", first), ("again", again)):
         wall, cpu, brief, own, later, own_later = (min(row[at] for row in rows) for at in range(6))
-        print(f"{label:11}{what:11} open {wall:5.2f} s ({cpu:.2f} s CPU here), first description {brief:4.0f} ms ({own:.0f} "
-              f"CPU), later {later:3.0f} ms ({own_later:.0f} CPU); load {os.getloadavg()[0]:.0f}", flush=True)  # fmt: skip
+        opening = f"{label:11}{what:11} open {wall:5.2f} s ({cpu:.2f} s CPU here)"
+        first_ms, later_ms = f"{brief:4.0f} ms ({own:.0f} CPU)", f"{later:3.0f} ms ({own_later:.0f} CPU)"
+        load = os.getloadavg()[0]
+        print(f"{opening}, first description {first_ms}, later {later_ms}; load {load:.0f}", flush=True)
 
 
 def main() -> None:

@@ -1,13 +1,13 @@
 """The index in PostgreSQL beside the one on disk: the same figures, and how long a query takes among a million.
 
     python performance/retrieval_table.py quality --data DATA [--vectors FOLDER]
-    python performance/retrieval_table.py speed [--passages 1000000] [--keep]
+    python performance/retrieval_table.py speed [--passages 1000000] [--keep] [--again]
 
 quality: Recall@2/5/10, all gold passages in the first 5 and 10, and MRR, in percent, on three multi-hop sets, of both
 indexes and the difference (bar: 1 point), and how many of 10 passages are the same. Vectors as in retrieval.py.
 speed: generated passages of 100 words with generated vectors of 384 numbers around 1,000 centres; seconds to build, and
 milliseconds a query of ten words (bar: 300 at p95), by words, by vectors, and by both. ``--keep`` leaves the tables
-there, and ``--again`` asks those.
+there, and ``--again`` asks those that are there.
 
 --server names where databases may be made, postgresql://postgres@127.0.0.1:5432 unless said; --database the one to use.
 """
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import tempfile
 import time
@@ -101,8 +100,7 @@ def quality(data: Path, folder: Path, url: str) -> None:
                 print(f"  the same passages among ten: {same:.1%}", flush=True)
 
 
-def speed(count: int, url: str) -> None:
-    place = table_place(f"{url}/generated")
+def build(count: int, url: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         os.environ["XDG_CACHE_HOME"] = name
         file = Path(name) / "p.jsonl"
@@ -113,14 +111,16 @@ def speed(count: int, url: str) -> None:
             lambda: print(build_table(read_passages(file), f"{url}/generated", embedder=embedder), flush=True)
         )
         print(f"build {wall:.0f} s wall, {cpu:.0f} s CPU on our side (with making the vectors)", flush=True)
-        rng = np.random.default_rng(1)
-        with file.open() as lines:
-            sample = [json.loads(line)["text"].split() for line, _ in zip(lines, range(2000), strict=False)]
-    asked = [" ".join(rng.choice(words, 10, replace=False)) for words in sample[:QUERIES]]
+
+
+def ask(url: str) -> None:
     with psycopg.connect(url) as db:
         row = db.execute("SELECT pg_size_pretty(pg_database_size(current_database()))").fetchone()
-        print(f"on disk {row[0] if row else '?'}; load average {os.getloadavg()[0]:.1f}")
-    asyncio.run(times(place, embedder, asked))
+        texts = db.execute("SELECT text FROM generated WHERE number < %s ORDER BY number", (QUERIES,)).fetchall()
+    print(f"on disk {row[0] if row else '?'}; load average {os.getloadavg()[0]:.1f}")
+    rng = np.random.default_rng(1)
+    asked = [" ".join(rng.choice(str(text).split(), 10, replace=False)) for (text,) in texts]
+    asyncio.run(times(table_place(f"{url}/generated"), Generated(), asked))
 
 
 async def times(place: TablePlace, embedder: Embedder, asked: Sequence[str]) -> None:
@@ -147,12 +147,15 @@ def main() -> None:
     parser.add_argument("--server", default="postgresql://postgres@127.0.0.1:5432")
     parser.add_argument("--database", default="decisor_retrieval")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     with database(given.server, given.database, given.keep) as url:
         if given.what == "quality":
             quality(given.data, given.vectors, url)
         else:
-            speed(given.passages, url)
+            if not given.again:
+                build(given.passages, url)
+            ask(url)
 
 
 if __name__ == "__main__":
