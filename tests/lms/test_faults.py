@@ -25,8 +25,8 @@ from servers.faults import FAULTS, Fault, Promise
 
 CALLS = 3
 ATTEMPTS = 3
-DEADLINE = 0.6
-SLACK = 4.0
+DEADLINE = 3.0
+SLACK = 25.0  # without the deadline each would take more than a minute, and this machine may be busy
 """Seconds for a busy machine: the faults go on for ten."""
 
 
@@ -155,7 +155,7 @@ async def test_no_reply_ends_with_the_deadline_of_the_whole_call() -> None:
 
 async def test_retries_stay_within_the_deadline_too() -> None:
     async def check(fault: Fault, before: int) -> None:
-        seen = await talk(fault, before, times=99, seconds=DEADLINE, pause=5.0)
+        seen = await talk(fault, before, times=99, seconds=DEADLINE, pause=60.0)
         assert isinstance(seen.error, LMError)
         assert seen.seconds < DEADLINE + SLACK
 

@@ -94,23 +94,29 @@ class Data:
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         view = await self.view_of(question, choice, options)
         keeping = keeping_of(options, self.sources)
-        with (
-            recorded(keeping, question) as recording,
-            self.run(view.tools, choice.lm, options, choice.calling, choice.asking, last_of(question)) as run,
-        ):
-            run = gone_on(run, past) if past else run
-            if recording is not None:
-                run.trace.listeners.append(recording.write)
-            decision = await self.decide(question, choice, view, run, options)
-            run.trace.add(RunUsage(run.budget.spent))
-        logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
-                    run.budget.spent.actions)  # fmt: skip
+        with recorded(keeping, question) as recording:
+            listeners = [recording.write] if recording is not None else []
+            run, decision = await self.run_through(question, choice, view, options, past, listeners)
         result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
             trace_fault=run.trace.fault, options=options, ask_anew=self.ask_anew, keeping=keeping,
         )  # fmt: skip
         return await revealed(result, self.databases)
+
+    async def run_through(
+        self, question: Question, choice: Choice, view: View, options: Options, past: Sequence[Entry],
+        listeners: Sequence[Callable[[Entry], None]],
+    ) -> tuple[Run, Decision]:  # fmt: skip
+        """One run, from its start to its decision."""
+        with self.run(view.tools, choice.lm, options, choice.calling, choice.asking, last_of(question)) as run:
+            run = gone_on(run, past) if past else run
+            run.trace.listeners += listeners
+            decision = await self.decide(question, choice, view, run, options)
+            run.trace.add(RunUsage(run.budget.spent))
+        logger.info("%s: %s after %d calls, %d actions", choice.name, decision.stopped, run.budget.spent.calls,
+                    run.budget.spent.actions)  # fmt: skip
+        return run, decision
 
     async def view_of(self, question: Question, choice: Choice, options: Options) -> View:
         """The data as this question needs them."""
