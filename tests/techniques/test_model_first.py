@@ -94,6 +94,16 @@ def test_a_mistake_that_the_example_shows_is_mended(tmp_path: Path) -> None:
     assert jobs(result) == ["facts", "work", "check", "check", "check", "compare", "rank"]
 
 
+def test_a_model_is_held_against_the_examples_worked_by_hand_alone_whatever_it_brings(tmp_path: Path) -> None:
+    wrong = MODEL.replace("min(cost) AS cheapest", "avg(cost) AS cheapest")
+    own = '[[example]]\nchoice = ["Basel", "Mainz"]\ncost = 1\nbreaks = []\n'
+    result = ask(tmp_path, [FACTS, hand(tmp_path), wrong, wrong + own, MODEL + own, SECOND])
+    assert result.decision.stopped == "answered", result.decision.reasons
+    checks = [start.input for start in events_of(result.trace, ActionStart) if start.input.startswith("check")]
+    assert [text.count("[[example]]") for text in checks] == [2, 2, 2, 0]
+    assert not [text for text in checks if "cost = 1\n" in text]
+
+
 def test_an_example_that_is_wrong_is_worked_out_once_more(tmp_path: Path) -> None:
     misread = hand(tmp_path).replace("+ ", "+ 1000 + ", 1)
     wrong = 'example_wrong = "the rent of a site was read twice"'

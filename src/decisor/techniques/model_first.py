@@ -142,7 +142,7 @@ class ModelFirst:
                 again = False
                 draft = await self.by_hand(replace(draft, examples=""), run, OTHERWISE)
                 reply = replace(reply, text=last)
-            last = reply.text
+            last = checks.without_examples(reply.text)
             observation = await run.act(Action(TOOL, f"check\n{last}{draft.examples}"))
             complaints = checks.complaints(observation)
             if not complaints:
@@ -158,11 +158,11 @@ class ModelFirst:
         form = toml_form("the right model", prompts.DIFFER_FORM, checks.right_one)
         prompt = prompts.differ(run.env.describe(), draft.words(), draft.facts.text, (model, other), difference)
         reply = await run.ask(prompt, form)
+        right = checks.without_examples(checks.without(reply.text, "wrong"))
         if reply.content["wrong"] in ("first", "both"):
-            model = checks.without(reply.text, "wrong")
+            model = right + draft.examples
         if reply.content["wrong"] in ("second", "both"):
-            other = checks.without(reply.text, "wrong")
-        model = model if "[[example]]" in model else model + draft.examples
+            other = right
         complaints = checks.complaints(await run.act(Action(TOOL, f"check\n{model}")))
         if reply.content["wrong"] == "both" or complaints or await self.compare(model, other, run):
             raise Undecided(f"Two models of the question differ: {difference}")

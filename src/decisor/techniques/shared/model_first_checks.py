@@ -12,6 +12,8 @@ from decisor.replies.numbers import numbers_in
 from decisor.replies.toml_reply import TomlReply
 from decisor.types import Observation
 
+EXAMPLES = re.compile(r"^\[\[example\]\].*?(?=^\[(?!\[example\])|\Z)", re.S | re.M)
+
 KINDS = ("limit", "how", "untestable")
 WRONG = ("first", "second", "both")
 
@@ -122,6 +124,15 @@ def right_one(reply: TomlReply) -> None:
 def without(text: str, key: str) -> str:
     """A file without one of its first keys."""
     return re.sub(rf"^{key}\s*=.*\n", "", text, count=1, flags=re.M)
+
+
+def without_examples(text: str) -> str:
+    """A model without examples: those that were worked out by hand are put below it, once, and no others.
+
+    >>> without_examples('[measure.a]\\nsql = "1"\\n[[example]]\\na = 1\\n[[example]]\\na = 2\\n[input]\\n')
+    '[measure.a]\\nsql = "1"\\n[input]\\n'
+    """
+    return EXAMPLES.sub("", text)
 
 
 def complaints(observation: Observation) -> str:
