@@ -50,7 +50,8 @@ class BudgetExceeded(Error):
     passed yet but one more call would."""
 
     def __init__(self, limit: str, allowed: float, why: str = "") -> None:
-        super().__init__(f"The limit of {allowed:g} {limit} is reached{f': {why}' if why else '.'}")
+        unit = limit.removesuffix("s") if allowed == 1 else limit
+        super().__init__(f"The limit of {allowed:g} {unit} is reached{f': {why}' if why else '.'}")
         self.limit = limit
         self.allowed = allowed
 

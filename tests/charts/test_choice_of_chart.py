@@ -9,7 +9,7 @@ import pytest
 
 from decisor.story.answer_charts.chart import Chart
 from decisor.story.answer_charts.choose import chart_of
-from decisor.story.answer_charts.layout import WIDTHS, layout
+from decisor.story.answer_charts.layout import WIDTHS, layout, long
 from decisor.story.answer_charts.terminal import chart_lines
 from decisor.types import Record, Value
 
@@ -129,11 +129,21 @@ def test_rows_without_a_value_are_counted() -> None:
     assert one.notes == ("Not drawn: 1 row without revenue.",)
 
 
+def test_many_points_are_all_drawn_without_links() -> None:
+    one = chart("price units", [(at * 7 % 501, at * 3 % 499) for at in range(500)])
+    assert one is not None
+    drawing = layout(one, 680)
+    assert sum("dot" in shape.kind for shape in drawing.shapes) == 500 and not drawing.links
+
+
 EVERY = [
     ("month category revenue", [(m, c, v) for c in "abc" for m, v in months(12, -3.0)]),
     ("name change", [(f"A rather long name of a thing, number {at}", at - 5.5) for at in range(30)]),
     ("price units", [(at * 1.37, (at * 7) % 13) for at in range(40)]),
     ("year revenue", [(1900 + at, 5.0 + at % 3) for at in range(90)]),
+    ("valid_to price", [("0001-01-01", 2.0), ("1997-02-03", 3.0), ("9999-12-31", 1.0)]),
+    ("name change", [(f"\u8336\u8449\u7684\u540d\u5b57\u5f88\u9577\u7684\u8336{at}", at) for at in range(9)]),
+    ("at reading", [(f"1997-01-01 00:{at:02}:30", at * 1e9) for at in range(50)]),
 ]
 
 
@@ -146,6 +156,8 @@ def test_nothing_is_drawn_outside_the_drawing(columns: str, rows: Rows, width: i
     for shape in drawing.shapes:
         across = [float(shape.at[name]) for name in ("x", "x1", "x2", "cx") if name in shape.at]
         down = [float(shape.at[name]) for name in ("y", "y1", "y2", "cy") if name in shape.at]
+        if shape.at.get("text-anchor") == "end":
+            assert float(shape.at["x"]) - long(shape.text) >= -2
         assert all(0 <= place <= width for place in across) and all(0 <= place <= drawing.height for place in down)
 
 

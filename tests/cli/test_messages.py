@@ -33,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "prices.csv").write_text("a,b\n1,2\n")
     (tmp_path / "empty.db").touch()
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00r\x00")
+    (tmp_path / "nul.txt").write_bytes(b"GIF89a\0\1")
     (tmp_path / "latin.txt").write_bytes("Größe\n".encode("latin-1"))
     with closing(sqlite3.connect(tmp_path / "shop.db")) as database, database:
         database.execute("CREATE TABLE shop (name TEXT, rent REAL, is_open INTEGER)")
@@ -55,6 +56,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (["eval", "--store", "a.db", "--store", "b.db"], "--store is there twice"),
     (["ask", "x", "--db", "duckdb:///prices.csv"], "--db prices.csv"),
     (["ask", "x", "--db", "prices.csv", "--lm", "m@ftp://x"], "takes MODEL or MODEL@BASE_URL"),
+    (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b@lm.example:8000"], "begins with http:// or https://"),
+    (["ask", "x", "--db", "shop.db", "--rules", "nul.txt"], "is no text"),
+    (["ask", "x", "--db", "shop.db", "--rules", "Rents count."], "--rules takes a text file"),
+    (["serve", "--db", "nowhere.csv", "--no-browser"], "There is no file nowhere.csv"),
+    (["serve", "--db", "sqlite:///nowhere.db", "--no-browser"], "There is no file"),
     (["ask", "x", "--db", "prices.csv", "--docs", "https://example.org/a.html"], "Download it, and give the file"),
     (["ask", "x", "--db", "prices.csv", "--lm", "qwen3:8b"], "start Ollama"),
     (["trace", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory. Make one with"),

@@ -54,6 +54,21 @@ async def limits_hold(url: str, run: tuple[str, ...] = RUN) -> None:
         await tool.close()
 
 
+async def test_what_is_measured_beside_a_query_reads_no_more_than_a_query_may(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "log.db")) as db, db:
+        for statement in (*SCHEMA, *FILL):
+            db.execute(statement)
+    for most, is_measured in (("5M", True), ("500 rows", False)):
+        tool = await SqlTool.open(f"sqlite:///{tmp_path}/log.db")
+        tool.max_scan = parse_max_scan(most)
+        note = (await tool.call("SELECT id FROM event WHERE id = 7 AND label = 'nowhere'")).note
+        await tool.close()
+        assert tool.pitfalls is not None
+        scans = [rows for query, rows in tool.pitfalls.stored.results.items() if "label" in query]
+        assert scans and all((rows is not None) == is_measured for rows in scans)
+        assert ("event.label has no" in note) == is_measured
+
+
 async def test_a_query_that_reads_too_much_is_refused_on_sqlite(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "log.db")) as db, db:
         for statement in (*SCHEMA, *FILL):

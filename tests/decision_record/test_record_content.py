@@ -36,6 +36,8 @@ def test_the_record_of_a_computed_decision_holds_alternatives_rules_and_the_mode
     assert content.model is not None and content.model.text == (tmp_path / "close.toml").read_text()
     assert [(one.tool, one.ranks, len(one.rows)) for one in content.evidence.queries] == [("whatif", True, 2)]
     assert content.open_points[0].settles == "A person who vouches for it."
+    (certain,) = content.assumptions
+    assert certain.endswith("as the data say but lane.cost, customer.units, site.rent: nothing else was varied.")
     assert (content.request.by, content.means.version, content.means.lm) == ("Ann", __version__, "")
 
 
@@ -159,3 +161,15 @@ def test_asking_with_record_writes_it(tmp_path: Path, name: str) -> None:
              "-t", "exact", "-o", "trials=0", "--lm", "none", "--record", str(tmp_path / name)]  # fmt: skip
     assert run(words) == 0
     assert "Mainz + Linz" in (tmp_path / name).read_text()
+
+
+def test_no_text_of_a_record_is_markup_on_its_page(tmp_path: Path) -> None:
+    hostile = "<img src=x onerror=alert(1)>"
+    path = sites(tmp_path)
+    lm = ScriptedLM([f"Plan: [Step 1: {hostile}]\nThought: t\nAction: sql\nAction input: SELECT name, '{hostile}' AS x "
+                     "FROM site ORDER BY name", f"Final answer: {hostile}\nBecause: {hostile} [o1.r1]"])  # fmt: skip
+    result = decisor.ask(hostile, db=f"sqlite:///{path}", rules=hostile, lm=lm, technique="plan_rag", who=hostile)
+    result.record().save(tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert "<img" not in text and text.count("&lt;img src=x") >= 6
+    assert 'content="default-src &#x27;none&#x27;' in text and "<script" not in text

@@ -137,3 +137,22 @@ def test_what_is_no_record_is_refused_in_one_line(tmp_path: Path, capsys: pytest
         path.write_text(text)
         assert run(["record", str(path), "--html", str(tmp_path / "r.html")]) == 2
         assert capsys.readouterr().err.count("\n") == 1, text
+
+
+def test_the_page_of_a_changed_record_says_so_and_shows_no_approval_as_holding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = plain_record(tmp_path)
+    (tmp_path / "r.json").write_text(json.dumps(with_change(plain, ("content", "decision", "answer"))))
+    assert run(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 0
+    assert "decision was changed" in capsys.readouterr().err
+    page = (tmp_path / "r.html").read_text()
+    assert "This record was changed after it was made" in page and "The record was changed after this approval." in page
+    assert '<span class="state">approved</span>' not in page
+
+
+def test_a_name_may_not_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = json.dumps(plain_record(tmp_path)).replace('"answer": "elm"', '"answer": "oak", "answer": "elm"')
+    (tmp_path / "r.json").write_text(text)
+    assert run(["record", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html")]) == 2
+    assert "a name stands twice" in capsys.readouterr().err

@@ -41,8 +41,8 @@ def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path
     with window(Serving(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
         page.open("/evaluations/trade")
         page.see("1 finished")
-        for number, state in ((2, "wrong"), (3, "right"), (4, "crashed")):
-            store.finish(case(number, state, "iter_rag" if number > 2 else "plan_rag"), entries())
+        for one in (case(2, "wrong", "plan_rag"), case(3, "right", "iter_rag"), case(4, "crashed", "iter_rag")):
+            store.finish(one, entries())
         page.see("4 finished")
         page.until("document.querySelectorAll('.cases > li').length === 4")
         rows = page.run("return [...document.querySelectorAll('tbody tr')].map((one) => one.innerText.split('\\t'))")

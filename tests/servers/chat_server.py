@@ -51,11 +51,11 @@ def lm_at(origin: str, key: str = KEY) -> OpenAICompatible:
     return OpenAICompatible("m", f"{origin}/v1", key, 10.0, retries=Retries(attempts=2, first_seconds=0.01))
 
 
-def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """What a server of HOST needs, and the file of the authority that vouches for it."""
+def certificate(folder: Path, *names: str) -> tuple[ssl.SSLContext, Path]:
+    """What a server of HOST and ``names`` needs, and the file of the authority that vouches for it."""
     authority = trustme.CA()
     secure = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert(HOST, "127.0.0.1").configure_cert(secure)
+    authority.issue_cert(HOST, "127.0.0.1", *names).configure_cert(secure)
     path = folder / "authority.pem"
     authority.cert_pem.write_to_path(path)
     return secure, path

@@ -35,14 +35,14 @@ inside='
     set -e
     cd ~/decisor
     sum=$(cat pyproject.toml constraints.txt | sha256sum)
-    if [ "$(cat ../venv/sum 2>/dev/null)" != "$sum" ]; then
-        python3 -m venv --clear ../venv
-        ../venv/bin/python -m pip install --quiet -c constraints.txt -e ".[benchmarks,documents,excel,fast,graph,keyring,learned,office,openapi,solver,vertex]" --group dev
-        echo "$sum" >../venv/sum
+    if [ "$(cat ~/venv/sum 2>/dev/null)" != "$sum" ]; then
+        python3 -m venv --clear ~/venv
+        ~/venv/bin/python -m pip install --quiet -c constraints.txt -e ".[benchmarks,documents,excel,fast,graph,keyring,learned,office,openapi,solver,vertex]" --group dev
+        echo "$sum" >~/venv/sum
     fi
     export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
-    ../venv/bin/python --version
-    exec ../venv/bin/python -m pytest -n 2 "$@"
+    ~/venv/bin/python --version
+    exec ~/venv/bin/python -m pytest -n 2 "$@"
 '
 as_root unshare --mount --propagation private bash -c '
     tree=$1 user=$2 inside=$3

@@ -204,18 +204,22 @@ def question_text(question: str) -> str:
 def read_rules(path: Path | None) -> str:
     if path is None:
         return ""
+    no_text = f"{path} is no text: --rules takes a text file with the rules to decide by."
     try:
-        return path.read_text("utf-8-sig")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
         raise SetupError(f"There is no file {path}. --rules takes a text file with the rules to decide by.") from error
     except OSError as error:
         raise SetupError(f"Cannot read the rules in {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         if b"\0" in error.object:
-            raise SetupError(f"{path} is no text: --rules takes a text file with the rules to decide by.") from error
+            raise SetupError(no_text) from error
         line = error.object.count(b"\n", 0, error.start) + 1
         raise SetupError(f"The rules in {path} are not UTF-8 (line {line}). Save them so, or write: "
                          f"iconv -f LATIN1 -t UTF-8 {path} > rules-utf8.txt") from error  # fmt: skip
+    if "\0" in text:
+        raise SetupError(no_text)
+    return text
 
 
 def read_settings(texts: list[str]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split,
 if TYPE_CHECKING:
     from decisor.history.store import History
     from decisor.server.users import Users
+    from decisor.session.sources import Sources
 
 DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
 
@@ -85,6 +86,7 @@ def command(
         config.places(db or ()), config.places(graph or ()), config.places(docs or ()), specs, model,
         split_all(tables), split_all(deny_tables), definitions or (),
     )  # fmt: skip
+    check_files(sources)
     sources = for_reader(sources, audit=audit)
     who, token = users_of(users, list(members_of(sources)), is_loopback(host))
     listening = bound(host, port)
@@ -130,6 +132,18 @@ def names_in_config(config: Config) -> tuple[list[str], list[str]]:
     return [name for name, data in is_data.items() if data], [name for name, data in is_data.items() if not data]
 
 
+def check_files(sources: Sources) -> None:
+    """Raises SetupError where a database is a file, and is not there: else the first question would say so."""
+    from decisor.tools.databases.files.places import names_files, parts_of
+
+    for source in sources.databases:
+        scheme, slashes, path = source.place.rpartition(":///")
+        if not slashes and names_files(source.place):
+            parts_of(source.place)
+        elif scheme in ("", "sqlite", "duckdb") and "://" not in path and not Path(path).exists():
+            raise SetupError(f"There is no file {path}. Check the path of --db.")
+
+
 def lms_of(names: list[str], config: Config) -> list[str]:
     """Each with its price, where a file says it; that of a file where none is named."""
     wanted: list[str | None] = [*names] or [None]
@@ -158,7 +172,7 @@ def evaluations_of(places: list[str]) -> dict[str, str]:
         if name in names:
             raise SetupError(f"Two evaluations are called {name}: rename one of the files.")
         if "://" not in place and not Path(place).is_file():
-            raise SetupError(f"There is no run store {place}. Make one with: decisor eval ... --out {place}")
+            raise SetupError(f"There is no run store {place}. Make one with: decisor eval ... --store {place}")
         names[name] = place
     return names
 

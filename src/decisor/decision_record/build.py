@@ -80,11 +80,22 @@ def content_of(entries: Sequence[Entry], by: str = "") -> Content:
 
 
 def request_of(start: RunStart, by: str) -> Request:
-    question, at = start.question, start.provenance.at
+    question = start.question
     earlier = question.earlier
     before = (*earlier.before, f"{earlier.question}: {earlier.answer or 'not decided'}") if earlier else ()
-    moment = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if at else ""
-    return Request(question.text, question.rules, question.goal, before, start.provenance.by or by, moment)
+    return Request(question.text, question.rules, question.goal, before, start.provenance.by or by,
+                   moment(start.provenance.at))  # fmt: skip
+
+
+def moment(at: float) -> str:
+    """
+    >>> moment(1.7e9), moment(0.0), moment(1e300)
+    ('2023-11-14T22:13:20+00:00', '', '')
+    """
+    try:
+        return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if at else ""
+    except (ValueError, OverflowError, OSError):  # a stranger's trace
+        return ""
 
 
 def definition_of(record: Record, files: Sequence[UsedFile]) -> DefinitionUse:

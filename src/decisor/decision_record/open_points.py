@@ -32,23 +32,23 @@ def assumptions_of(content: Content, decision: Decision) -> tuple[str, ...]:
 
 
 def certain(content: Content) -> Iterator[str]:
-    """Inputs of the decision model that nothing varied."""
+    """What of a decision model nothing varied."""
     ranking = content.alternatives
-    text = content.model.text if content.model else ""
     if ranking is None or ranking.varied_percent:
         return
-    if not text or is_old(text):
-        if not ranking.varied:
-            yield "Every input of the decision model is as the data say: nothing was varied."
-        return
+    spread = spread_inputs(content.model.text if content.model else "")
+    if ranking.robustness is None or not (spread or ranking.varied):
+        yield "All that the decision model reads is as the data say: nothing was varied."
+    elif spread:
+        yield f"All that the decision model reads is as the data say but {', '.join(spread)}: nothing else was varied."
+
+
+def spread_inputs(text: str) -> list[str]:
+    """Names of the inputs of a decision model that have a spread."""
     try:
-        inputs = parse(text).inputs
+        return [one.name for one in parse(text).inputs if one.spread] if text and not is_old(text) else []
     except (SetupError, ModelMistake):
-        return
-    if names := [one.name for one in inputs if not one.spread]:
-        yield f"As the data say, without any spread: {', '.join(names)}."
-    if not any(one.spread for one in inputs):
-        yield "Every input of the decision model is as the data say: none has a spread."
+        return []
 
 
 def partial(content: Content) -> Iterator[str]:

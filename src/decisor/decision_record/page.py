@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from decisor.decision_record.approving import standing
+from decisor.decision_record.digests import digest_of
 from decisor.decision_record.format import Content, DecisionRecord
 from decisor.decision_record.page_evidence import evidence_html, rules_html, table
 from decisor.decision_record.page_facts import digests_html, facts_html, model_html
@@ -24,6 +25,7 @@ STATES = {
     "of another content": "The record was changed after this approval.",
     "changed": "This approval was changed after it was made.",
 }
+CHANGED = "This record was changed after it was made: its digest is not that of its content."
 
 
 @cache
@@ -52,7 +54,7 @@ def parts(record: DecisionRecord) -> Iterator[Html | None]:
     yield tag("h1", content.request.question)
     yield tag("p", content.request.goal) if content.request.goal else None
     yield decision_html(content, anchors)
-    yield approvals_html(record)
+    yield approvals_html(record, digest_of(content))
     yield section(
         "Asked before", tag("ul", *(tag("li", one) for one in content.request.before)), content.request.before
     )
@@ -104,15 +106,17 @@ def decision_html(content: Content, anchors: Anchors) -> Html:
     )  # fmt: skip
 
 
-def approvals_html(record: DecisionRecord) -> Html:
+def approvals_html(record: DecisionRecord, digest: str) -> Html:
+    """``digest``: of the content as it is here."""
+    changed = tag("p", CHANGED, cls="failed") if digest != record.digest else None
     if not record.approvals:
-        return tag("p", "Nobody has approved this decision.", cls="soft")
-    return tag("ul", *lines_of(record), cls="approvals")
+        return join(changed, tag("p", "Nobody has approved this decision.", cls="soft"))
+    return join(changed, tag("ul", *lines_of(record, digest), cls="approvals"))
 
 
-def lines_of(record: DecisionRecord) -> Iterator[Html]:
+def lines_of(record: DecisionRecord, digest: str) -> Iterator[Html]:
     for one in record.approvals:
-        state = standing(one, record.digest)
+        state = standing(one, digest)
         words = STATES[state]
         if state == "withdrawn":
             words = f"Withdrawn {moment(one.withdrawn)}{f': {one.why}' if one.why else ''}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from decisor.outside import one_line
 from decisor.private_file import open_private
 
 MOST_BYTES = 256 * 2**20
-SIGN = b'"format": "decisor decision record'
+SIGN = re.compile(rb'"format"\s*:\s*"decisor decision record')
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def is_record(path: Path) -> bool:
     """Whether it begins like one."""
     try:
         with path.open("rb") as file:
-            return SIGN in file.read(200)
+            return SIGN.search(file.read(4096)) is not None
     except OSError:
         return False
 
@@ -60,12 +61,19 @@ def read_record(path: Path) -> RecordFile:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise SetupError(f"{path} is too large for the record of a decision.")
-        plain = json.loads(path.read_bytes())
+        return checked(json.loads(path.read_bytes(), object_pairs_hook=each_once), str(path))
     except OSError as error:
         raise SetupError(f"Cannot read {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise SetupError(f"{path} is no JSON: {one_line(str(error), 200)}") from error
-    return checked(plain, str(path))
+        raise SetupError(f"{path} is no JSON of a record: {one_line(str(error), 200)}") from error
+
+
+def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; ValueError where a name stands twice, of which two readers could take one each."""
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return names
 
 
 def checked(plain: Any, where: str = "This") -> RecordFile:

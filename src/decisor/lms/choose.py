@@ -28,6 +28,8 @@ from decisor.secrets import without_password
 SPEC = re.compile(
     r"(?P<model>[^@\s].*?)(?:@(?P<url>https?://\S+|(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/\S*)?))?"
 )
+HOST = re.compile(r"@[\w-]+(\.[\w-]+)*\.[A-Za-z]{2,}(:\d+)?(/\S*)?$|@[\w.-]+:\d+(/\S*)?$")
+"""An address without http://."""
 OTHER = re.compile(r"@(?!https?://)[A-Za-z][A-Za-z+.-]*://")
 
 
@@ -108,6 +110,8 @@ def lm_by_name(spec: str, environ: Mapping[str, str], providers: Sequence[Provid
     for server in servers(environ):
         if model in server.models or f"{model}:latest" in server.models:
             return lm_at(server, model, environ)
+    if HOST.search(spec):
+        raise SetupError("The address of an LM begins with http:// or https://, as --lm MODEL@https://HOST/v1")
     keys = " or ".join(f"{one.variables}_API_KEY" for one in theirs or providers if theirs or one.model)
     name = without_password(model.rstrip("@"))
     raise SetupError(f"There is no endpoint for the LM {name!r}. Set {keys}, start Ollama if it has it, "

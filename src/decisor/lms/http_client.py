@@ -137,6 +137,11 @@ class HttpClient:
         ) as response:
             return await self._read(response, prompt_usage(payload), take)
 
+    def _is_page_of_proxy(self, response: aiohttp.ClientResponse) -> bool:
+        """A proxy that knows the user, but not this password, may answer in the endpoint's place (tinyproxy does)."""
+        is_passed_on = not self.target.url.startswith("https:")
+        return is_passed_on and bool(self.proxy_headers) and response.content_type == "text/html"
+
     async def close(self) -> None:
         await self.session.close()
 
@@ -148,8 +153,9 @@ class HttpClient:
         if not 200 <= status < 600 or status == 304:
             response.close()
             raise Again(f"{where} answered {status}, which is no answer to what was asked.", used=cost)
-        if status == 407 and self.target.proxy is not None:
-            raise refusal_of_proxy(status, response.reason or "", self.target.proxy, where)
+        proxy = self.target.proxy
+        if proxy is not None and (status == 407 or (status == 401 and self._is_page_of_proxy(response))):
+            raise refusal_of_proxy(status, response.reason or "", proxy, where)
         if not 200 <= status < 300:
             return Reply(status, headers, await words_of_refusal(response, encoding))
         try:

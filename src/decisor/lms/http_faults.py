@@ -61,7 +61,7 @@ def refusal_of_proxy(status: int, words: str, proxy: Proxy, where: str) -> LMErr
     complaint = f"{where} is not reached: the proxy {proxy.place} answered {status}{f' {words}' if words else ''}."
     if status in PASSING_OF_PROXY:
         return Again(complaint, "connection")
-    advice = " It wants a user: http://USER:PASSWORD@HOST:PORT." if status == 407 else ""
+    advice = " It wants a user: http://USER:PASSWORD@HOST:PORT." if status in (401, 407) else ""
     return LMError(f"{complaint}{advice} Correct the proxy of the environment, or name the host in NO_PROXY.",
                    "connection", True)  # fmt: skip
 

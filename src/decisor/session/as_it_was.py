@@ -18,6 +18,7 @@ NAME_THEM = "name the rows with --rows TABLE=CONDITION, and the masks with --mas
 
 def as_it_was(sources: Sources, origin: Sequence[DataSource]) -> Sources:
     """``origin``: the data as the decision names them; where there is one database on both sides, by whatever name.
+    What the config file says of a connection holds anyway.
 
     Raises:
         SetupError: which rows they were is not known, or not for a file to say.
@@ -27,7 +28,13 @@ def as_it_was(sources: Sources, origin: Sequence[DataSource]) -> Sources:
     is_alone = len(heads) == len(was) == 1
     here = [one for one in was if is_alone or one.name in heads]
     head = {one.name: "" if is_alone else f"{one.name}." for one in here}
-    rows = {f"{head[one.name]}{row.table}": condition_of(row) for one in here for row in one.rows}
+    holds = {text for one in sources.databases if one.connection for text in one.connection.rows.values()}
+    rows: dict[str, str] = {}
+    for one in here:
+        for row in one.rows:
+            if row.condition not in holds:
+                table = f"{head[one.name]}{row.table}"
+                rows[table] = " AND ".join([*([rows[table]] if table in rows else []), f"({condition_of(row)})"])
     mask = [f"{head[one.name]}{column}" for one in here for column in one.mask]
     return for_reader(sources, rows, mask) if rows or mask else sources
 

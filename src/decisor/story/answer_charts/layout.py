@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from unicodedata import east_asian_width
 
 from decisor.render.svg import Scale, round_steps
 from decisor.render.text import number, one_line
@@ -61,7 +62,7 @@ def bars(chart: Chart, width: int) -> Layout:
     values = [value for _, _, value in marks]
     texts = [number(value) for value in values]
     right = width - 8 - LETTER * max(map(len, texts))
-    room = max(len(mark.label) for _, mark, _ in marks) * LETTER + 12
+    room = max(long(mark.label) for _, mark, _ in marks) + 12
     left = min(room, (0.36 if width > 500 else 0.4) * width)
     scale = Scale(min(0.0, *values), max(0.0, *values), left, max(right - 8, left + 40))
     shapes = [text(left, 14, chart.y.title, "start", "soft")]
@@ -70,7 +71,7 @@ def bars(chart: Chart, width: int) -> Layout:
         top = 24 + ROW * row
         start, end = sorted((scale(0.0), scale(value)))
         bar = {"x": start, "y": top + 3.0, "width": max(end - start, 1.0), "height": ROW - 7.0}
-        shapes.append(text(left - 8, top + 16, one_line(mark.label, int((left - 8) / LETTER)), "end"))
+        shapes.append(text(left - 8, top + 16, fitting(mark.label, left - 8), "end"))
         shapes.append(Shape("rect", "s0" if value >= 0 else "s3", {**bar, "rx": 2.0}))
         shapes.append(text(width - 4, top + 16, words_of_value, "end", "value"))
         whole = Shape("rect", "hit", {"x": 0.0, "y": float(top), "width": float(width), "height": float(ROW)})
@@ -102,13 +103,13 @@ def plot(chart: Chart, width: int) -> Layout:
     for at, series in enumerate(chart.series):
         if chart.kind == "line":
             shapes += [Shape("path", f"s{at} run", {"d": path}) for path in paths(series, x, y)]
-        for mark in series.marks if len(marks) <= MOST_LINKS else ():
+        for mark in series.marks:
             if mark.y is not None:
                 shapes += [dot(at, x(mark.x), y(mark.y), size)] if dots else []
                 links.append(Link(mark.record, words(series, mark, mark.y), hit(x(mark.x), y(mark.y))))
     if chart.kind == "points":
         shapes += labels([mark for _, mark, _ in marks], x, y, width)
-    return rounded(width, y.start + 44, shapes, links)
+    return rounded(width, y.start + 44, shapes, links if len(links) <= MOST_LINKS else ())
 
 
 def ends(values: Sequence[float], axis: Axis) -> tuple[float, float, list[float]]:
@@ -150,7 +151,7 @@ def legend_of(chart: Chart, width: int) -> tuple[list[Shape], float]:
     x, y = 4.0, 0.0
     for at, series in enumerate(chart.series):
         name = one_line(series.name, 28)
-        room = 30 + LETTER * len(name)
+        room = 30 + long(name)
         if x > 4 and x + room > width:
             x, y = 4.0, y + LINE
         shapes += [dot(at, x + 6, y + 10, 5), text(x + 17, y + 14, name, "start")]
@@ -176,11 +177,28 @@ def labels(marks: Sequence[Mark], x: Scale, y: Scale, width: int) -> Iterator[Sh
     rooms = [(x(mark.x) - 5, x(mark.x) + 5, y(mark.y or 0.0)) for mark in marks]
     for mark in marks if len(marks) <= MOST_LABELS else ():
         name = one_line(mark.label, 24)
-        long, place, height = LETTER * len(name), x(mark.x), y(mark.y or 0.0)
-        start = place - 9 - long if place + 9 + long > width else place + 9
-        if all(abs(height - other) > 13 or start > end or start + long < begin for begin, end, other in rooms):
-            rooms.append((start, start + long, height))
+        room, place, height = long(name), x(mark.x), y(mark.y or 0.0)
+        start = place - 9 - room if place + 9 + room > width else place + 9
+        if all(abs(height - other) > 13 or start > end or start + room < begin for begin, end, other in rooms):
+            rooms.append((start, start + room, height))
             yield text(start, height + 4, name, "start")
+
+
+def long(words: str) -> float:
+    """Pixels, about; some scripts have letters twice as wide.
+
+    >>> round(long("Tea")), round(long("\u8336"))
+    (21, 14)
+    """
+    return LETTER * sum(2 if east_asian_width(letter) in "WF" else 1 for letter in words)
+
+
+def fitting(words: str, room: float) -> str:
+    """As much of it as there is room for."""
+    text = one_line(words, int(room / LETTER))
+    while len(text) > 1 and long(text) > room:
+        text = f"{text[:-2]}…"
+    return text
 
 
 def dot(series: int, x: float, y: float, size: float) -> Shape:

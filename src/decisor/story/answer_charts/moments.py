@@ -11,7 +11,7 @@ MONTH, QUARTER = re.compile(r"(\d{4})-(\d{2})"), re.compile(r"(\d{4})[- ]?Q([1-4
 WEEK, DAY = re.compile(r"(\d{4})-?W(\d{2})"), re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?", re.S)
 MINUTE, HOUR = 60, 3600
 STEPS = (MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR, 48 * HOUR, 168 * HOUR)
-MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000)
+MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12000, 60000)
 
 
 def moment(text: str) -> float | None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 
-from decisor.tools.databases.schema_words import question_words, stem, words_of
+from decisor.tools.databases.schema_words import name_words, question_words, stem, words_of
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
 
 K1, B = 1.2, 0.3
@@ -68,6 +69,10 @@ class SchemaIndex:
                 near.append((columns, order[-1]))
         return tuple(Family(tuple(members)) for members in order)
 
+    def prepare(self) -> None:
+        """What the first question would else wait for."""
+        assert self.postings is not None and self.lengths and self.neighbours is not None
+
     def rank(self, question: str, tied: bool = True) -> tuple[Fit, ...]:
         """All families, the best fit first; those that fit equally stay in order. ``tied``: tables gain by the tables
         that they are tied to."""
@@ -119,9 +124,10 @@ class SchemaIndex:
         pairs: dict[int, set[int]] = {}
         for number, family in enumerate(self.families):
             for column in self.tables[family.tables[-1]].columns:
-                there = home.get((column.references or column.joins).rpartition(".")[0])
-                if there is None and (match := LINK.fullmatch(column.name.lower())):
-                    there = named.get(stem(match[1]), named.get(stem(match[1].rpartition("_")[2])))
+                reference = column.references or column.joins
+                there = home.get(reference.rpartition(".")[0]) if reference else None
+                if there is None and (names := linked(column.name)):
+                    there = named.get(names[0], named.get(names[1]))
                 if there is not None and there != number:
                     pairs.setdefault(number, set()).add(there)
                     pairs.setdefault(there, set()).add(number)
@@ -129,24 +135,37 @@ class SchemaIndex:
 
     def _words(self, table: TableInfo) -> Mapping[str, float]:
         worth: defaultdict[str, float] = defaultdict(float)
+        for word, count in Counter(chain.from_iterable(name_words(one.name) for one in table.columns)).items():
+            worth[word] = COLUMN * count
         place, _, name = table.name.rpartition(".")
         for word in words_of(place):
             worth[word] += PLACE
-        for word in set(words_of(name)):
+        for word in name_words(name):
             worth[word] += NAME
         for word in words_of(table.comment):
             worth[word] += COMMENT
         for column in table.columns:
-            for word in set(words_of(column.name)):
-                worth[word] += COLUMN
-            for word in list(words_of(column.comment))[:COMMENT_WORDS]:
-                worth[word] += COMMENT
+            if column.comment:
+                for word in list(words_of(column.comment))[:COMMENT_WORDS]:
+                    worth[word] += COMMENT
             for text in column.examples:
-                for word in set(words_of(text)):
+                for word in name_words(text):
                     worth[word] += VALUE
         return worth
 
 
+@lru_cache(maxsize=65_536)
+def linked(column: str) -> tuple[str, str] | None:
+    """Stems of the tables that a column may name: of ``home_city_id`` home city, and city.
+
+    >>> linked("City_ID"), linked("name")
+    (('citi', 'citi'), None)
+    """
+    match = LINK.fullmatch(column.lower())
+    return (stem(match[1]), stem(match[1].rpartition("_")[2])) if match else None
+
+
+@lru_cache(maxsize=65_536)
 def masked(name: str) -> str:
     """
     >>> masked("sales_2024_01"), masked("Sales_2023_12")

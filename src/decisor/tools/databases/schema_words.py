@@ -37,6 +37,12 @@ def words_of(text: str) -> Iterator[str]:
     return (stem(part.lower()) for part in PART.findall(text))
 
 
+@lru_cache(maxsize=65_536)
+def name_words(name: str) -> frozenset[str]:
+    """Each once. Names of columns come again and again."""
+    return frozenset(words_of(name))
+
+
 def question_words(text: str) -> tuple[str, ...]:
     """Those that say what it is about, each once; those within a quotation too.
 

@@ -19,6 +19,7 @@ from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.scan import MaxScan, check_scan
 from decisor.tools.databases.sql_brief import Brief
+from decisor.tools.databases.sql_cache import LARGE
 from decisor.tools.databases.sql_literals import literals
 from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
@@ -77,7 +78,10 @@ class SqlTool:
             raise
         dialect = worker.description.dialect
         pitfalls = Pitfalls.of(worker, dialect, schema) if dialect else None
-        return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls)
+        view = SchemaView(worker, schema)
+        if len(schema) > LARGE:
+            view.index.prepare()
+        return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls, view=view)
 
     def table_names(self) -> tuple[str, ...]:
         """Without views."""
@@ -120,8 +124,7 @@ class SqlTool:
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
             return await self.schema_view.look_up(lookup, self.name)
-        if self.max_scan is not None:
-            await check_scan(self.worker, statement, self.tables, self.max_scan)
+        await self._within_scan(statement)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
@@ -135,7 +138,7 @@ class SqlTool:
         )
         total = await self._total(statement) if table.truncated else len(records)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        pitfalls = tuple(await self.pitfalls.look(statement, table)) if self.pitfalls else ()
+        pitfalls = tuple(await self.pitfalls.look(statement, table, within=self._within_scan)) if self.pitfalls else ()
         note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *unsaid(pitfalls, nothing)))))
         return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
@@ -149,10 +152,16 @@ class SqlTool:
     async def close(self) -> None:
         await self.worker.close()
 
+    async def _within_scan(self, query: str) -> None:
+        """Raises ToolError (refused) where it would read more than a question may."""
+        if self.max_scan is not None:
+            await check_scan(self.worker, query, self.tables, self.max_scan)
+
     async def _nothing(self, statement: str, table: Table) -> str:
         """What is said of a result without rows."""
 
         async def read(query: str, caps: Caps) -> Table:
+            await self._within_scan(query)
             return await self.worker.run(query, caps=caps)
 
         dialect = self.worker.description.dialect

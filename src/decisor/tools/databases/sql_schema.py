@@ -12,7 +12,8 @@ from decisor.errors import SetupError, ToolError
 from decisor.outside import json_line, short
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sql_catalog import Relation, read_catalog
+from decisor.tools.databases.sql_cache import LARGE, catalog_of
+from decisor.tools.databases.sql_catalog import Relation
 from decisor.tools.databases.sql_joins import Key, Place, guess
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo, key_of
 from decisor.types import Value
@@ -21,22 +22,20 @@ SAMPLED_ROWS = 20
 SHOWN_VALUES = 3
 SHOWN_CHARS = 40
 SAMPLING_SECONDS = 5.0
-MANY = 400
-"""Tables: of more, none is sampled at opening. Those that a question needs are sampled when it is asked."""
 AFTER = r""":?\s*["'`]?(?P<name>[\w.$ -]+?)["'`]?(?=$|[\s"'`,!])"""
 
 
 async def read_schema(worker: Worker) -> tuple[TableInfo, ...]:
     """The catalog, with counts and examples of what may be run. Raises SetupError where it cannot be read."""
     try:
-        relations = await read_catalog(worker)
+        relations = await catalog_of(worker)
     except ToolError as error:
         raise SetupError(f"The schema of the database cannot be read: {' '.join(str(error).split())}") from error
     tables = [table_of(one) for one in relations]
     narrow = worker.caps.policy.tables()  # the engine's estimate counts rows that this reader may not see
     tables = [replace(one, rows=None) if one.bare.lower() in narrow else one for one in tables]
     places: list[Place] = []
-    if len(tables) <= MANY:
+    if len(tables) <= LARGE:  # of a larger one, those that a question needs are sampled when it is asked
         until = time.monotonic() + SAMPLING_SECONDS
         tables = [await sampled(worker, table, until, places) for table in tables]
     keys = [Key(table.name, key[0].name, table.schema) for table in tables

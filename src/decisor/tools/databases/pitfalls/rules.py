@@ -18,7 +18,7 @@ from decisor.tools.databases.pitfalls.not_in_nulls import not_in_nulls
 from decisor.tools.databases.pitfalls.outer_join import outer_join
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, Rule
 from decisor.tools.databases.pitfalls.reading import Reading, TooMuch
-from decisor.tools.databases.pitfalls.stored import SECONDS, Stored
+from decisor.tools.databases.pitfalls.stored import SECONDS, Stored, Within
 from decisor.tools.databases.pitfalls.text_dates import text_dates
 from decisor.tools.databases.pitfalls.unstored_value import unstored_value
 from decisor.tools.databases.sandbox.access import query_of
@@ -68,9 +68,12 @@ class Pitfalls:
         named = {table.bare.lower(): table for table in sorted(tables, key=lambda one: not one.schema)}
         return cls(worker, dialect, named, Stored(worker, dialect))
 
-    async def look(self, statement: str, result: Table | None = None, rules: Sequence[Rule] = RULES) -> list[Pitfall]:
+    async def look(
+        self, statement: str, result: Table | None = None, rules: Sequence[Rule] = RULES, within: Within | None = None
+    ) -> list[Pitfall]:
         """What the rules notice of a statement that the sandbox let through, each thing once. Asks for what is stored
-        for at most ``SECONDS``. A statement that is no query, or cannot be followed, has none."""
+        for at most ``SECONDS``, by queries that ``within`` lets through. A statement that is no query, or cannot be
+        followed, has none."""
         import sqlglot
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
@@ -85,7 +88,7 @@ class Pitfalls:
             blocks = Reading(self.tables, views, self.dialect).whole(tree)
         except (SqlglotError, RecursionError, TooMuch):
             return []
-        self.stored.until = time.monotonic() + SECONDS
+        self.stored.until, self.stored.within = time.monotonic() + SECONDS, within
         look = Look(tree, blocks, self.dialect, self.stored, result)
         pitfalls = [one for rule in rules for one in await rule(look)]
         return list(dict.fromkeys(pitfalls))

@@ -5,8 +5,9 @@ Questions go through the guard as a model's own do, so they tell nothing that a 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from decisor.errors import ToolError
 from decisor.tools.databases.pitfalls.source import Source
@@ -14,18 +15,22 @@ from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.types import Table
 
+Within: TypeAlias = "Callable[[str], Awaitable[None]]"
+"""Raises ToolError where a query would read too much."""
 SECONDS = 2.0
 """For all that one statement makes us ask."""
 
 
 @dataclass(eq=False)
 class Stored:
-    """``results``: of each question, None where it was not answered in time. ``until``: of the statement at hand."""
+    """``results``: of each question, None where it was not answered in time. ``until`` and ``within``: of the
+    statement at hand."""
 
     worker: Worker
     dialect: Dialect
     results: dict[str, Table | None] = field(default_factory=dict)
     until: float = 0.0
+    within: Within | None = None
 
     async def rows(self, query: str, most: int = 2) -> Table | None:
         if query not in self.results:
@@ -34,6 +39,8 @@ class Stored:
                 return None
             caps = replace(self.worker.caps, rows=most, cell_chars=200, seconds=min(left, self.worker.caps.seconds))
             try:
+                if self.within is not None:
+                    await self.within(query)
                 self.results[query] = await self.worker.run(query, caps=caps)
             except ToolError:
                 self.results[query] = None

@@ -33,7 +33,8 @@ class Queries:
     where it is not known), and its kind ('table', 'view' or 'macro'). ``unbound``, where the columns of some relations
     are told only by binding them one by one: their names; ``bound``: one's ``columns``, by the parameter ``name``.
     ``functions``: those made by users, and whether one argument of theirs is a row. ``operators``: those that call such
-    a function, and the types that one casts to, or from by itself ('' for the other of the two).
+    a function, and the types that one casts to, or from by itself ('' for the other of the two). ``fingerprint``: rows
+    that are others when a table, a column, a key, a comment or what may be seen is; '' where there is no such query.
     """
 
     columns: str
@@ -44,6 +45,7 @@ class Queries:
     bound: str = ""
     functions: str = ""
     operators: str = ""
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,27 @@ def named(table: str, schema: str) -> str:
 
 
 LONGEST_NAME = 63
+
+
+def marks(catalog: str, table: str, texts: str) -> str:
+    """A row that is another when a row of this catalog, of a table that may be seen, comes, goes or changes."""
+    return f"""SELECT '{catalog}', '', '', pg_catalog.count(*), pg_catalog.sum(t.xmin::text::bigint),
+        pg_catalog.sum(pg_catalog.hashtext(pg_catalog.concat_ws(' ', {table}, {texts})))
+        FROM pg_catalog.{catalog} AS t JOIN pg_catalog.pg_class AS c ON c.oid = {table}
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE {SEEN}"""
+
+
 QUERIES = Queries(
+    fingerprint=f"""SELECT '', current_user::text, pg_catalog.current_schema()::text, 0, 0::numeric, 0::numeric
+        UNION ALL
+        {marks("pg_class", "t.oid", "t.relname, t.relkind, t.reltuples")} UNION ALL
+        {marks("pg_attribute", "t.attrelid", "t.attname, t.attnum")} UNION ALL
+        {marks("pg_constraint", "t.conrelid", "t.conname")} UNION ALL
+        {marks("pg_description", "t.objoid", "t.description, t.objsubid")} UNION ALL
+        SELECT 'enums', '', '', pg_catalog.count(*), pg_catalog.sum(t.xmin::text::bigint),
+        pg_catalog.sum(pg_catalog.hashtext(t.enumlabel)) FROM pg_catalog.pg_enum AS t UNION ALL
+        SELECT 'types', '', '', pg_catalog.count(*), pg_catalog.sum(t.xmin::text::bigint),
+        pg_catalog.sum(pg_catalog.hashtext(t.typname)) FROM pg_catalog.pg_type AS t""",
     columns=f"""WITH enums AS (SELECT e.enumtypid AS id, 'ENUM(' || pg_catalog.string_agg(
             pg_catalog.quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) || ')' AS labels
             FROM pg_catalog.pg_enum AS e GROUP BY e.enumtypid)

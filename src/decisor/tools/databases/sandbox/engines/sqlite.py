@@ -28,6 +28,7 @@ COLUMNS = """SELECT m.name, m.type = 'view', c.name, upper(c.type), c."notnull" 
     FROM sqlite_master AS m JOIN pragma_table_xinfo(m.name) AS c
     WHERE m.type IN ('table', 'view') AND c.hidden <> 1 AND m.name NOT LIKE 'sqlite~_%' ESCAPE '~' AND """
 QUERIES = Queries(
+    fingerprint="SELECT type, name, tbl_name, sql FROM sqlite_master",
     columns=f"{COLUMNS} m.rootpage > 0 ORDER BY m.name, c.cid",
     keys="""SELECT m.name, c.name, '', '' FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c
         WHERE m.rootpage > 0 AND m.type = 'table' AND c.pk > 0
