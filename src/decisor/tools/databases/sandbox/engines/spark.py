@@ -126,7 +126,8 @@ def connect(url: str, caps: Caps) -> Spark:
         session = open_session(url)
 
         def say(statement: str) -> Iterable[Sequence[object]]:
-            return session.sql(statement).collect()
+            rows: Iterable[Sequence[object]] = session.sql(statement).collect()
+            return rows
 
         database = Spark(url, Guard(DIALECT), session, read_tables(say, session.catalog.currentDatabase()))
     except (SetupError, ModuleNotFoundError):
