@@ -66,6 +66,12 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     assert not wrong
 
 
+def test_every_page_is_linked_from_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert not [page for page in pages if f"({page}" not in index and not page.startswith("decisions/")]
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """The blocks of a page run as one program, in an empty folder."""
