@@ -37,10 +37,12 @@ MOST = 10
 
 @dataclass(frozen=True)
 class ModellingTool:
-    """On the first database of a session. Satisfies ``types.Tool``."""
+    """On the first database of a session. Satisfies ``types.Tool``. ``seconds``: the longest that the trials of a
+    ranking may take; it then says how many there were."""
 
     source: Any
     trials: int = 200
+    seconds: float = 300.0
     name: str = "decision_model"
 
     def describe(self) -> str:
@@ -88,7 +90,7 @@ class ModellingTool:
 
     async def rank(self, text: str) -> Observation:
         async with self.opened(parse(text)) as model:
-            ranking = await asyncio.to_thread(lambda: decide(model, trials=self.trials))
+            ranking = await asyncio.to_thread(lambda: decide(model, trials=self.trials, seconds=self.seconds))
             best = ranking.options[0].name if ranking.options else ""
             tests = await asyncio.to_thread(lambda: rule_tests(model, best)) if best else ()
         rows: list[dict[str, Value]] = [{"candidate": one.name, ranking.measure: one.outcome, "rank": at}
