@@ -16,7 +16,7 @@ from decisor import ScriptedLM
 from decisor.errors import SetupError, ToolError
 from decisor.session.documents import open_documents
 from decisor.session.indexing import IndexRequest, index
-from decisor.tools.documents import Passage, build_index, index_of, open_index
+from decisor.tools.documents import Passage, build_index, index_of, open_index, table_index
 from decisor.tools.documents.index_files import About
 from decisor.tools.documents.row_documents import RowForm
 from decisor.tools.documents.table_build import build_table, update_table
@@ -136,6 +136,18 @@ async def test_passages_of_several_blocks_are_found_and_dropped_one_by_one(
             assert [record.score for record in there] == pytest.approx([record.score for record in here], rel=1e-4)
             assert {record.id for record in there} == {record.id for record in here}
     assert rows_of(url, "SELECT count(*) FROM many_words WHERE cardinality(passages) = 0") == [(0,)]
+
+
+async def test_frequent_words_add_to_passages_that_have_a_rarer_one(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_index, "BY_WORDS", table_index.BY_WORDS.replace("100000", "4").replace("5000", "3"))
+    many = [
+        Passage(f"p{at}", f"common {'ships ' * (at % 3)} {'marble' if at in (7, 8) else 'salt'}") for at in range(30)
+    ]
+    build_table(many, f"{url}/many")
+    local = index_of(many)
+    async with opened(f"{url}/many") as table:
+        assert await table.find("marble ships common", 2) == await local.find("marble ships common", 2)
+        assert len(await table.find("common", 50)) == 30
 
 
 async def test_vectors_and_both_rankings_joined_are_those_of_an_index_on_disk(

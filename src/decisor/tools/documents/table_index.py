@@ -6,7 +6,8 @@
     hybrid      both, joined as those of an index on disk
 
 It is BM25 with tantivy's terms and constants, computed by the server from the lists of the query's terms alone: a query
-brings over the passages that it shows, and reads nothing else.
+brings over the passages that it shows, and reads nothing else. Of very frequent terms only the best candidates by the
+rarer ones get their share: adding up every list costs three times as much, and finds the same among ten.
 """
 
 from __future__ import annotations
@@ -38,19 +39,31 @@ WORK_MB = 64
 CAPS = Caps(rows=2_000, cell_chars=1_000_000, bytes=64_000_000)
 OF_PASSAGES = """SELECT id, title, section, position, text, score FROM best JOIN {passages} USING (number)
 ORDER BY score DESC, number"""
+FEW, CANDIDATES = 100_000, 5_000
+"""Entries of the rarest terms that are added up for all passages, and how many of these passages get the rest."""
+SCORE = f"""worth / (1::float + ({K1 * (1 - B):.2f}::float + norm * (entry & 65535)) / (entry >> 16 & 65535))"""
 BY_WORDS = f"""WITH lists AS (
-    SELECT passages, (sum(cardinality(passages)) OVER (PARTITION BY term))::float AS n
-    FROM {{words}} WHERE term = ANY(:terms)
+    SELECT passages, n, sum(cardinality(passages)) OVER (ORDER BY n, term) AS upto FROM (
+        SELECT term, passages, (sum(cardinality(passages)) OVER (PARTITION BY term))::float AS n
+        FROM {{words}} WHERE term = ANY(:terms)) AS own
 ), every AS (
     SELECT (about->>'passages')::float AS every, greatest(terms, 1)::float AS terms FROM {{about}}
 ), weights AS MATERIALIZED (
     SELECT ln(1 + (every - n + 0.5) / (n + 0.5)) * {K1 + 1}::float AS worth,
-        {K1 * B:.2f}::float * every / terms AS norm, passages FROM lists, every
-), entries AS (
-    SELECT worth, norm, unnest(passages) AS entry FROM weights
+        {K1 * B:.2f}::float * every / terms AS norm, passages,
+        upto <= greatest({FEW}, min(upto) OVER ()) AS rare FROM lists, every
+), rare AS (
+    SELECT worth, norm, unnest(passages) AS entry FROM weights WHERE rare
+), firsts AS MATERIALIZED (
+    SELECT entry >> 32 AS number, sum({SCORE}) AS score FROM rare
+    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT greatest({CANDIDATES}, :most)
+), others AS (
+    SELECT worth, norm, unnest(passages) AS entry FROM weights WHERE NOT rare
 ), best AS (
-    SELECT entry >> 32 AS number, sum(worth / (1::float + ({K1 * (1 - B):.2f}::float + norm * (entry & 65535))
-        / (entry >> 16 & 65535))) AS score FROM entries GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :most
+    SELECT number, sum(score) AS score FROM (
+        SELECT number, score FROM firsts UNION ALL
+        SELECT entry >> 32, {SCORE} FROM others WHERE entry >> 32 IN (SELECT number FROM firsts)
+    ) AS parts GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT :most
 )
 {OF_PASSAGES}"""
 """What is the same for all entries of a list is computed once (MATERIALIZED), and in floats: numbers with a point are
