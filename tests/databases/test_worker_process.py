@@ -105,8 +105,8 @@ async def test_a_missing_file_is_one_line_for_the_person_and_is_not_made(tmp_pat
 
 
 async def test_an_unknown_engine_is_told() -> None:
-    with pytest.raises(SetupError, match="no engine 'oracle'"):
-        await Worker("oracle", "oracle://x").start()
+    with pytest.raises(SetupError, match="no engine 'nosuch'"):
+        await Worker("nosuch", "nosuch://x").start()
 
 
 async def test_a_query_that_is_stopped_takes_none_of_those_behind_it_along(worker: Worker) -> None:

@@ -217,8 +217,10 @@ def test_a_run_is_handed_on_as_files_and_by_its_address(page: Page, finished: st
     page.click("Share")
     links = page.run("return [...document.querySelectorAll('.share a')].map((one) => [one.innerText, one.href])")
     bodies = {name: httpx.get(link, trust_env=False) for name, link in links}
-    assert list(bodies) == ["One HTML file", "Markdown", "JSON", "Trace file"]
+    records = ["Record of the decision (page)", "Record of the decision (JSON)"]
+    assert list(bodies) == ["One HTML file", "Markdown", "JSON", *records, "Trace file"]
     for name, part in (("One HTML file", "<!doctype html>"), ("Markdown", "# Which supplier"), ("JSON", '"answer"'),
+                       (records[0], "<!doctype html>"), (records[1], '"alternatives"'),
                        ("Trace file", '{"decisor_trace"')):  # fmt: skip
         assert bodies[name].status_code == 200
         assert bodies[name].text.startswith(part) or part in bodies[name].text

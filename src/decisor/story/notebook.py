@@ -33,7 +33,8 @@ class NotebookView:
     def __init__(self) -> None:
         self.progress, self.usage, self.start = Progress(), Usage(), RunStart(Question(""))
         self.queries: dict[int, tuple[ActionStart, ActionResult | None]] = {}
-        self.began, self.is_due = time.monotonic(), False
+        self.began = time.monotonic()
+        self.timer: asyncio.TimerHandle | None = None
         self.ended = ""
         self.output: Any = None
 
@@ -66,18 +67,20 @@ class NotebookView:
         self.write_in(SOON)
 
     def write_in(self, seconds: float) -> None:
-        """Once, whatever comes until then; then the clock goes on."""
+        """Once, whatever comes until then; sooner than the clock would. Then the clock goes on."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             self.write()
             return
-        if not self.is_due:
-            self.is_due = True
-            loop.call_later(seconds, self.write_on)
+        if self.timer is not None and self.timer.when() <= loop.time() + seconds:
+            return
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = loop.call_later(seconds, self.write_on)
 
     def write_on(self) -> None:
-        self.is_due = False
+        self.timer = None
         if not self.ended:
             self.write()
             self.write_in(CLOCK)
