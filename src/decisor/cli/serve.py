@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.budget import Limits
+from decisor.cli.again import each, sources_named
 from decisor.cli.settings import tell_folder_file
 from decisor.config.current import Config, current, default_places
 from decisor.errors import SetupError
 from decisor.extras import needs
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, ToolSpecs, split, split_all
+from decisor.history.past_run import Inputs
+from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.history.store import History
@@ -72,22 +74,20 @@ def command(
         from decisor.server.serving import Serving, names_of_lms
     from decisor.server.hosts import is_loopback
     from decisor.session.pool import members_of
-    from decisor.session.readers import for_reader
-    from decisor.session.sources import sources_of
 
     if new_user:
         print_user(new_user)
         return
     config = current()
-    specs = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ())
     if not (db or graph or docs or tools):
         db, docs = names_in_config(config)
-    sources = sources_of(
-        config.places(db or ()), config.places(graph or ()), config.places(docs or ()), specs, model,
-        split_all(tables), split_all(deny_tables), definitions or (),
+    own = Inputs(
+        each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
+        str(model or ""), each(split_all(tables)), each(split_all(deny_tables)), each(definitions),
+        audit=str(audit or ""),
     )  # fmt: skip
+    sources = sources_named(own, config)
     check_files(sources)
-    sources = for_reader(sources, audit=audit)
     who, token = users_of(users, list(members_of(sources)), is_loopback(host))
     listening = bound(host, port)
     serving = Serving(

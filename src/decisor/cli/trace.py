@@ -12,7 +12,7 @@ from decisor.cli.console import console
 from decisor.cli.show import RECORD
 from decisor.errors import SetupError
 from decisor.session.options import Options
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, ToolSpecs, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
 from decisor.trace.events import RunStart, events_of
 from decisor.trace.file import array_text, read_trace
 
@@ -65,18 +65,19 @@ def command(
     changes = {"answer": answer, "ask": ask, "context": context, "thought": thought, "action": action,
                "observation": observation}  # fmt: skip
     if edit or plan or any(changes.values()):
+        from decisor.cli.again import each, sources_named
         from decisor.cli.ask import read_settings
         from decisor.cli.rerun import go_on
         from decisor.config.current import current
-        from decisor.session.readers import check_masks, conditions, for_reader
-        from decisor.session.sources import sources_of
+        from decisor.history.past_run import Inputs
+        from decisor.session.readers import check_masks
 
-        specs, places = ToolSpecs(tools or (), split(allow_methods), base_url, auth or ()), current().places
-        sources = sources_of(
-            places(db or ()), places(graph or ()), places(docs or ()), specs, model, split_all(tables),
-            split_all(deny_tables),
+        own = Inputs(
+            each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
+            str(model or ""), each(split_all(tables)), each(split_all(deny_tables)), rows=each(rows),
+            mask=each(split_all(mask)), audit=str(audit or ""),
         )  # fmt: skip
-        sources = for_reader(sources, conditions(rows or ()), split_all(mask), audit=audit)
+        sources = sources_named(own, current())
         check_masks(entries, sources)
         options: Options = {
             "lm": lm, "technique": technique, "settings": read_settings(settings or []), "trace": out,

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from decisor.decision_models.copying import ColumnOf, TableOf
 
-class Column(Protocol):
+
+class Column(ColumnOf, Protocol):
     """As ``tools.databases.sql_tables.ColumnInfo`` has it. ``examples``: values as JSON."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def key(self) -> bool: ...
     @property
     def references(self) -> str: ...
     @property
@@ -23,13 +19,9 @@ class Column(Protocol):
     def examples(self) -> Sequence[str]: ...
 
 
-class Relation(Protocol):
+class Relation(TableOf, Protocol):
     """As ``tools.databases.sql_tables.TableInfo`` has it. ``rows``: None where that is not known."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def view(self) -> bool: ...
     @property
     def rows(self) -> int | None: ...
     @property

@@ -6,6 +6,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Unpack
@@ -24,7 +25,7 @@ from decisor.session.definitions import Meaning, meaning_of
 from decisor.session.keeping import keeping_of, owner_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
-from decisor.session.provenance import provenance_of
+from decisor.session.provenance import origin_of, provenance_of
 from decisor.session.readers import revealed
 from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
@@ -35,6 +36,7 @@ from decisor.telemetry import telemetry
 from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
 from decisor.trace.file import TraceFile
+from decisor.trace.provenance import Provenance
 from decisor.trace.writing import Writers
 from decisor.types import LM, Decision, Question, Record, Tool
 
@@ -78,6 +80,11 @@ class Data:
 
     def __repr__(self) -> str:
         return f"Data({', '.join(tool.name for tool in self.tools) or 'nothing'})"
+
+    @cached_property
+    def origin(self) -> Provenance:
+        """Where all runs on these data are from; files are read for it at the first question."""
+        return origin_of(self)
 
     async def ask(self, question: str | Question, *, past: Sequence[Entry] = (), **options: Unpack[Options]) -> Result:
         """Decide one question. ``past``: a run of it that did not come to its end; what it bought is not bought again,

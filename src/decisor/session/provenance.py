@@ -6,6 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,17 +24,21 @@ LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
 
 def provenance_of(data: Data, owner: str = "") -> Provenance:
-    """``owner``: of the history that the run is kept in."""
+    """Of a run that begins. ``owner``: of the history that it is kept in."""
+    by = data.sources.who or owner or (user_name() if data.tells_places else "")
+    return replace(data.origin, at=round(time.time(), 3), by=by)
+
+
+def origin_of(data: Data) -> Provenance:
+    """What is the same for all runs on these data."""
     sources = data.sources
     return Provenance(
-        round(time.time(), 3),
-        sources.who or owner or (user_name() if data.tells_places else ""),
-        __version__,
-        tuple(source_of(one, data.tells_places) for one in sources.places),
-        sources.tables,
-        sources.deny_tables if data.tells_places else (),
-        tuple(used_file(path, data.tells_places, about=name) for name, path in sources.definitions),
-        used_model(data) if sources.model is not None else None,
+        version=__version__,
+        sources=tuple(source_of(one, data.tells_places) for one in sources.places),
+        tables=sources.tables,
+        deny_tables=sources.deny_tables if data.tells_places else (),
+        definitions=tuple(used_file(path, data.tells_places, about=name) for name, path in sources.definitions),
+        model=used_model(data) if sources.model is not None else None,
     )
 
 

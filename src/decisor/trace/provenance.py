@@ -28,8 +28,8 @@ class DataSource:
 
 @dataclass(frozen=True, slots=True)
 class UsedFile:
-    """A file as it was when the run began. ``digest``: SHA-256 of its bytes, '' where it could not be read. ``text``:
-    of a decision model. ``about``: the data that it is about."""
+    """A file as it was when the data were first asked. ``digest``: SHA-256 of its bytes, empty where it could not be
+    read. ``text``: of a decision model. ``about``: the data that it is about."""
 
     path: str
     digest: str = ""

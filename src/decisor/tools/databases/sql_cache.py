@@ -7,7 +7,6 @@ the data; a reader who may see other tables has another file.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from decisor.private_file import make_folder, open_private
 from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql_catalog import WIDE, Column, Relation, read_catalog
+from decisor.tools.documents.passage import stamp_of
 
 LARGE = 400
 """Tables: smaller catalogs are read as quickly as a file."""
@@ -31,7 +31,7 @@ async def catalog_of(worker: Worker) -> tuple[Relation, ...]:
     if dialect is None or not dialect.queries.fingerprint:
         return await read_catalog(worker)
     rows = (await worker.run(dialect.queries.fingerprint, caps=WIDE, trusted=True)).rows
-    fingerprint, file = digest(*map(str, rows)), file_of(worker)
+    fingerprint, file = stamp_of(*map(str, rows)).hex(), file_of(worker)
     relations = load(file, fingerprint)
     if relations is None:
         relations = await read_catalog(worker)
@@ -45,16 +45,7 @@ def file_of(worker: Worker) -> Path:
     caps = worker.caps
     seen = (worker.engine, without_password(worker.url), caps.deny, caps.only, caps.policy.tables(), caps.policy.mask,
             sorted(worker.hidden), sorted(worker.closed))  # fmt: skip
-    return cache_folder() / "schemas" / f"{digest(*map(str, seen))}.json"
-
-
-def digest(*texts: str) -> str:
-    """Of texts, in their order."""
-    total = hashlib.blake2b(digest_size=16)
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        total.update(len(data).to_bytes(8, "little") + data)
-    return total.hexdigest()
+    return cache_folder() / "schemas" / f"{stamp_of(*map(str, seen)).hex()}.json"
 
 
 def load(file: Path, fingerprint: str) -> tuple[Relation, ...] | None:
