@@ -21,7 +21,7 @@ from decisor.config.current import Config, current
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
+from decisor.session.tools import AUTH, DENY, METHODS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.mcp.http import Listening
@@ -56,6 +56,7 @@ def command(
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money a run.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     no_history: Annotated[bool, typer.Option("--no-history", help="Runs are gone with the server.")] = False,
     http: Annotated[bool, typer.Option("--http", help=HTTP)] = False,
     host: Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")] = (
@@ -82,7 +83,8 @@ def command(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         model=str(model or ""), tables=tuple(split_all(tables)),
         deny_tables=tuple(split_all(deny_tables)), definitions=each(definitions), technique=technique,
-        settings=read_settings(settings or []), lm=lm or "", limits=Limits(calls, tokens, dollars, seconds),
+        max_scan=max_scan, settings=read_settings(settings or []), lm=lm or "",
+        limits=Limits(calls, tokens, dollars, seconds),
     )  # fmt: skip
     inputs = with_defaults(own, config)
     keeps = config.keeps_history and not no_history and not demo

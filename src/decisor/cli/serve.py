@@ -18,7 +18,7 @@ from decisor.config.current import Config, current, default_places
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
+from decisor.session.tools import AUTH, DENY, METHODS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.history.store import History
@@ -54,6 +54,7 @@ def command(
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
     audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help="Note each query here.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
     ] = None,
@@ -84,7 +85,7 @@ def command(
     own = Inputs(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         str(model or ""), each(split_all(tables)), each(split_all(deny_tables)), each(definitions),
-        audit=str(audit or ""),
+        audit=str(audit or ""), max_scan=max_scan,
     )  # fmt: skip
     sources = sources_named(own, config)
     check_files(sources)
