@@ -56,7 +56,6 @@ def command(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
-    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help="Note each query here.")] = None,
     max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     users: Annotated[
