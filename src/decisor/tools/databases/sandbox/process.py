@@ -23,6 +23,8 @@ from decisor.types import Table, Value
 START_SECONDS = 60.0
 SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
+AGAIN_SHARE = 1 / 6
+"""Of the seconds that a warehouse may take to open, for opening again: its driver alone takes some to load."""
 REACH_SECONDS = 4.0
 """In which a server answers to whom it was too slow."""
 VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
@@ -158,8 +160,10 @@ class Worker:
                 self.leaving = [one for one in (*self.leaving, self.child) if not one.gone.done()]
             limit = START_SECONDS
             if self.description.server:
-                opening = self.description.warehouse.opening if self.description.warehouse else SERVER_SECONDS
-                limit = seconds + AGAIN_SECONDS if self.opened else opening
+                warehouse = self.description.warehouse
+                opening = warehouse.opening if warehouse else SERVER_SECONDS
+                again = max(seconds + AGAIN_SECONDS, warehouse.opening * AGAIN_SHARE if warehouse else 0.0)
+                limit = again if self.opened else opening
             ready(here())
             child = self.child = await spawn(start(), patient=self.description.server)
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
