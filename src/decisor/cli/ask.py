@@ -23,6 +23,7 @@ from decisor.config.current import current
 from decisor.errors import SetupError
 from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
+from decisor.private_file import check_place
 from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
 from decisor.types import Question
 
@@ -113,6 +114,9 @@ def command(
         raise SetupError(f"--form is sql or graph, not {form!r}.")
     if trace is not None and trace.is_file() and trace.stat().st_size:
         raise SetupError(f"{trace} is there already, and a run may have been paid for: name another --trace file.")
+    for option, path in (("--html", html), ("--record", record)):
+        if path is not None:
+            check_place(path, f"Name another {option} file.")
     world = example_of(example, question)
     if world is not None:
         if form == "sql":
