@@ -100,6 +100,7 @@ DIALECT = Dialect(
     queries=QUERIES,
     schemas=True,
     functions=FUNCTIONS,
+    plan="EXPLAIN (FORMAT JSON)",
     forms=Forms(
         explain=r"(EXPLAIN(\s+\(FORMAT\s+JSON\))?|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
         about={
