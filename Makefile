@@ -18,6 +18,7 @@ demo: .venv/base
 
 # The command for a client of the Model Context Protocol, and the lines that give it to one (docs/tutorials/mcp.md).
 mcp: .venv/mcp
+	@echo "Decisor is ready for an MCP client. With Claude Code:"
 	@echo "claude mcp add decisor -- $(CURDIR)/$(BIN)/decisor mcp --demo"
 	@echo 'claude "Which supplier should we drop? Use decisor."'
 
