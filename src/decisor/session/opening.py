@@ -18,6 +18,7 @@ from decisor.session.definitions_file import read_definitions
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
+from decisor.session.scan_limits import limits_of, within
 from decisor.session.sources import Places, Source, Sources, check_names, check_reserved, sources_of, tables_of
 from decisor.session.tools import open_with_servers
 from decisor.tools.databases.sandbox.policy import policy_of
@@ -90,8 +91,18 @@ async def open_as_named(source: Source, sources: Sources) -> Tool:
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
-    """Raises SetupError where it cannot be opened, or has not what ``tables`` names."""
+    """Raises SetupError where it cannot be opened, has not what ``tables`` names, or cannot keep to its limits."""
     source = as_configured(source)
+    tool = await open_form(source, tables, deny_tables)
+    try:
+        return within(tool, limits_of(source))
+    except SetupError:
+        await tool.close()
+        raise
+
+
+async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence[str]) -> Tool:
+    """As its form is opened."""
     if source.form == "passages":
         from decisor.session.documents import open_documents
 
