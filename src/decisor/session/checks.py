@@ -15,7 +15,7 @@ from decisor.lms.measure import Measurement, measure
 from decisor.lms.probe import probe
 from decisor.secrets import redact
 from decisor.session.lms import LMs
-from decisor.session.opening import open_source
+from decisor.session.source_tools import open_source
 from decisor.session.sources import sources_of
 from decisor.session.sync import in_thread
 from decisor.session.tools import left_out, open_tools, servers, tool_specs
