@@ -92,8 +92,8 @@ def summary(out: str, draft: Draft) -> dict[str, Any]:
 
 def say(out: str, draft: Draft) -> None:
     types = Counter(edge.type for edge in draft.edges)
-    nodes = f"{counted_in_words(len(draft.nodes), 'node')} ({listed(draft.labels())})"
-    edges = f"{counted_in_words(len(draft.edges), 'relationship')}{f' ({listed(types)})' if types else ''}"
+    nodes = f"{counted(len(draft.nodes), 'node')} ({listed(draft.labels())})"
+    edges = f"{counted(len(draft.edges), 'relationship')}{f' ({listed(types)})' if types else ''}"
     print(f"{one_line(without_password(out), 200)}: {nodes} and {edges}")
     for note in draft.notes:
         print(f"  {one_line(note, 300)}")
@@ -105,11 +105,3 @@ def listed(counts: Counter[str]) -> str:
     some = [f"{one_line(name, 60)} {count:,}" for name, count in counts.most_common(SHOWN)]
     more = [f"{len(counts) - SHOWN:,} more"] if len(counts) > SHOWN else []
     return ", ".join([*some, *more])
-
-
-def counted_in_words(number: int, what: str) -> str:
-    """
-    >>> counted_in_words(1, "node"), counted_in_words(1200, "node")
-    ('1 node', '1,200 nodes')
-    """
-    return counted(number, what).replace(str(number), f"{number:,}", 1)

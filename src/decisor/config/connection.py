@@ -10,10 +10,11 @@ from typing import Any
 
 from decisor.config.secret_names import named_secrets, refuse_password, with_secrets
 from decisor.errors import SetupError
+from decisor.max_scan import parse_max_scan
 
 FILES = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
 PATTERN = re.compile(r"[*?\[]")
-LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows"), ("url", "definitions")
+LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows"), ("url", "definitions", "max_scan")
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Connection:
     """``url``: as for ``--db``, ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``. Where ``tables``
     names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``mask``: how a column is shown, by
     ``"table.column"``. ``rows``: a condition in SQL that the rows of a table fulfil, by the table. ``definitions``: a
-    file with what words mean in these data. ``folder``: what a path in ``url`` and ``definitions`` is relative to."""
+    file with what words mean in these data. ``max_scan``: what one query may read, as ``--max-scan``. ``folder``: what
+    a path in ``url`` and ``definitions`` is relative to."""
 
     name: str
     url: str
@@ -30,6 +32,7 @@ class Connection:
     mask: Mapping[str, str] = field(default_factory=dict)
     rows: Mapping[str, str] = field(default_factory=dict)
     definitions: str = ""
+    max_scan: str = ""
     folder: str = ""
 
     @property
@@ -107,3 +110,5 @@ def check(where: str, key: str, value: object) -> None:
         raise SetupError(f"{where} takes a text.")
     if key == "url":
         refuse_password(where, str(value))
+    if key == "max_scan":
+        parse_max_scan(str(value))

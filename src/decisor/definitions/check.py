@@ -21,6 +21,7 @@ from decisor.definitions.format import (
 from decisor.definitions.measure import Rows, cardinality, doubles, number, split
 from decisor.errors import ToolError
 from decisor.finding import Finding
+from decisor.plurals import counted
 
 NO_SQL = "needs an SQL database; of a graph, a metric is a whole query"
 
@@ -69,7 +70,7 @@ async def faults(one: Definition, rows: Rows) -> AsyncIterator[Fault]:
                 yield f"has the key {', '.join(one.key)}, and rows share {count:,} of its values", "key", "error"
             empty = " OR ".join(f"{column} IS NULL" for column in columns)
             if count := await number(f"SELECT count(*) AS n FROM {table} WHERE {empty}", rows):
-                yield f"has the key {', '.join(one.key)}, and it is empty in {count:,} rows", "key", "error"
+                yield f"has the key {', '.join(one.key)}, and it is empty in {counted(count, 'row')}", "key", "error"
         case Join():
             measured, alone = await cardinality(one, rows)
             if measured != one.cardinality:
@@ -77,7 +78,7 @@ async def faults(one: Definition, rows: Rows) -> AsyncIterator[Fault]:
                     measured.split(" to "), one.cardinality.split(" to "), strict=True))  # fmt: skip
                 yield f"is {measured} as measured, not {one.cardinality}", "cardinality", "error" if wrong else "doubt"
             if alone:
-                yield f"leaves {alone:,} rows on the left without a partner", "left", "doubt"
+                yield f"leaves {counted(alone, 'row')} on the left without a partner", "left", "doubt"
         case ValueWords():
             table, (column,) = split([one.name], rows)
             for stored in one.words:
@@ -98,7 +99,7 @@ async def of_metric(one: Metric, rows: Rows) -> AsyncIterator[Fault]:
     key = "query" if one.query else "sql"
     if len(observation.records) != 1 or len(observation.records[0].fields) != 1:
         count = observation.total or len(observation.records)
-        yield f"gives {count:,} rows, and a metric is one number: is there an aggregate in it?", key, "error"
+        yield f"gives {counted(count, 'row')}, and a metric is one number: is there an aggregate in it?", key, "error"
         return
     (value,) = observation.records[0].fields.values()
     if value is None:

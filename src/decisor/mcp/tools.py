@@ -21,6 +21,7 @@ from decisor.mcp.serving import Serving
 from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
 from decisor.mcp.waiting import Waiting
 from decisor.secrets import redact
+from decisor.server.places import Full
 from decisor.session.data import about
 from decisor.session.definitions import meaning_of
 from decisor.session.following import following
@@ -76,13 +77,14 @@ class Tools:
     async def begin(
         self, question: str, rules: str, goal: str, connections: Sequence[str], after: int, context: Context[Any, Any]
     ) -> Deciding:
-        """Raises SetupError where something that is named is not there."""
+        """Raises SetupError where something that is named is not there, Full where too many wait."""
         whole = Question(question.strip(), rules, goal)
         if not whole.text:
             raise SetupError("What is to be decided? The question is empty.")
         serving = self.of(context)
         if after:
             whole = following(await serving.past(after), whole)
+        serving.places.check()
         data = await serving.data(connections)
 
         async def work(more: Options) -> Result:
@@ -92,7 +94,7 @@ class Tools:
             return result
 
         capabilities = context.client_capabilities
-        return Deciding(work, capabilities is not None and capabilities.elicitation is not None)
+        return Deciding(work, serving.places, capabilities is not None and capabilities.elicitation is not None)
 
     def hand_over(self, run: Deciding, context: Context[Any, Any]) -> None:
         """A person's answer, to the run that waits for it."""
@@ -191,7 +193,7 @@ class telling:  # noqa: N801
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
-        if isinstance(error, Error):
+        if isinstance(error, Error | Full):
             raise Failure(redact(str(error))) from error
         if isinstance(error, Exception) and not isinstance(error, Failure):
             logger.error("a tool crashed", exc_info=error)

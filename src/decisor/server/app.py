@@ -22,9 +22,10 @@ from decisor.server.guard import Guard, Refusal
 from decisor.server.here import Here
 from decisor.server.hosts import hosts_of
 from decisor.server.keeper import Keeper
+from decisor.server.places import Full
 from decisor.server.responses import Fault
 from decisor.server.routes import asking, deciding, describing, drawing, entering, evaluations, reading
-from decisor.server.runs import Full, NotThere, Runs
+from decisor.server.runs import NotThere, Runs
 from decisor.server.serving import Serving
 from decisor.server.stream import Busy
 from decisor.session.pool import pool_of

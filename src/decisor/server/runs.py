@@ -15,8 +15,9 @@ from decisor.secrets import redact
 from decisor.server.asking import check_technique, chosen, edit_of, options_of, settings_of
 from decisor.server.keeper import Keeper
 from decisor.server.live import LiveRun, from_past
+from decisor.server.places import Full, Places
 from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody
-from decisor.server.serving import IN_LINE, Serving, connections_of
+from decisor.server.serving import Serving, connections_of
 from decisor.server.users import User
 from decisor.server.watching import Watchers
 from decisor.session.following import following
@@ -39,10 +40,6 @@ class NotThere(Exception):
     """There is no such thing, or it is somebody else's."""
 
 
-class Full(Exception):
-    """Too many wait already."""
-
-
 @dataclass(eq=False)
 class Runs:
     """``live``: those under way, and those that the history does not have, by id."""
@@ -53,11 +50,11 @@ class Runs:
     live: dict[str, LiveRun] = field(default_factory=dict)
     unkept: count[int] = field(default_factory=lambda: count(1))
     watchers: Watchers = field(default_factory=Watchers)
-    places: asyncio.Semaphore = field(init=False)
+    places: Places = field(init=False)
     is_closing: bool = False
 
     def __post_init__(self) -> None:
-        self.places = asyncio.Semaphore(self.serving.at_once)
+        self.places = Places(self.serving.at_once)
 
     def connections(self, user: User) -> tuple[str, ...]:
         return connections_of(user, self.serving, self.pool.members)
@@ -139,8 +136,7 @@ class Runs:
     ) -> LiveRun:
         if self.is_closing:
             raise Full(CLOSING)
-        if sum(run.state == "waiting" for run in self.live.values()) >= IN_LINE:
-            raise Full(f"{IN_LINE:,} runs wait already: try again later.")
+        self.places.check()
         past = replace(past, inputs=inputs_of(self.pool.sources_of(names), options), began=time.time())
         number = await self.keeper.begin(past)
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), names)

@@ -112,7 +112,7 @@ def care_of(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     warehouse, dialect = engine.warehouse, engine.dialect
     if warehouse is None or dialect is None:
         return (), ()
-    return warehouse.layers(bool(dialect.token), bool(dialect.fence)), warehouse.role
+    return warehouse.layers(bool(dialect.token), bool(dialect.fence), dialect.plan), warehouse.role
 
 
 def judge_statements(url: str, statements: Sequence[str]) -> list[Verdict]:

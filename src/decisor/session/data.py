@@ -19,6 +19,7 @@ from decisor.definitions.format import Definitions
 from decisor.errors import Error, SetupError
 from decisor.history.recording import recorded
 from decisor.log import logger
+from decisor.max_scan import parse_max_scan
 from decisor.private_file import open_private
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, NoLM, cost_line
@@ -30,6 +31,7 @@ from decisor.session.provenance import origin_of
 from decisor.session.readers import revealed, user_name
 from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
+from decisor.session.scan_limits import within
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
@@ -200,14 +202,11 @@ def gone_on(run: Run, past: Sequence[Entry]) -> Run:
 
 
 def limited(tools: Sequence[Tool], options: Options) -> Sequence[Tool]:
-    """With the limit on what a query may read."""
+    """With the limit on what a query may read. Raises SetupError where nothing would hold to it."""
     if not options.get("max_scan"):
         return tools
-    from decisor.tools.databases.scan import parse_max_scan
-    from decisor.tools.databases.sql import SqlTool
-
-    most = parse_max_scan(options["max_scan"])
-    return [replace(tool, max_scan=most) if isinstance(tool, SqlTool) else tool for tool in tools]
+    limits = [parse_max_scan(options["max_scan"])]
+    return [within(tool, limits) for tool in tools]
 
 
 async def about(question: Question, tools: Sequence[Tool]) -> list[Tool]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decisor.errors import SetupError
+from decisor.session.scan_limits import limits_of, within
 from decisor.session.sources import Source, Sources, tables_of
 from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.types import Tool
@@ -19,8 +20,18 @@ async def open_as_named(source: Source, sources: Sources) -> Tool:
 
 
 async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
-    """Raises SetupError where it cannot be opened, or has not what ``tables`` names."""
+    """Raises SetupError where it cannot be opened, has not what ``tables`` names, or cannot keep to its limits."""
     source = as_configured(source)
+    tool = await open_form(source, tables, deny_tables)
+    try:
+        return within(tool, limits_of(source))
+    except SetupError:
+        await tool.close()
+        raise
+
+
+async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence[str]) -> Tool:
+    """As its form is opened."""
     if source.form == "passages":
         from decisor.session.documents import open_documents
 

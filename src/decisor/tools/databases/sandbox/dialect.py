@@ -80,7 +80,8 @@ class Dialect:
     of other catalogs, of which nothing is known. ``misspelt``: what stands before a name in a complaint about it, by
     the kind of name. ``token``: an expression of ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a
     limit that cuts nothing, across which no condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that
-    tells of no row. ``in_views``: what a name without a schema is there.
+    tells of no row. ``plan``: what stands before a query to have its plan, '' where the engine does not tell
+    ahead what a query reads. ``in_views``: what a name without a schema is there.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Dialect:
     other_catalogs: bool = False
     plain_forms: tuple[str, ...] = ()
     in_views: InViews = "either"
+    plan: str = ""
 
     def quoted(self, name: str) -> str:
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote

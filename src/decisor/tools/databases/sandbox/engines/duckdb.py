@@ -102,12 +102,13 @@ DIALECT = Dialect(
     queries=QUERIES,
     schemas=True,
     functions=FUNCTIONS,
+    plan="EXPLAIN (FORMAT JSON)",
     forms=Forms(
         explain=r"(EXPLAIN(\s+\(FORMAT\s+JSON\))?|DESCRIBE(?=\s+(SELECT|WITH|FROM)\b))(?=\s)",
         about={
-            rf"(DESCRIBE|DESC)\s+(TABLE\s+)?{NAME}": "DESCRIBE {name}",
-            rf"SUMMARIZE\s+{NAME}": "SUMMARIZE {name}",
-            rf"SHOW\s+(?!TABLES\s*;?\s*$){NAME}": "DESCRIBE {name}",
+            rf"(DESCRIBE|DESC)\s+(TABLE\s+)?{NAME}": "DESCRIBE FROM {name}",
+            rf"SUMMARIZE\s+{NAME}": "SUMMARIZE FROM {name}",
+            rf"SHOW\s+(?!TABLES\s*;?\s*$){NAME}": "DESCRIBE FROM {name}",
         },
         whole={r"SHOW\s+TABLES": "SHOW TABLES"},
     ),

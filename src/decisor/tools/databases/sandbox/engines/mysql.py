@@ -100,6 +100,7 @@ DIALECT = Dialect(
     var_pop var_samp variance week weekday weekofyear weight_string year yearweek natural_sort_key
     percentile_cont percentile_disc"""
     ),
+    plan="EXPLAIN FORMAT=TRADITIONAL",
     forms=Forms(
         explain=r"(EXPLAIN|DESCRIBE|DESC)(\s+FORMAT\s*=\s*(JSON|TRADITIONAL|TREE))?(?=\s)",
         about={

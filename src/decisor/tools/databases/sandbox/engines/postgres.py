@@ -191,6 +191,7 @@ DIALECT = Dialect(
     var_pop var_samp width_bucket bit_count chr grouping ceiling format_type col_description obj_description
     pg_typeof random"""
     ),
+    plan="EXPLAIN (FORMAT JSON)",
     forms=Forms(
         explain=rf"EXPLAIN(\s+\(\s*{OPTION}(\s*,\s*{OPTION})*\s*\)|(?=\s))",
         whole={r"SHOW\s+(?P<verb>server_version|search_path|timezone)": "SHOW {verb}"},

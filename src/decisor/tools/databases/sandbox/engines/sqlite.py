@@ -80,6 +80,7 @@ DIALECT = Dialect(
     name="sqlite",
     queries=QUERIES,
     functions=FUNCTIONS,
+    plan="EXPLAIN QUERY PLAN",
     forms=Forms(
         explain=r"EXPLAIN(\s+QUERY\s+PLAN)?(?=\s)",
         about={rf"PRAGMA\s+(?P<verb>{PRAGMAS})\s*\(\s*{NAME}\s*\)": "PRAGMA {verb}({name})"},
