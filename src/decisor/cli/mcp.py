@@ -21,7 +21,7 @@ from decisor.config.current import Config, current
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.mcp.http import Listening
@@ -59,6 +59,7 @@ def command(
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money a run.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
     no_history: Annotated[bool, typer.Option("--no-history", help="Runs are gone with the server.")] = False,
     http: Annotated[bool, typer.Option("--http", help=HTTP)] = False,
@@ -73,7 +74,7 @@ def command(
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help=USERS)] = None,
     skill: Annotated[bool, typer.Option("--skill", help=SKILL)] = False,
 ) -> None:
-    """Serve the tools decide, describe_data, query, whatif and explain_run to a client of MCP."""
+    """Serve decide, describe_data, query, whatif, explain_run, verify_run and approve_run to a client of MCP."""
     if skill:
         from importlib.resources import files
 
@@ -86,7 +87,7 @@ def command(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         model=str(model or ""), tables=tuple(split_all(tables)),
         deny_tables=tuple(split_all(deny_tables)), definitions=each(definitions), rows=each(rows),
-        mask=tuple(split_all(mask)), audit=str(audit or ""), technique=technique,
+        mask=tuple(split_all(mask)), audit=str(audit or ""), max_scan=max_scan, technique=technique,
         settings=read_settings(settings or []), lm=lm or "", limits=Limits(calls, tokens, dollars, seconds),
     )  # fmt: skip
     inputs = with_defaults(own, config)

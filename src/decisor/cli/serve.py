@@ -18,7 +18,7 @@ from decisor.config.current import Config, current, default_places
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.history.store import History
@@ -56,6 +56,7 @@ def command(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
@@ -87,7 +88,7 @@ def command(
     own = Inputs(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         str(model or ""), each(split_all(tables)), each(split_all(deny_tables)), each(definitions),
-        each(rows), tuple(split_all(mask)), audit=str(audit or ""),
+        each(rows), tuple(split_all(mask)), audit=str(audit or ""), max_scan=max_scan,
     )  # fmt: skip
     sources = sources_named(own, config)
     check_files(sources)

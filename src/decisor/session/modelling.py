@@ -18,7 +18,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from decisor.decision_models.checks.finding import Finding
 from decisor.decision_models.checks.run import check, subject_of
 from decisor.decision_models.checks.twofold import second
 from decisor.decision_models.format import Model
@@ -28,6 +27,7 @@ from decisor.decision_models.rule_tests import rule_tests
 from decisor.decision_models.schema import faults
 from decisor.decision_models.solver import decide
 from decisor.errors import ModelMistake, SetupError, ToolError
+from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.rankings import note
 from decisor.types import Observation, Record, Tool, Value
