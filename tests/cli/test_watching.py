@@ -31,10 +31,14 @@ def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Pat
     news: list[tuple[str, int, int]] = []
     view = LiveView(Console(file=io.StringIO(), force_terminal=True, width=100), Question("Which?"))
     data, model = shops(tmp_path)
+
+    def hear(what: str, done: int, count: int) -> None:
+        news.append((what, done, count))
+        view.hear_count(what, done, count)
+
     with view:
-        shown = WATCHER.get()
-        assert shown is not None
-        WATCHER.set(lambda *one: (news.append(one), shown(*one))[0])
+        assert WATCHER.get() == view.hear_count
+        WATCHER.set(hear)
         decisor.ask("Which?", db=data, model=model, lm="none", settings={"trials": "5"})
     assert ("candidate", 2, 2) in news and ("trial", 5, 5) in news
     view.hear_count("candidate", 1200, 3000)
