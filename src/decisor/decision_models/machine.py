@@ -15,6 +15,7 @@ from decisor.decision_models.format import Model
 from decisor.decision_models.outcomes import Gathered, Outcomes
 from decisor.errors import SetupError, ToolError
 from decisor.types import Source, Table
+from decisor.watching import watched
 
 FIRST = 16
 CHUNK_SECONDS = 1.0
@@ -97,7 +98,7 @@ class OpenModel:
             ToolError: a statement fails; the message has its line.
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
-        gathered = Gathered(chosen, self.names, self.rules)
+        gathered, progress = Gathered(chosen, self.names, self.rules), progress or watched("candidate")
         wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "most": most,
                 "single": alone, "skip": skip}  # fmt: skip
         began, at, stopped = time.monotonic(), 0, ""
@@ -139,7 +140,7 @@ class OpenModel:
         progress: Progress | None,
     ) -> Outcomes:  # fmt: skip
         """``what``: seeds or factors."""
-        count = len(each)
+        count, progress = len(each), progress or watched("trial")
         gathered = Gathered(chosen, self.names, self.rules, count)
         began, at, stopped = time.monotonic(), 0, ""
         size = 1 if what == "seeds" else self._trials_at_once(len(chosen), count, CHUNK_SECONDS, "together")
