@@ -25,14 +25,14 @@ LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
 def provenance_of(data: Data, owner: str = "") -> Provenance:
     """Of a run that begins. ``owner``: of the history that it is kept in."""
-    by = data.sources.who or owner or (user_name() if data.tells_places else "")
-    return replace(data.origin, at=round(time.time(), 3), by=by)
+    return replace(data.origin, at=round(time.time(), 3), by=data.sources.who or owner or data.origin.by)
 
 
 def origin_of(data: Data) -> Provenance:
     """What is the same for all runs on these data."""
     sources = data.sources
     return Provenance(
+        by=user_name() if data.tells_places else "",
         version=__version__,
         sources=tuple(source_of(one, data.tells_places) for one in sources.places),
         tables=sources.tables,
