@@ -123,14 +123,15 @@ def without_none(kind: object) -> Any:
     return others[0] if get_origin(kind) in (Union, UnionType) and len(others) == 1 else kind
 
 
-def import_named(path: str) -> ModuleType:
-    """The module of ``module:name``; modules of the working directory come first. Only for what a person typed.
+def import_named(path: str, folder: str = "") -> ModuleType:
+    """The module of ``module:name``; modules of ``folder``, else the working directory, come first. Only for what a
+    person typed.
 
     Raises:
         SetupError: there is no such module, or it cannot be imported.
     """
     name = path.partition(":")[0]
-    here = str(Path.cwd())
+    here = folder or str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -141,8 +142,8 @@ def import_named(path: str) -> ModuleType:
         raise SetupError(f"{path}: {name} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def import_class(path: str) -> type:
-    """The class that ``module:Class`` names; modules of the working directory come first. Only for what a person typed.
+def import_class(path: str, folder: str = "") -> type:
+    """The class that ``module:Class`` names, as ``import_named``.
 
     >>> import_class("fractions:Fraction")
     <class 'fractions.Fraction'>
@@ -153,7 +154,7 @@ def import_class(path: str) -> type:
     if not IMPORT_PATH.fullmatch(path):
         raise SetupError(f"{path!r} is no import path: write module:Class.")
     module_name, _, class_name = path.partition(":")
-    module = import_named(path)
+    module = import_named(path, folder)
     kind = getattr(module, class_name, None)
     if not isinstance(kind, type):
         own = [name for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"

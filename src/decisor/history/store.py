@@ -168,9 +168,12 @@ class History:
                 yield database
                 database.execute("COMMIT")
         except OSError as error:
-            raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}.") from error
+            advice = "Set XDG_DATA_HOME to a folder that can be written."
+            raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}. {advice}") from error
         except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
-            raise SetupError(f"Cannot use the history {path}: {error}. Move it away to begin a new one.") from error
+            is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+            advice = "Make room." if is_full else "Move it away to begin a new one."
+            raise SetupError(f"Cannot use the history {path}: {error}. {advice}") from error
 
 
 def prepare(database: sqlite3.Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -60,6 +61,12 @@ class SchemaView:
         if await self._sample({one.table for one in brief.tables[:MOST_LOOKS] if one.whole}):
             self.texts.pop(question, None)
         return True
+
+    async def counted(self, names: set[str]) -> Sequence[TableInfo]:
+        """All tables; those of ``names`` (lower case, without schema) with their number of rows, where there is time to
+        count them."""
+        await self._sample({one.name for one in self.index.tables if one.rows is None and one.bare.lower() in names})
+        return self.index.tables
 
     async def look_up(self, lookup: Lookup, source: str) -> Observation:
         """Raises ToolError where there is no such table."""
