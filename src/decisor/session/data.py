@@ -88,12 +88,12 @@ class Data:
     @cached_property
     def origin(self) -> Provenance:
         """Where all runs on these data are from; files are read for it at the first question."""
-        return origin_of(self.sources, self.tools, self.tells_places)
+        origin = origin_of(self.sources, self.tools, self.tells_places)
+        return replace(origin, by=user_name() if self.tells_places else "")
 
     def provenance(self, owner: str) -> Provenance:
         """Of a run that begins. ``owner``: of the history that it is kept in."""
-        by = self.sources.who or owner or (user_name() if self.tells_places else "")
-        return replace(self.origin, at=round(time.time(), 3), by=by)
+        return replace(self.origin, at=round(time.time(), 3), by=self.sources.who or owner or self.origin.by)
 
     async def ask(self, question: str | Question, *, past: Sequence[Entry] = (), **options: Unpack[Options]) -> Result:
         """Decide one question. ``past``: a run of it that did not come to its end; what it bought is not bought again,
