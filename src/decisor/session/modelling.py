@@ -18,8 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from decisor.decision_models.checks.run import check, subject_of
-from decisor.decision_models.checks.twofold import second
+from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.format import Model
 from decisor.decision_models.machine import OpenModel, open_model
 from decisor.decision_models.parse import contradictions, model_of, parse
@@ -38,12 +37,12 @@ MOST = 10
 
 @dataclass(frozen=True)
 class ModellingTool:
-    """On the first database of a session. Satisfies ``types.Tool``. ``seconds``: the longest that the trials of a
-    ranking may take; it then says how many there were."""
+    """On the first database of a session. Satisfies ``types.Tool``. ``seconds``: the longest that a ranking, the checks
+    of a model or a comparison of two may take each; it then ends with what is known, and says so."""
 
     source: Any
     trials: int = 200
-    seconds: float = 300.0
+    seconds: float = 120.0
     name: str = "decision_model"
 
     def describe(self) -> str:
@@ -83,12 +82,12 @@ class ModellingTool:
 
     async def check(self, text: str) -> Observation:
         async with self.opened(parse(text)) as model:
-            return reported(await asyncio.to_thread(lambda: list(check(model))))
+            return reported(await asyncio.to_thread(lambda: list(check(model, seconds=self.seconds))))
 
     async def compare(self, text: str) -> Observation:
         first, _, other = text.partition(SECOND)
         async with self.opened(parse(first)) as one, self.opened(parse(other)) as two:
-            return reported(await asyncio.to_thread(lambda: list(second(subject_of(one), two))))
+            return reported(await asyncio.to_thread(lambda: list(compared(one, two, self.seconds))))
 
     async def rank(self, text: str) -> Observation:
         async with self.opened(parse(text)) as model:
