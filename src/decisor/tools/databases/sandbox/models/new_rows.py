@@ -41,7 +41,8 @@ def single(tree: exp.Expr) -> exp.Expr | None:
     source, where = tree.args.get("from_"), tree.args.get("where")
     if source is None or source.this.args.get("joins") or (where is not None and where.find(exp.Query)):
         return None
-    return source.this
+    table: exp.Expr = source.this
+    return table
 
 
 def joined(versions: Versions, tree: exp.Expr, own: str, from_clause: str, columns: str) -> str:
