@@ -1,19 +1,30 @@
 # make demo and make test need Python >= 3.11 and an internet connection the first time; uv is used where it is there.
 # The set-up lives in .venv; make clean removes it.
 
-PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
   $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 UV := $(shell uv --version >/dev/null 2>&1 && echo uv)
 BIN := .venv/bin
+INSTALL = $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet) -c constraints.txt
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
 EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex,warehouse]' --group dev
 
-.PHONY: demo test test-all test-314 check fix bench docs lock servers servers-stop clean
+.PHONY: demo mcp install test test-all test-314 check fix bench docs lock servers servers-stop clean
 
 demo: .venv/base
 	@$(BIN)/decisor demo
+
+# The command for a client of the Model Context Protocol, and the lines that give it to one (docs/tutorials/mcp.md).
+mcp: .venv/mcp
+	@echo "Decisor is ready for an MCP client. With Claude Code:"
+	@echo "claude mcp add decisor -- $(CURDIR)/$(BIN)/decisor mcp --demo"
+	@echo 'claude "Which supplier should we drop? Use decisor."'
+
+# More of it in .venv: make install EXTRAS=documents,serve (docs/faq.md says what there is).
+install: | .venv/bin/python
+	@$(INSTALL) -e '.[$(EXTRAS)]'
 
 test: .venv/dev
 	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)
@@ -71,18 +82,10 @@ else
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 endif
 
-.venv/base: pyproject.toml constraints.txt Makefile | .venv/bin/python
-ifeq ($(UV),uv)
-	@uv pip install --quiet --python $(BIN)/python -c constraints.txt -e .
-else
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e .
-endif
-	@touch $@
-
-.venv/dev: pyproject.toml constraints.txt Makefile | .venv/bin/python
-ifeq ($(UV),uv)
-	@uv pip install --quiet --python $(BIN)/python -c constraints.txt -e $(EVERYTHING)
-else
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e $(EVERYTHING)
-endif
-	@touch $@ .venv/base
+# What each set-up installs of this folder; .venv/dev has all that the others have.
+.venv/base: PARTS := .
+.venv/mcp: PARTS := '.[mcp]'
+.venv/dev: PARTS := $(EVERYTHING)
+.venv/base .venv/mcp .venv/dev: pyproject.toml constraints.txt Makefile | .venv/bin/python
+	@$(INSTALL) -e $(PARTS)
+	@touch $@ $(if $(filter .venv/dev,$@),.venv/base .venv/mcp)

@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, settings
 
 from local_lm import decisor, local_lm, sites  # noqa: F401
 
+PERSON = "HOME_OF_PERSON"
+"""The variable for what is fetched once and stays: HOME is a folder of the tests' own, also for what they start."""
 KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS")
 KEYS = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "OLLAMA_", "DECISOR_")
 FOLDERS = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
@@ -27,7 +29,8 @@ def pytest_configure() -> None:
             del os.environ[name]
     own = tempfile.mkdtemp(prefix="decisor-tests-")  # for what is made before or beside single tests
     atexit.register(shutil.rmtree, own, ignore_errors=True)
-    os.environ.update({name: f"{own}/{name.split('_')[1].lower()}" for name in FOLDERS})
+    os.environ.setdefault(PERSON, str(Path.home()))
+    os.environ.update({name: f"{own}/{name.split('_')[1].lower()}" for name in FOLDERS}, HOME=own)
     sys.addaudithook(stay_here)
     settings.register_profile("any_speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any_speed")

@@ -2,10 +2,13 @@
 
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from decisor.cache import cache_folder
+from decisor.config.current import user_file
 from decisor.history.store import History
 from decisor.private_file import data_folder
 
@@ -35,6 +38,15 @@ def history_before_any_test() -> Path:
 
 
 def test_what_is_made_before_a_test_is_not_in_the_folders_of_the_person(history_before_any_test: Path) -> None:
-    for place in (history_before_any_test, data_folder()):
-        assert not place.is_relative_to(Path.home() / ".local")
-        assert not place.is_relative_to(Path.home() / ".cache")
+    assert not history_before_any_test.is_relative_to(os.environ["HOME_OF_PERSON"])
+    assert not data_folder().is_relative_to(os.environ["HOME_OF_PERSON"])
+
+
+@pytest.mark.parametrize("place", [data_folder, cache_folder, user_file])
+def test_what_is_started_without_our_variables_does_not_write_to_the_person_either(
+    place: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a server of MCP is, which gets HOME and PATH alone."""
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name)
+    assert not place().is_relative_to(os.environ["HOME_OF_PERSON"])

@@ -88,6 +88,7 @@ OWN_TRIES = {
         "PIVOT peek ON t USING count(*)", "SELECT look()", "SELECT sql FROM sqlite_master",
         "SELECT reverse(name) FROM sqlite_schema", "SELECT * FROM sqlite_temp_master", "SELECT relname FROM pg_class",
         "SELECT attname FROM pg_attribute", "SELECT * FROM main.sqlite_master", "SELECT tablename FROM pg_tables",
+        "SHOW 'tables'", "DESCRIBE \"TABLES\"", "SUMMARIZE 'tables'", "DESCRIBE `schemas`",
     ),
     "postgres": (
         "SELECT relname FROM pg_class", "SELECT tablename FROM pg_catalog.pg_tables",

@@ -3,7 +3,7 @@ while the rules were written."""
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.pitfalls.fan_out import fan_out
 from decisor.tools.databases.pitfalls.rules import LOOKUP
 from decisor.tools.databases.sql import SqlTool
+from servers.neo4j_server import neo4j_database
 
 FEWEST = 60
 MISSES, FALSE_ALARMS = 3, 1
@@ -72,9 +73,15 @@ async def test_each_kind_of_wrong_query_is_noticed_nine_times_of_ten(place: tupl
     assert {key: sum(marks) for key, marks in right.items() if len(marks) != 10 or sum(marks) < MEANT} == {}
 
 
-async def test_paths_that_multiply_are_noticed_in_a_graph_and_others_are_not(tmp_path: Path) -> None:
-    load(f"kglite:///{tmp_path}/shop.kgl", *graph())
-    tool = await CypherTool.open(f"kglite:///{tmp_path}/shop.kgl")
+@pytest.mark.parametrize("engine", ["kglite", "neo4j"])
+async def test_paths_that_multiply_are_noticed_in_a_graph_and_others_are_not(engine: str, tmp_path: Path) -> None:
+    with neo4j_database() if engine == "neo4j" else nullcontext(f"kglite:///{tmp_path}/shop.kgl") as url:
+        load(url, *graph())
+        await each_is_judged(url)
+
+
+async def each_is_judged(url: str) -> None:
+    tool = await CypherTool.open(url)
     for kind in ("inflating", "harmless"):
         for query in (FOLDER / f"{kind}.cypher").read_text().splitlines():
             observation = await tool.call(query)

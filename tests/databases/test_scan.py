@@ -9,8 +9,8 @@ import pytest
 import decisor
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
+from decisor.max_scan import parse_max_scan
 from decisor.tools.databases.combine import CombineTool
-from decisor.tools.databases.scan import parse_max_scan
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, events_of
@@ -33,7 +33,7 @@ RUN = ("SELECT title FROM kind", "SELECT label FROM event WHERE id = 7", "SELECT
 
 async def limits_hold(url: str, run: tuple[str, ...] = RUN) -> None:
     tool = await SqlTool.open(url)
-    tool.max_scan = parse_max_scan("500 rows")
+    tool.max_scans = (parse_max_scan("500 rows"),)
     try:
         for query in REFUSED:
             with pytest.raises(
@@ -43,9 +43,9 @@ async def limits_hold(url: str, run: tuple[str, ...] = RUN) -> None:
             assert raised.value.refused and "Let it read less" in str(raised.value)
         for query in run:
             assert (await tool.call(query)).records
-        tool.max_scan = parse_max_scan("100MB")
+        tool.max_scans = (parse_max_scan("100MB"),)
         assert (await tool.call(REFUSED[0])).records
-        tool.max_scan = parse_max_scan("1KB")
+        tool.max_scans = (parse_max_scan("1KB"),)
         with pytest.raises(ToolError, match="bytes"):
             await tool.call(REFUSED[0])
         with pytest.raises(ToolError, match="no_such"):
@@ -60,7 +60,7 @@ async def test_what_is_measured_beside_a_query_reads_no_more_than_a_query_may(tm
             db.execute(statement)
     for most, is_measured in (("5M", True), ("500 rows", False)):
         tool = await SqlTool.open(f"sqlite:///{tmp_path}/log.db")
-        tool.max_scan = parse_max_scan(most)
+        tool.max_scans = (parse_max_scan(most),)
         note = (await tool.call("SELECT id FROM event WHERE id = 7 AND label = 'nowhere'")).note
         await tool.close()
         assert tool.pitfalls is not None

@@ -13,7 +13,7 @@ import tarfile
 from pathlib import Path
 
 VERSION = "4.10.3"
-HOME = Path(os.environ.get("HOME", "~")).expanduser() / ".cache" / "decisor-axe"
+HOME = Path(os.environ.get("HOME_OF_PERSON") or Path.home()) / ".cache" / "decisor-axe"
 FILE = HOME / f"axe-{VERSION}.min.js"
 
 

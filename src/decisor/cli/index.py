@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.cli.exits import Exit
+from decisor.cli.settings import tell_folder_file
+from decisor.config.connection import Connection
+from decisor.config.current import current
+from decisor.plurals import counted
 from decisor.render.text import one_line
 from decisor.secrets import without_password
 from decisor.session.indexing import IndexRequest, index
@@ -24,7 +28,10 @@ if TYPE_CHECKING:
 SHOWN = 20
 TABLE = "Of a database: a table to read, once for each; all unless said."
 OUT = "A folder for the index, or postgresql://HOST/DATABASE/TABLE. An index that is there is updated."
-SOURCE = "A folder, a file (text, Markdown, HTML, PDF, Word, PowerPoint, Excel, JSON lines, CSV), or a database's URL."
+SOURCE = (
+    "A folder, a file (text, Markdown, HTML, PDF, Word, PowerPoint, Excel, JSON lines, CSV), a database's URL, or the "
+    "name of a connection."
+)
 
 
 def command(
@@ -49,7 +56,11 @@ def command(
     from decisor.tools.documents.row_documents import RowForm
 
     form = RowForm(text, title, id, words)
-    request = IndexRequest(source, out, language, dense, embed, form, table or (), fresh)
+    config = current()
+    place = config.connections.get(source, source)
+    if isinstance(place, Connection):
+        tell_folder_file(config)
+    request = IndexRequest(place, out, language, dense, embed, form, table or (), fresh)
     report = index(request, partial(bar, quiet=as_json))
     changes, reading = report.changes, report.reading
     summary: dict[str, Any] = {**figures(changes), "index": without_password(out), "bytes": report.bytes}
@@ -89,7 +100,7 @@ class Bar:
     def hear(self, key: str, passages: int) -> None:
         self.documents += 1
         if self.documents % 50 == 1 or self.reading is None or len(self.reading.files) < 1000:
-            text = f"{self.documents:,} documents, {passages:,} new passages · {one_line(key, 40)}"
+            text = f"{counted(self.documents, 'document')}, {counted(passages, 'new passage')} · {one_line(key, 40)}"
             self.progress.update(self.task, description=text, completed=self.reading.at if self.reading else None)
 
     def __exit__(self, *failure: object) -> None:
@@ -104,7 +115,7 @@ def figures(changes: Changes) -> dict[str, Any]:
 def say(changes: Changes, summary: dict[str, Any]) -> None:
     """What became of the documents, and what was left out."""
     if changes.passages:
-        print(f"{summary['index']}: {changes.passages:,} passages, {size_in_words(summary['bytes'])}")
+        print(f"{summary['index']}: {counted(changes.passages, 'passage')}, {size_in_words(summary['bytes'])}")
         counts = {name: summary[name] for name in ("added", "updated", "deleted", "kept")}
         print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
     if changes.anew:

@@ -16,12 +16,12 @@ import typer
 from decisor.budget import Limits
 from decisor.cli.again import each, sources_named, with_defaults
 from decisor.cli.ask import DB, DEFINITIONS, DOCS, GRAPH, LM, SETTING, TOOLS, read_settings
-from decisor.cli.serve import history_in, in_address, users_of
+from decisor.cli.serve import AT_ONCE, history_in, in_address, users_of
 from decisor.config.current import Config, current
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.mcp.http import Listening
@@ -42,6 +42,9 @@ def command(
     ] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="A made-up shop with its decision model: needs no data.")
     ] = False,
@@ -56,6 +59,8 @@ def command(
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money a run.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
+    at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
     no_history: Annotated[bool, typer.Option("--no-history", help="Runs are gone with the server.")] = False,
     http: Annotated[bool, typer.Option("--http", help=HTTP)] = False,
     host: Annotated[str, typer.Option("--host", help="Where to listen. Beyond this machine a token is needed.")] = (
@@ -69,7 +74,7 @@ def command(
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help=USERS)] = None,
     skill: Annotated[bool, typer.Option("--skill", help=SKILL)] = False,
 ) -> None:
-    """Serve the tools decide, describe_data, query, whatif and explain_run to a client of MCP."""
+    """Serve tools to a client of MCP: decide, describe_data, query, whatif, explain_run, verify_run and approve_run."""
     if skill:
         from importlib.resources import files
 
@@ -81,7 +86,8 @@ def command(
     own = Inputs(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         model=str(model or ""), tables=tuple(split_all(tables)),
-        deny_tables=tuple(split_all(deny_tables)), definitions=each(definitions), technique=technique,
+        deny_tables=tuple(split_all(deny_tables)), definitions=each(definitions), rows=each(rows),
+        mask=tuple(split_all(mask)), audit=str(audit or ""), max_scan=max_scan, technique=technique,
         settings=read_settings(settings or []), lm=lm or "", limits=Limits(calls, tokens, dollars, seconds),
     )  # fmt: skip
     inputs = with_defaults(own, config)
@@ -91,7 +97,7 @@ def command(
     data = demo_sources() if demo else contextlib.nullcontext(sources_in(inputs, config))
     with data as sources, history_in(keeps) as history, contextlib.suppress(KeyboardInterrupt):
         listening = listening_on(host, port, allow_host or [], token, users, sources) if http else None
-        asyncio.run(run(sources, inputs, config.lm(inputs.lm or None), history, listening))
+        asyncio.run(run(sources, inputs, config.lm(inputs.lm or None), history, listening, at_once))
 
 
 def sources_in(inputs: Inputs, config: Config) -> Sources:

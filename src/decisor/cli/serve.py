@@ -18,7 +18,7 @@ from decisor.config.current import Config, current, default_places
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUTH, DENY, METHODS, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.history.store import History
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from decisor.session.sources import Sources
 
 DB = "A database, or files, as of decisor ask. Several times; NAME=URL gives it a name."
+AT_ONCE = "Runs at a time; more wait in line."
 
 
 def command(
@@ -35,6 +36,8 @@ def command(
     model: Annotated[Path | None, typer.Option("--model", help="A decision model of the first database.")] = None,
     tables: Annotated[list[str] | None, typer.Option("--tables", metavar="NAME,...", help=TABLES)] = None,
     deny_tables: Annotated[list[str] | None, typer.Option("--deny-tables", metavar="NAME,...", help=DENY)] = None,
+    rows: Annotated[list[str] | None, typer.Option("--rows", metavar="TABLE=CONDITION", help=ROWS)] = None,
+    mask: Annotated[list[str] | None, typer.Option("--mask", metavar="TABLE.COLUMN,...", help=MASK)] = None,
     definitions: Annotated[
         list[str] | None, typer.Option("--definitions", metavar="[NAME=]FILE", help="What words mean in the data.")
     ] = None,
@@ -53,7 +56,8 @@ def command(
     allow_host: Annotated[
         list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name that a proxy answers to.")
     ] = None,
-    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help="Note each query here.")] = None,
+    max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
+    audit: Annotated[Path | None, typer.Option("--audit", metavar="FILE", help=AUDIT)] = None,
     users: Annotated[
         Path | None, typer.Option("--users", metavar="FILE", help="Users with their tokens (TOML).")
     ] = None,
@@ -62,7 +66,7 @@ def command(
     ] = "",
     history: Annotated[bool, typer.Option("--history/--no-history", help="Whether runs outlast the server.")] = True,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-    at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help="Runs at a time.")] = 256,
+    at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
     dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money a run.")] = None,
@@ -84,7 +88,7 @@ def command(
     own = Inputs(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         str(model or ""), each(split_all(tables)), each(split_all(deny_tables)), each(definitions),
-        audit=str(audit or ""),
+        each(rows), tuple(split_all(mask)), audit=str(audit or ""), max_scan=max_scan,
     )  # fmt: skip
     sources = sources_named(own, config)
     check_files(sources)

@@ -15,6 +15,7 @@ from decisor.decision_models.format import Model
 from decisor.decision_models.outcomes import Gathered, Outcomes
 from decisor.errors import SetupError, ToolError
 from decisor.types import Source, Table
+from decisor.watching import watched
 
 FIRST = 16
 SMALL = 200_000
@@ -103,7 +104,7 @@ class OpenModel:
             ToolError: a statement fails; the message has its line.
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
-        gathered = Gathered(chosen, self.names, self.rules)
+        gathered, progress = Gathered(chosen, self.names, self.rules), progress or watched("candidate")
         wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "most": most,
                 "single": alone, "skip": skip}  # fmt: skip
         began, at, stopped = time.monotonic(), 0, ""
@@ -145,7 +146,7 @@ class OpenModel:
         progress: Progress | None,
     ) -> Outcomes:  # fmt: skip
         """``what``: seeds or factors."""
-        count = len(each)
+        count, progress = len(each), progress or watched("trial")
         gathered = Gathered(chosen, self.names, self.rules, count)
         began, at, stopped = time.monotonic(), 0, ""
         size = self._trials_at_once(max(1, len(chosen)), 1 if what == "seeds" else count, CHUNK_SECONDS)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from decisor.definitions.format import Definitions, Dimension, Entity, Join, Metric, Origin
-from decisor.definitions.imported import Import, name_of, named_once
+from decisor.definitions.naming import name_of, named_once
+from decisor.definitions.write import Import
 from decisor.errors import SetupError
 from decisor.tools.functions.openapi_file import YamlReader
 

@@ -35,6 +35,7 @@ class Inputs:
     rows: tuple[str, ...] = ()
     mask: tuple[str, ...] = ()
     audit: str = ""
+    max_scan: str = ""
     technique: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     lm: str = ""

@@ -13,7 +13,9 @@ from mcp.server.mcpserver import Context
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult
 
 from decisor.definitions.readings.open import OpenReading
+from decisor.plurals import counted
 from decisor.render.text import one_line
+from decisor.server.places import Places
 from decisor.session.options import Options
 from decisor.session.result import Result
 from decisor.story.lines import event_lines
@@ -67,15 +69,21 @@ def answer_of(reply: ElicitResult, one: OpenReading) -> str:
 class Deciding:
     """One run. Made in the event loop that it runs in."""
 
-    def __init__(self, work: Callable[[Options], Awaitable[Result]], is_anyone_there: bool) -> None:
+    def __init__(self, work: Callable[[Options], Awaitable[Result]], places: Places, is_anyone_there: bool) -> None:
         self.news: asyncio.Queue[str | Ask | None] = asyncio.Queue()
         self.steps = count(1)
         self.ask: Ask | None = None
         options = Options(on_event=self.hear)
         if is_anyone_there:
             options["reader"] = self.read
-        self.task = asyncio.ensure_future(work(options))
+        self.task = asyncio.ensure_future(self.run(work, places, options))
         self.task.add_done_callback(lambda _: self.news.put_nowait(None))
+
+    async def run(self, work: Callable[[Options], Awaitable[Result]], places: Places, options: Options) -> Result:
+        if places.are_taken:
+            self.news.put_nowait(f"Waits in line behind {counted(places.waiting, 'other')}: {places.most} at once")
+        async with places:
+            return await work(options)
 
     def hear(self, entry: Entry) -> None:
         for line in event_lines(entry.event)[:1]:

@@ -17,6 +17,7 @@ from decisor.history.past_run import Inputs
 from decisor.history.store import History
 from decisor.mcp.serving import Serving
 from decisor.mcp.tools import server_of
+from decisor.server.places import Places
 from decisor.session.pool import pool_of
 from decisor.session.sources import Sources
 
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from decisor.mcp.http import Listening
 
 
-async def run(sources: Sources, inputs: Inputs, lm: str | None, history: History, listening: Listening | None) -> None:
+async def run(
+    sources: Sources, inputs: Inputs, lm: str | None, history: History, listening: Listening | None, at_once: int
+) -> None:
     """Over HTTP where there is a place to listen, else over standard input and output."""
     async with pool_of(sources) as pool:
-        serving = Serving(pool, lm, inputs.technique, inputs.settings, inputs.limits, history)
+        serving = Serving(pool, lm, inputs.technique, inputs.settings, inputs.limits, history, Places(at_once))
         async with server_of(serving) as server:
             if listening is None:
                 with until_terminated():

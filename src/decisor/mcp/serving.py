@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from decisor.budget import Limits
@@ -12,12 +12,14 @@ from decisor.errors import SetupError
 from decisor.history.past_run import PastRun
 from decisor.history.recording import Keeping
 from decisor.history.store import History
+from decisor.server.places import Places
 from decisor.server.users import ANYBODY, User
 from decisor.session.data import Data
 from decisor.session.keeping import inputs_of
 from decisor.session.options import Options
 from decisor.session.past import past_result
 from decisor.session.pool import Pool
+from decisor.session.readers import Reader
 from decisor.session.result import Result
 from decisor.session.sources import Source, Sources
 
@@ -27,7 +29,8 @@ NO_LIMITS = Limits()
 @dataclass(frozen=True)
 class Serving:
     """``pool``: the data. ``user``: who asks. ``lm``: MODEL[@URL], None for that of the environment. ``limits``: of a
-    run. ``history``: where runs are kept. ``numbers``: of the runs that were begun here."""
+    run. ``history``: where runs are kept. ``places``: how many run at once. ``numbers``: of those that were begun
+    here."""
 
     pool: Pool
     lm: str | None = None
@@ -35,8 +38,14 @@ class Serving:
     settings: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = NO_LIMITS
     history: History = field(default_factory=History)
+    places: Places = field(default_factory=Places)
     numbers: set[int] = field(default_factory=set)
     user: User = ANYBODY
+
+    @property
+    def reader(self) -> Reader:
+        """Masked columns stay tokens, also for a user who may see their values: it is an LM that reads what we say."""
+        return replace(self.user.reader, reveal=False)
 
     @property
     def members(self) -> Mapping[str, Sources]:
@@ -51,11 +60,11 @@ class Serving:
             raise SetupError("No data are served: start decisor mcp with --db, --graph or --docs.")
         if unknown := [name for name in names if name not in members]:
             raise SetupError(f"There is no connection {unknown[0]!r:.200}; there is {', '.join(members)}.")
-        return await self.pool.data(list(names) or list(members), self.user.reader)
+        return await self.pool.data(list(names) or list(members), self.reader)
 
     async def member(self, name: str) -> Data:
         """One of theirs."""
-        return await self.pool.member(name, self.user.reader)
+        return await self.pool.member(name, self.reader)
 
     def options(self, before: int = 0) -> Options:
         """Of a run. ``before``: the number of the run that it follows."""
@@ -82,7 +91,7 @@ class Serving:
         if run.number in self.numbers:
             return True
         sources = self.pool.sources_of(list(self.members))
-        if self.user.reader.rows or self.user.reader.mask:
+        if self.reader.rows or self.reader.mask:
             return False
         if sources.tables or sources.deny_tables or any(map(keeps_back, sources.places)):
             return False

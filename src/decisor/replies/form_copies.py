@@ -22,9 +22,11 @@ def refuse_form_text(value: object, form: Form[Any]) -> None:
     Raises:
         ParseError: what the value asks for or answers stands in the form (copied).
     """
-    for text in texts_of(value):
-        plain, copied = letters(text), letters_of_form(text_of_form(form))
-        if len(plain) >= LEAST and plain in copied and not numbers(text) - numbers(text_of_form(form)):
+    for plain, text in [(letters(text), text) for text in texts_of(value)]:
+        if len(plain) < LEAST:
+            continue
+        own = text_of_form(form)
+        if plain in letters_of_form(own) and not numbers(text) - numbers(own):
             raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
 
 

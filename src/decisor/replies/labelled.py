@@ -157,6 +157,8 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
     if reply.replan and not reply.plan:
         repairs.append("plan_kept")
         reply = replace(reply, replan=False)
+    if not repairs and call == reply.call:
+        return reply
     return replace(reply, call=call, repairs=tuple(dict.fromkeys(repairs)))
 
 

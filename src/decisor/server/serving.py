@@ -11,13 +11,12 @@ from decisor.errors import SetupError
 from decisor.history.store import History
 from decisor.lms.spec import read_spec
 from decisor.secrets import redact
+from decisor.server.places import AT_ONCE
 from decisor.server.users import User, Users
 from decisor.session.sources import Sources
 
 NO_LM = "none"
 NOTHING, NO_LIMITS = Sources(), Limits()
-AT_ONCE = 256
-IN_LINE = 1_000
 Number = TypeVar("Number", int, float)
 
 

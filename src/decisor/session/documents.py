@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.outside import json_line, one_line
+from decisor.plurals import counted
 from decisor.secrets import without_password
 from decisor.settings import IMPORT_PATH
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
+    from decisor.config.connection import Connection
     from decisor.tools.documents.embedder import Embedder
     from decisor.tools.documents.index import Index
     from decisor.tools.documents.passage import Passage
@@ -25,9 +27,11 @@ MOST_BYTES = 50_000_000
 PASSAGES = "passages"
 
 
-async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> PassagesTool:
+async def open_documents(
+    place: str, name: str = PASSAGES, limit: int = 10, connection: Connection | None = None
+) -> PassagesTool:
     """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED. Code is only
-    imported by a path that a person typed: those of a config file are absolute.
+    imported by a path that a person typed, or a file of theirs has: ``connection``.
 
     Raises:
         SetupError: there is nothing that can be read, or too much to be indexed at once.
@@ -42,7 +46,7 @@ async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> P
     if names_table(place):
         return await open_documents_table(place, name, limit)
     if IMPORT_PATH.fullmatch(place) and not path.exists():
-        retriever = open_own(place)
+        retriever = open_own(place, connection.settings, connection.folder) if connection else open_own(place)
         return PassagesTool(retriever, limit, retriever.about, name, end=retriever.close)
     if place.startswith(("http://", "https://")):
         raise SetupError(f"{without_password(place)} is an address: pages are not fetched, since they change and "
@@ -57,7 +61,7 @@ async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> P
     about = read_about(path / str(current(path)))
     embedder = embedder_of(about.embedder) if about.embedder else None
     index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
-    text = f"{path.name}, {about.documents:,} documents{titles_of(index)}"
+    text = f"{path.name}, {counted(about.documents, 'document')}{titles_of(index)}"
     return PassagesTool(index, limit, text, name, end=ending(embedder))
 
 
@@ -78,7 +82,7 @@ async def open_documents_table(place: str, name: str, limit: int) -> PassagesToo
     except BaseException:
         await end()
         raise
-    text = f"{index.tables.name}, {index.about.documents:,} documents{titles}"
+    text = f"{index.tables.name}, {counted(index.about.documents, 'document')}{titles}"
     return PassagesTool(index, limit, text, name, end=end)
 
 

@@ -68,6 +68,7 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
         mask=tuple(f"{one.name}.{column}" for one in sources.places if one.connection is None
                    for column in one.policy.mask),
         audit=next((str(one.audit.path) for one in sources.places if one.audit), ""),
+        max_scan=str(options.get("max_scan") or next((most for one in sources.places for most in one.max_scans), "")),
         technique=technique if isinstance(technique, str) else name_of(technique),
         settings=settings_to_keep(options.get("settings", {}), left_out), lm=lm_to_keep(options.get("lm"), left_out),
         limits=options.get("limits", Limits()), folder=str(Path.cwd()), left_out=tuple(left_out),

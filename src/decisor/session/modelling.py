@@ -18,7 +18,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from decisor.decision_models.checks.finding import Finding
 from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.format import Model
 from decisor.decision_models.machine import OpenModel, open_model
@@ -27,6 +26,8 @@ from decisor.decision_models.rule_tests import rule_tests
 from decisor.decision_models.schema import faults
 from decisor.decision_models.solver import decide
 from decisor.errors import ModelMistake, SetupError, ToolError
+from decisor.finding import Finding
+from decisor.plurals import counted
 from decisor.quoting import quoted
 from decisor.rankings import note
 from decisor.types import Observation, Record, Tool, Value
@@ -81,7 +82,8 @@ class ModellingTool:
         values = [(one.name, present[one.name]) for one in read]
         now = ", ".join(f"{name} {value:.10g}" for name, value in values if value is not None)
         records = [Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(named, 1)]
-        words = f"{count:,} candidates, such as {ends}. At present, by your read queries: {now or 'nothing to read'}."
+        now = now or "nothing to read"
+        words = f"{counted(count, 'candidate')}, such as {ends}. At present, by your read queries: {now}."
         return Observation(tuple(records), words)
 
     async def work(self, text: str) -> Observation:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from decisor.config.connection import Connection
 from decisor.errors import SetupError
+from decisor.max_scan import MaxScan
 from decisor.secrets import redact
 from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
 from decisor.tools.databases.files.frames import FrameStore, is_frame, store_frames
@@ -34,7 +35,7 @@ RESERVED = ("whatif", "think", "decision_model", "person", "definitions", "combi
 class Source:
     """One database, graph or place with documents. ``name``: what a model calls it. ``connection``: what a config file
     says of it, where it is named there. ``policy``: rows and columns of it that are not for who asks. ``audit``: where
-    its queries are noted."""
+    its queries are noted. ``max_scans``: what one query of it may read, beside what its connection says."""
 
     form: Form
     place: str
@@ -42,6 +43,7 @@ class Source:
     connection: Connection | None = field(default=None, compare=False)
     policy: Policy = NO_POLICY
     audit: Audit | None = None
+    max_scans: tuple[MaxScan, ...] = ()
 
     @property
     def label(self) -> str:

@@ -23,6 +23,7 @@ DENY = "These tables (labels, types) may be neither read nor seen."
 ROWS = "The rows of a table that may be read, as a condition in SQL. Several times."
 MASK = "Columns of which an LM gets tokens, and no values. Several times."
 AUDIT = "Note each query here: when, for whom, what, how many rows."
+SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, by its engine's estimate."
 METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
 AUTH = "The environment variable with the key for the APIs of --tools; mcp=NAME for MCP servers. Several times."
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from decisor.decision_models.candidates import LIMIT
 from decisor.decision_models.checks import by_hand, shaking, twofold
-from decisor.decision_models.checks.finding import Check, Finding, Subject, TimeOver
+from decisor.decision_models.checks.subject import Check, Subject, TimeOver
 from decisor.decision_models.machine import OpenModel
 from decisor.errors import ToolError
+from decisor.finding import Finding
 
 SAMPLE = 2_000
 CHECKS: tuple[Check, ...] = (

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from decisor.decision_models.checks.finding import Finding, Subject
+from decisor.decision_models.checks.subject import Subject
 from decisor.decision_models.format import Input, Measure
 from decisor.decision_models.outcomes import Outcomes
 from decisor.errors import ToolError
+from decisor.finding import Finding
 
 SHAKE = 1.07
 FAR = (0.5, 2.0, 10.0)

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decisor.decision_models.checks.finding import Finding, Subject, TimeOver
+from decisor.decision_models.checks.subject import Subject, TimeOver
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.rank_model import agree
 from decisor.decision_models.solver import solve
 from decisor.errors import ToolError
+from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.rankings import amount
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from decisor.plurals import counted
 from decisor.render.text import number, one_line
 
 Kind = Literal["line", "bar", "points"]
@@ -83,7 +84,7 @@ class Chart:
         low, high = min(marks, key=lambda one: one[2]), max(marks, key=lambda one: one[2])
         lines = f" in {len(self.series)} series" if len(self.series) > 1 else ""
         ends = f"lowest {words(*low)}, highest {words(*high)}"
-        return f"{WORDS[self.kind]} of {self.y.title} by {self.x.title}: {len(marks)} values{lines}; {ends}."
+        return f"{WORDS[self.kind]} of {self.y.title} by {self.x.title}: {counted(len(marks), 'value')}{lines}; {ends}."
 
 
 def words(series: Series, mark: Mark, value: float) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 
 from decisor.errors import SetupError
 from decisor.extras import needs
+from decisor.plurals import counted
 from decisor.secrets import without_password
 from decisor.tools.databases.graph_write import Edge, Node, Progress, labels_of, quoted, silent, write
 
@@ -77,7 +78,9 @@ def check_server(url: str) -> None:
     if count and label:
         raise SetupError(f"The graph {label} already exists.")
     if count:
-        raise SetupError(f"The database holds {count:,} nodes already: give the graph a label of its own, ?label=NAME.")
+        raise SetupError(
+            f"The database holds {counted(count, 'node')} already: give the graph a label of its own, ?label=NAME."
+        )
 
 
 def path_of(url: str) -> Path:

@@ -8,20 +8,21 @@ from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
+from decisor.max_scan import MaxScan
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
+from decisor.tools.databases.lookup import parse_lookup
 from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
-from decisor.tools.databases.scan import MaxScan, check_scan
+from decisor.tools.databases.scan import check_limits, check_scan, names_in
 from decisor.tools.databases.sql_brief import Brief
 from decisor.tools.databases.sql_cache import LARGE
 from decisor.tools.databases.sql_literals import literals
-from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
 from decisor.tools.databases.sql_tables import TableInfo
 from decisor.tools.databases.sql_view import SchemaView
@@ -34,7 +35,8 @@ COUNT_SECONDS = 2.0
 @dataclass(eq=False)
 class SqlTool:
     """Open with ``await SqlTool.open(url)``. ``tables`` is the schema as it was then; ``view``, what a model is shown
-    of it, for a ``question`` where it is long. ``notes``: what was read from files, where the data come from some."""
+    of it, for a ``question`` where it is long. ``notes``: what was read from files, where the data come from some.
+    ``max_scans``: what one query may read, each of which holds."""
 
     worker: Worker
     tables: tuple[TableInfo, ...]
@@ -44,7 +46,7 @@ class SqlTool:
     pitfalls: Pitfalls | None = field(default=None, repr=False)
     view: SchemaView | None = None
     question: str = ""
-    max_scan: MaxScan | None = None
+    max_scans: tuple[MaxScan, ...] = ()
 
     @classmethod
     async def open(
@@ -93,6 +95,11 @@ class SqlTool:
         table = next((table for table in self.tables if table.schema and table.name == name), None)
         return name if dialect is None else table.place(dialect) if table else dialect.quoted(name)
 
+    def limited(self, *limits: MaxScan) -> SqlTool:
+        """The same tool, whose queries keep to these limits too. Raises SetupError where its engine does not tell."""
+        check_limits(self.worker.description, self.name, limits)
+        return replace(self, max_scans=(*self.max_scans, *limits))
+
     async def about(self, question: str) -> SqlTool:
         """The same tool with a description for this question; itself where the schema is short."""
         if not await self.schema_view.look(question):
@@ -124,8 +131,8 @@ class SqlTool:
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
             return await self.schema_view.look_up(lookup, self.name)
-        await self._within_scan(statement)
         try:
+            await self._within_scan(statement)
             table = await self.worker.run(statement)
         except ToolError as error:
             dialect = self.worker.description.dialect
@@ -154,8 +161,9 @@ class SqlTool:
 
     async def _within_scan(self, query: str) -> None:
         """Raises ToolError (refused) where it would read more than a question may."""
-        if self.max_scan is not None:
-            await check_scan(self.worker, query, self.tables, self.max_scan)
+        if self.max_scans and (dialect := self.worker.description.dialect):
+            tables = await self.schema_view.counted({name for _, name in names_in(query, dialect)})
+            await check_scan(self.worker, query, tables, self.max_scans)
 
     async def _nothing(self, statement: str, table: Table) -> str:
         """What is said of a result without rows."""

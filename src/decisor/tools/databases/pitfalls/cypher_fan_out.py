@@ -8,38 +8,23 @@ in the graph, once for each type and direction.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from decisor.errors import ToolError
 from decisor.tools.databases.cypher_names import name_of_token
 from decisor.tools.databases.cypher_schema import GraphSchema, name_of, quoted
-from decisor.tools.databases.pitfalls.cypher_rows import (
-    Link,
-    Row,
-    TooMuch,
-    add_match,
-    add_where,
-    clauses,
-    inside,
-    names_in,
-    split,
-)
+from decisor.tools.databases.pitfalls.cypher_projection import AGGREGATES, Call, calls, items_of, projected, values
+from decisor.tools.databases.pitfalls.cypher_rows import Link, Row, TooMuch, add_match, add_where, clauses, names_in
+from decisor.tools.databases.pitfalls.cypher_subrows import add_list, behind_call, body_of, row_within, with_sources
 from decisor.tools.databases.pitfalls.stored import SECONDS
-from decisor.tools.databases.sandbox.cypher_tokens import Token, clean, tokens
+from decisor.tools.databases.sandbox.cypher_tokens import Token, tokens
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.types import Pitfall
 
 KIND = "fan_out"
 COUNTING = ("SUM", "AVG", "COUNT")
-AGGREGATES = (*COUNTING, "MIN", "MAX", "COLLECT", "STDEV", "STDEVP", "PERCENTILECONT", "PERCENTILEDISC")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    name: str
-    words: tuple[Token, ...]
-    text: str
 
 
 @dataclass(eq=False)
@@ -51,25 +36,33 @@ class Paths:
     results: dict[str, bool] = field(default_factory=dict)
 
     async def look(self, statement: str) -> list[Pitfall]:
-        """What is multiplied in a statement that the sandbox let through. One that cannot be followed has none."""
-        try:
-            row, pitfalls = Row(), list[Pitfall]()
-            for clause in clauses(tokens(statement)):
-                match clause.key:
-                    case "MATCH":
-                        add_match(row, clause.words)
-                    case "WHERE":
-                        add_where(row, clause.words)
-                    case "WITH" | "RETURN":
-                        pitfalls += await self.projection(row, clause.words)
-                        row = projected(row, clause.words)
-                    case "UNION":
-                        row = Row()
-                    case "CALL" | "UNWIND":
-                        return pitfalls
-        except (ToolError, TooMuch, IndexError):
-            return []
+        """What is multiplied in a statement that the sandbox let through, as far as it can be followed."""
+        pitfalls: list[Pitfall] = []
+        with suppress(ToolError, TooMuch, IndexError):
+            await self.follow(Row(), tokens(statement), pitfalls)
         return list(dict.fromkeys(pitfalls))
+
+    async def follow(self, row: Row, words: Sequence[Token], pitfalls: list[Pitfall]) -> Row:
+        """The row behind the last clause. What is noticed on the way is added to ``pitfalls``."""
+        for clause in clauses(words):
+            match clause.key:
+                case "MATCH":
+                    add_match(row, clause.words)
+                case "WHERE":
+                    add_where(row, clause.words)
+                case "UNWIND":
+                    add_list(row, clause.words)
+                case "WITH" | "RETURN":
+                    pitfalls += await self.projection(row, clause.words)
+                    row = projected(row, clause.words)
+                case "LIMIT" if [token.text for token in clause.words] == ["1"]:
+                    row = replace(row, once=row.once | row.present)
+                case "UNION":
+                    row = Row()
+                case "CALL":
+                    body = body_of(clause.words)
+                    row = behind_call(row, await self.follow(row_within(row), body, pitfalls), body)
+        return row
 
     async def projection(self, row: Row, words: Sequence[Token]) -> list[Pitfall]:
         """Of a WITH or RETURN."""
@@ -79,7 +72,7 @@ class Paths:
         return [Pitfall(KIND, text) for text in texts if text]
 
     async def complaint(self, row: Row, call: Call, fixed: set[str]) -> str:
-        base = names_in(values(call.words), row)
+        base = with_sources(names_in(values(call.words), row), row)
         nodes = [name for name, one in row.elements.items() if one.node and name not in row.gone]
         one_value = bool(base) and base <= await self.reached(row, set(), fixed)
         if one_value and call.name == "AVG":
@@ -105,6 +98,11 @@ class Paths:
         if not left:
             return ""
         own = " and ".join(as_pattern(row, name) for name in sorted(base))
+        if row.elements[left[0]].source is not None:
+            return (
+                f"{call.text} takes {own} more than once: once for each {left[0]} of UNWIND. Aggregate before it "
+                f"(WITH), or group by {left[0]}."
+            )
         return (
             f"{call.text} takes {own} more than once: the pattern goes on to {as_pattern(row, left[0])}, of which "
             "there may be several for one of them. Aggregate before the pattern goes on (WITH), or leave that part "
@@ -113,13 +111,14 @@ class Paths:
 
     async def fixed_by(self, row: Row, items: Sequence[Sequence[Token]]) -> set[str]:
         """The elements of which there is one in a group, or that a literal fixes."""
-        fixed: set[str] = set()
+        fixed = set(row.once)
         pinned = set(row.pinned)
         for item in items:
             if len(item) == 1:
                 fixed |= row.stands_on.get(name_of_token(item[0]), frozenset())
             if len(item) == 3 and item[1].text == "." and name_of_token(item[0]) in row.elements:
                 pinned.add((name_of_token(item[0]), name_of_token(item[2])))
+        pinned |= {(name, key) for name, key, value in row.equal if value in fixed}
         for name, key in pinned:
             if name in row.elements and await self.unique(row.elements[name].labels, key):
                 fixed.add(name)
@@ -134,6 +133,10 @@ class Paths:
         grown = True
         while grown:
             grown = False
+            for elements, implied in row.implied:
+                if elements <= reached and implied not in reached:
+                    reached.add(implied)
+                    grown = True
             for link in row.links:
                 ends = {link.one, link.two}
                 if link.relation in reached and not link.long and not ends <= reached:
@@ -180,50 +183,6 @@ class Paths:
 
 def labels_text(labels: Sequence[str]) -> str:
     return f":{quoted(labels[0])}" if len(labels) == 1 else ""
-
-
-def items_of(words: Sequence[Token]) -> Iterator[tuple[tuple[Token, ...], str]]:
-    """What a WITH or RETURN brings, each with its name."""
-    words = words[1:] if words and words[0].key == "DISTINCT" else words
-    for item in split(words):
-        named = len(item) > 2 and item[-2].key == "AS" and item[-2].kind == "word"
-        yield (item[:-2], name_of_token(item[-1])) if named else (item, name_of_token(item[0]) if item else "")
-
-
-def calls(words: Sequence[Token], names: Sequence[str]) -> Iterator[Call]:
-    """Aggregates in an expression, without those that are DISTINCT."""
-    for at, token in enumerate(words):
-        if token.kind == "word" and token.key in names and at + 1 < len(words) and words[at + 1].text == "(":
-            inner, end = inside(words, at + 1)
-            if names is AGGREGATES or not inner or inner[0].key != "DISTINCT":
-                yield Call(token.key, inner, clean(tuple(words[at:end])))
-
-
-def values(words: Sequence[Token]) -> list[Token]:
-    """Of a CASE what follows THEN and ELSE."""
-    if not any(token.key == "CASE" and token.kind == "word" for token in words):
-        return list(words)
-    results: list[Token] = []
-    taking = False
-    for token in words:
-        if token.kind == "word" and token.key in ("THEN", "ELSE", "WHEN", "END", "CASE"):
-            taking = token.key in ("THEN", "ELSE")
-        elif taking:
-            results.append(token)
-    return results
-
-
-def projected(row: Row, words: Sequence[Token]) -> Row:
-    """The row behind a WITH. Where it aggregates or is DISTINCT, what it does not name is gone."""
-    items = list(items_of(words))
-    groups = bool(words) and words[0].key == "DISTINCT"
-    groups = groups or any(list(calls(item, AGGREGATES)) for item, _ in items)
-    stands_on = {name: names_in(item, row) for item, name in items if not list(calls(item, AGGREGATES))}
-    if not groups:
-        return replace(row, stands_on={**row.stands_on, **stands_on})
-    own = frozenset(name for item, _ in items if len(item) == 1 for name in names_in(item, row))
-    stands_on = {name: stands_on.get(name, own) & own or own for _, name in items}
-    return replace(row, stands_on=stands_on, gone=frozenset(row.elements) - own)
 
 
 def as_pattern(row: Row, name: str) -> str:

@@ -25,12 +25,13 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A node or a relationship of a row. ``labels``: all that it may have one of. ``name``: as it is written, else
-    ?1."""
+    """A node or a relationship of a row, or a value of a list. ``labels``: all that it may have one of. ``name``: as it
+    is written, else ?1. ``source``: of a value, the elements that its list stands on."""
 
     name: str
     labels: tuple[str, ...]
     node: bool = True
+    source: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +46,35 @@ class Link:
     long: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What collect(...) took. ``stands_on``: the elements of its values. ``rows``: those that UNWIND of it brings back,
+    all that made a row of the list."""
+
+    stands_on: frozenset[str]
+    rows: frozenset[str]
+
+
 @dataclass
 class Row:
     """``stands_on``: the elements that a name stands on, itself where it is one. ``pinned``: (element, property) that a
-    literal fixes. ``gone``: elements of which the row holds nothing any more, and so that multiply nothing."""
+    literal fixes. ``gone``: elements of which the row holds nothing any more, and so that multiply nothing. ``once``:
+    those of which there is one in all rows. ``implied``: where there is one of each of some, there is one of this.
+    ``equal``: (element, property, value of a list) that are the same."""
 
     elements: dict[str, Element] = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
     stands_on: dict[str, frozenset[str]] = field(default_factory=dict)
     pinned: set[tuple[str, str]] = field(default_factory=set)
     gone: frozenset[str] = frozenset()
+    once: frozenset[str] = frozenset()
+    implied: list[tuple[frozenset[str], str]] = field(default_factory=list)
+    equal: set[tuple[str, str, str]] = field(default_factory=set)
+    lists: dict[str, Gathered] = field(default_factory=dict)
+
+    @property
+    def present(self) -> frozenset[str]:
+        return frozenset(self.elements) - self.gone
 
 
 def clauses(words: Sequence[Token]) -> Iterator[Clause]:
@@ -147,9 +167,19 @@ def add_element(row: Row, inner: Sequence[Token], node: bool) -> str:
     elif labels and not row.elements[name].labels:
         row.elements[name] = Element(name, labels, node)
     for before, key, colon, value in zip(inner, inner[1:], inner[2:], inner[3:], strict=False):
-        if before.text in ("{", ",") and colon.text == ":" and value.kind in ("string", "number", "parameter"):
-            row.pinned.add((name, name_of_token(key)))
+        if before.text in ("{", ",") and colon.text == ":":
+            add_equal(row, name, name_of_token(key), value)
     return name
+
+
+def add_equal(row: Row, name: str, key: str, value: Token) -> None:
+    """A property is a literal, or the value of a list."""
+    other = row.elements.get(name_of_token(value)) if value.kind in NAMES else None
+    if value.kind in ("string", "number", "parameter"):
+        row.pinned.add((name, key))
+    elif other is not None and other.source is not None:
+        row.implied.append((frozenset({name}), other.name))
+        row.equal.add((name, key, other.name))
 
 
 def add_where(row: Row, words: Sequence[Token]) -> None:
@@ -157,9 +187,8 @@ def add_where(row: Row, words: Sequence[Token]) -> None:
     if any(token.key in ("OR", "XOR", "NOT") and token.kind == "word" for token in words):
         return
     for name, dot, key, sign, value in zip(words, words[1:], words[2:], words[3:], words[4:], strict=False):
-        literal = value.kind in ("string", "number", "parameter")
-        if dot.text == "." and sign.text == "=" and literal and name_of_token(name) in row.elements:
-            row.pinned.add((name_of_token(name), name_of_token(key)))
+        if dot.text == "." and sign.text == "=" and name_of_token(name) in row.elements:
+            add_equal(row, name_of_token(name), name_of_token(key), value)
 
 
 def names_in(words: Sequence[Token], row: Row) -> frozenset[str]:

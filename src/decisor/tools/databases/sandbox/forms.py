@@ -23,6 +23,10 @@ class Form:
     name: str = ""
     query: str = ""
 
+    @property
+    def reads_rows(self) -> bool:
+        return self.before.startswith("SUMMARIZE ")
+
 
 def special(dialect: Dialect, statement: str) -> Form | None:
     """The form of a statement, None where it should be a query.

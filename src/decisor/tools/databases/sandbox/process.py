@@ -91,6 +91,15 @@ class Worker:
         """Of each token in a text the value that it stands for. Raises ToolError where the reader may not see them."""
         return table_of((await self._ask("reveal", text, {}, self.caps, False))["table"])
 
+    async def plan(self, statement: str, caps: Caps) -> Table | None:
+        """What the engine says of how it would run a checked statement, None where that reads no rows.
+
+        Raises:
+            ToolError: as ``run``.
+        """
+        reply = await self._ask("plan", statement, {}, caps, False)
+        return table_of(reply["table"]) if "table" in reply else None
+
     async def check(self, statement: str) -> None:
         """Raises ToolError where the statement would be refused. Runs nothing."""
         await self._ask("check", statement, {}, self.caps, False)

@@ -16,8 +16,10 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import Access
+from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.engine import Cancellable, Caps, ConnectionLost, Database
 from decisor.tools.databases.sandbox.engines import connect, engine
+from decisor.tools.databases.sandbox.forms import special
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.revealing import revealed
 from decisor.tools.databases.sandbox.wire import Frame, caps_of, receive, send, table_to
@@ -51,7 +53,8 @@ def main() -> None:
     if isinstance(database, Cancellable):
         signal.signal(signal.SIGTERM, partial(_cancel, database))
     access = access_of(database)
-    send(sink, {"ok": True, "hidden": sorted(access.hidden), "closed": sorted(access.closed)})
+    hidden, closed = (sorted(access.naming.spellings(names)) for names in (access.hidden, access.closed))
+    send(sink, {"ok": True, "hidden": hidden, "closed": closed})
     while (request := receive(source)) is not None:
         send(sink, answer(database, request, engine(hello["engine"]).probe))
     with contextlib.suppress(Exception):
@@ -81,6 +84,8 @@ def answer(database: Database, request: Frame, probe: str = "") -> Frame:
         statement = request["statement"]
         if request["op"] == "reveal":
             return {"table": table_to(reveal(database, statement, caps))}
+        if request["op"] == "plan":
+            return plan(database, statement, caps)
         if not request["trusted"]:
             statement = database.check(statement)
         elif isinstance(database, Guarded):
@@ -117,6 +122,17 @@ def reveal(database: Database, text: str, caps: Caps) -> Table:
         raise ToolError("Nothing is masked here.")
     guard = database.guard
     return revealed(text, guard.access.restricted, guard.dialect, lambda query: database.run(query, {}, caps))
+
+
+def plan(database: Database, text: str, caps: Caps) -> Frame:
+    """The table of a query's plan, none where the statement reads no rows."""
+    if not isinstance(database, Guarded):
+        raise ToolError("Nothing is planned here.")
+    checked, dialect = database.check(text), database.guard.dialect
+    form = special(dialect, without_comments(text, dialect.name))
+    if form is not None and not form.reads_rows:
+        return {"ok": True}
+    return {"table": table_to(database.run(f"{dialect.plan} {checked}", {}, caps))}
 
 
 def works(database: Database, statement: str, caps: Caps) -> bool:

@@ -40,7 +40,13 @@ FILES: dict[str, frozenset[str]] = dict.fromkeys(PATHS, frozenset())
 """Schemas that some engines read files by: none of their tables may be read."""
 
 
-def dialect_of(name: str) -> Dialect:
+PLANS = {
+    "postgresql": "EXPLAIN (FORMAT JSON)", "duckdb": "EXPLAIN (FORMAT JSON)", "mysql": "EXPLAIN FORMAT=TRADITIONAL",
+    "mariadb": "EXPLAIN FORMAT=TRADITIONAL",
+}  # fmt: skip
+
+
+def dialect_of(name: str, plan: str = "") -> Dialect:
     """The strictest: functions that mean the same everywhere, no catalog but information_schema, no path for a name."""
     from decisor.tools.databases.sandbox.engines import duckdb
 
@@ -60,6 +66,7 @@ def dialect_of(name: str) -> Dialect:
         folds=FOLDS.get(name, ""),
         names_by_text=name in ("mysql", "duckdb"),
         other_catalogs=True,
+        plan=plan,
     )
 
 
@@ -73,7 +80,9 @@ def member(name: str) -> Engine:
         raise SetupError(f"{PREFIX}{name}:// cannot be opened: nothing here parses its SQL, so nothing could guard it.")
     if parser == "sqlite":  # it takes a misspelt column for a text, which its own engine does not let it
         raise SetupError("A SQLite file is opened as sqlite:///PATH.")
-    return warehouse_engine(f"alchemy:{name}", name, (), dialect_of(parser), KNOWN.get(name, Warehouse()))
+    return warehouse_engine(
+        f"alchemy:{name}", name, (), dialect_of(parser, PLANS.get(name, "")), KNOWN.get(name, Warehouse())
+    )
 
 
 ENGINE = Engine(

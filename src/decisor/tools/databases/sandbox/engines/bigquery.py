@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.information_schema import information_schema
 from decisor.tools.databases.sandbox.names import COMMON, words
-from decisor.tools.databases.sandbox.warehouse import Warehouse
+from decisor.tools.databases.sandbox.warehouse import ASKED_ANOTHER_WAY, Warehouse
 from decisor.tools.databases.sandbox.warehouse_engine import warehouse_engine
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+
+def dry_run(db: sqlalchemy.Connection, statement: str) -> list[tuple[object, ...]]:
+    """How many bytes a statement would read, which is what is paid for."""
+    from google.cloud.bigquery import QueryJobConfig
+
+    client = getattr(db.connection, "_client")  # noqa: B009  BigQuery's own, behind the connection
+    job = client.query(statement, job_config=QueryJobConfig(dry_run=True, use_query_cache=False))
+    return [(job.total_bytes_processed,)]
+
 
 DIALECT = Dialect(
     name="bigquery",
     queries=information_schema("@@dataset_id", there="INFORMATION_SCHEMA."),
+    plan=ASKED_ANOTHER_WAY,
     schemas=True,
     functions=COMMON
     | words(
@@ -39,6 +55,7 @@ ENGINE = warehouse_engine(
     DIALECT,
     Warehouse(
         package="sqlalchemy-bigquery",
+        plan=dry_run,
         role=(
             "gcloud iam service-accounts create decisor",
             "gcloud projects add-iam-policy-binding PROJECT --role roles/bigquery.jobUser "

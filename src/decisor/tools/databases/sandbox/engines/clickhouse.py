@@ -27,6 +27,7 @@ QUERIES = Queries(
 DIALECT = Dialect(
     name="clickhouse",
     queries=QUERIES,
+    plan="EXPLAIN ESTIMATE",
     schemas=True,
     functions=COMMON
     | words(

@@ -27,6 +27,7 @@ FUNCTIONS = COMMON | words(
 DIALECT = Dialect(
     name="databricks",
     queries=information_schema("current_schema()", comments=True, keys=True),
+    plan="EXPLAIN COST",
     schemas=True,
     functions=FUNCTIONS,
     catalogs={**INFORMATION_SCHEMA, **FILES},

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.information_schema import information_schema
 from decisor.tools.databases.sandbox.names import COMMON, words
-from decisor.tools.databases.sandbox.warehouse import Warehouse
+from decisor.tools.databases.sandbox.warehouse import ASKED_ANOTHER_WAY, Warehouse
 from decisor.tools.databases.sandbox.warehouse_engine import warehouse_engine
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+
+def showplan(db: sqlalchemy.Connection, statement: str) -> list[tuple[object, ...]]:
+    """The plan of a statement as XML: what is said in between is planned, and not run."""
+    db.exec_driver_sql("SET SHOWPLAN_XML ON")
+    try:
+        return [tuple(row) for row in db.exec_driver_sql(statement)]
+    finally:
+        db.exec_driver_sql("SET SHOWPLAN_XML OFF")
+
 
 DIALECT = Dialect(
     name="tsql",
     queries=information_schema("schema_name()", keys=True),
+    plan=ASKED_ANOTHER_WAY,
     schemas=True,
     functions=COMMON
     | words(
@@ -35,10 +51,11 @@ ENGINE = warehouse_engine(
         package="pyodbc",
         opens=("SET LOCK_TIMEOUT {ms}",),
         number="SELECT @@SPID",
+        plan=showplan,
         cancels=True,
         role=(
             "CREATE LOGIN decisor WITH PASSWORD = '...'; USE shop; CREATE USER decisor FOR LOGIN decisor;",
-            "ALTER ROLE db_datareader ADD MEMBER decisor; DENY EXECUTE TO decisor;",
+            "ALTER ROLE db_datareader ADD MEMBER decisor; DENY EXECUTE TO decisor; GRANT SHOWPLAN TO decisor;",
         ),
     ),
 )

@@ -11,6 +11,7 @@ from decisor.tools.databases.sandbox.warehouse_engine import warehouse_engine
 DIALECT = Dialect(
     name="redshift",
     queries=INSPECTED,
+    plan="EXPLAIN",
     schemas=True,
     functions=COMMON
     | words(

@@ -11,6 +11,7 @@ from decisor.tools.databases.sandbox.warehouse_engine import warehouse_engine
 DIALECT = Dialect(
     name="snowflake",
     queries=information_schema("current_schema()", comments=True),
+    plan="EXPLAIN USING JSON",
     schemas=True,
     functions=COMMON
     | words(

@@ -36,6 +36,7 @@ LOST = re.compile(
 DIALECT = Dialect(
     name="spark",
     queries=INSPECTED,
+    plan="EXPLAIN COST",
     schemas=True,
     functions=FUNCTIONS | words("range"),
     catalogs={**INFORMATION_SCHEMA, **FILES},

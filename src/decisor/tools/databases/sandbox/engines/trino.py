@@ -11,6 +11,7 @@ from decisor.tools.databases.sandbox.warehouse_engine import warehouse_engine
 DIALECT = Dialect(
     name="trino",
     queries=information_schema("current_schema"),
+    plan="EXPLAIN (TYPE IO, FORMAT JSON)",
     schemas=True,
     functions=COMMON
     | words(

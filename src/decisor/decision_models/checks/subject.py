@@ -1,14 +1,15 @@
-"""One thing that a check says."""
+"""What the checks are, and what each is given."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.outcomes import Outcomes
+from decisor.finding import Finding
 
 CHECKS = {
     1: "every statement is allowed, and runs",
@@ -30,20 +31,6 @@ CHECKS = {
     17: "the solver's sum is what the SQL measures",
     18: "numbers of the text are in the queries or the data",
 }
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Of check ``number``. ``line``: in the file, 0 where it has none. A ``doubt`` may be right as it is."""
-
-    number: int
-    line: int
-    words: str
-    kind: Literal["error", "doubt"] = "error"
-
-    def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line else ""
-        return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words} (check {self.number})"
 
 
 class TimeOver(Exception):
