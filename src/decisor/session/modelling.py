@@ -28,11 +28,16 @@ from decisor.decision_models.solver import decide
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.finding import Finding
 from decisor.plurals import counted
+from decisor.quoting import quoted
 from decisor.rankings import note
 from decisor.types import Observation, Record, Tool, Value
 
 SECOND = "#### second"
 MOST = 10
+LOOKED_UP = "looked_up"
+"""A measure of ours that names the columns of the inputs."""
+NOTHING = "SELECT 0.0"
+"""What a measure without ``read`` is at present."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class ModellingTool:
         try:
             return await jobs[job.strip()](body)
         except (SetupError, ModelMistake) as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(str(error).replace(f"measure.{LOOKED_UP}.sql", "input")) from error
 
     async def facts(self, text: str) -> Observation:
         async with self.opened(model_of_facts(text)) as model:
@@ -66,10 +71,16 @@ class ModellingTool:
             count = len(candidates)
             places = [count // 8, count - 1 - count // 8] if count > 2 else [0, count - 1]
             present = await asyncio.to_thread(model.present)
+            read = [one for one in model.model.measures if one.sql != NOTHING and one.name != LOOKED_UP]
+            whole = [one.name for one in read if "choice" not in one.sql and "$" not in one.sql]
+            if empty := [name for name in whole if present[name] is None]:
+                raise ToolError(f"measure.{empty[0]}.read gives no number on the present rows: name values as the data "
+                                "have them, or leave read out.")  # fmt: skip
             named: list[dict[str, Value]] = [{"candidate": candidates.name(at), "choice": json.dumps(labels(model, at))}
                      for at in dict.fromkeys(places)]  # fmt: skip
             ends = " and ".join(dict.fromkeys(candidates.name(at) for at in (0, count - 1)))
-        now = ", ".join(f"{name} {value:.10g}" for name, value in present.items() if value is not None)
+        values = [(one.name, present[one.name]) for one in read]
+        now = ", ".join(f"{name} {value:.10g}" for name, value in values if value is not None)
         records = [Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(named, 1)]
         now = now or "nothing to read"
         words = f"{counted(count, 'candidate')}, such as {ends}. At present, by your read queries: {now}."
@@ -150,14 +161,16 @@ def model_of_facts(text: str) -> Model:
     """
     try:
         facts = tomllib.loads(text)
-        tables = dict.fromkeys(name.split(".")[0] for name in facts.get("input", {}))
-        zero = "SELECT 0.0" + "".join(f' + 0 * (SELECT count(*) FROM "{name}")' for name in tables)
-        measures = {name: {"goal": one.get("goal"), "unit": one.get("unit", ""), "sql": one.get("read") or zero}
+        columns = [name.partition(".") for name in facts.get("input", {})]
+        zero = "SELECT 0.0" + "".join(
+            f" + 0 * (SELECT count({quoted(column) if column else '*'}) FROM {quoted(table)})"
+            for table, _, column in columns
+        )
+        measures = {name: {"goal": one.get("goal"), "unit": one.get("unit", ""), "sql": one.get("read") or NOTHING}
                     for name, one in facts.get("measure", {}).items()}  # fmt: skip
     except (ValueError, AttributeError, RecursionError) as error:
         raise ToolError(f"The facts cannot be read: {error}.") from error
-    if any(one["sql"] != zero for one in measures.values()):
-        measures["looked_up"] = {"goal": "min", "unit": "", "sql": zero}
+    measures[LOOKED_UP] = {"goal": "min", "unit": "", "sql": zero}
     content: dict[str, Any] = {
         key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts
     }
