@@ -159,7 +159,7 @@ def model_of_facts(text: str) -> Model:
         raise ToolError(f"The facts cannot be read: {error}.") from error
     if any(one["sql"] != zero for one in measures.values()):
         measures["looked_up"] = {"goal": "min", "unit": "", "sql": zero}
-    content: dict[str, Any] = {
+    content: dict[str, object] = {
         key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts
     }
     content["measure"] = measures
