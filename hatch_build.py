@@ -10,7 +10,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class Readme(MetadataHookInterface):
-    """``source`` of [tool.hatch.metadata.hooks.custom]: where the files of this repository can be read; may be ''."""
+    """``source`` of [tool.hatch.metadata.hooks.custom]: where the files of this repository can be read, if anywhere."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         root = Path(self.root)

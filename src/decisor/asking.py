@@ -56,7 +56,8 @@ def worded(text: str) -> str:
     ...     worded("Decide."), worded("Ask.")
     ('Choose.', 'Ask.')
     """
-    return WORDS.get().get(text, text)
+    words = WORDS.get()
+    return words.get(text, text) if words else text  # a long text is not hashed for nothing
 
 
 def parts_worded(text: str) -> str:

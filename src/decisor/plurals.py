@@ -9,7 +9,7 @@ def plural(number: int, what: str) -> str:
 
 def counted(number: int, what: str) -> str:
     """
-    >>> counted(1, "sequence"), counted(0, "sequence")
-    ('1 sequence', '0 sequences')
+    >>> counted(1, "sequence"), counted(0, "sequence"), counted(1200, "row")
+    ('1 sequence', '0 sequences', '1,200 rows')
     """
-    return f"{number} {plural(number, what)}"
+    return f"{number:,} {plural(number, what)}"

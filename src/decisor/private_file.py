@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TextIO
 
+from decisor.errors import SetupError
+
 PRIVATE = 0o600
 
 
@@ -24,6 +26,21 @@ def make_folder(folder: Path) -> None:
 def open_private(path: Path) -> TextIO:
     """For writing text. A new file is its owner's alone; one that is there keeps its mode. Raises OSError."""
     return open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, PRIVATE))
+
+
+def check_place(path: Path, otherwise: str) -> None:
+    """Can a file be written there? So that nothing is paid for before it turns out that it cannot. Raises SetupError
+    that ends with ``otherwise``: what to do."""
+    place = path if path.exists() else path.parent
+    if path.is_dir() or not os.access(place, os.W_OK):
+        why = (
+            "it is a folder"
+            if path.is_dir()
+            else "you may not write there"
+            if place.exists()
+            else f"there is no folder {place}"
+        )
+        raise SetupError(f"Cannot write {path}: {why}. {otherwise}")
 
 
 def create_private(path: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -100,7 +99,7 @@ class Run:
         form = form if isinstance(form, Form) else Form("reply", "", form)
         prompt = [Message("user", prompt)] if isinstance(prompt, str) else list(prompt)
         messages = prompt
-        insists = Counter[str]()
+        insists: dict[str, int] = {}
         last = self.retries if tries is None else max(tries, 1) - 1
         for attempt in range(last + 1):
             way = self.way
@@ -114,7 +113,7 @@ class Run:
                 return value
             except ParseError as complaint:
                 self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
-                insists[complaint.reason] += 1
+                insists[complaint.reason] = insists.get(complaint.reason, 0) + 1
                 if attempt == last or insists[complaint.reason] > MOST.get(complaint.reason, last):
                     raise
                 example = self.example(form, complaint.reason) if self.way == way else self.wording(form)
@@ -147,10 +146,12 @@ class Run:
         back, and at most ``sampling.n``.
         """
         reply = await self._complete(messages, sampling, final)
-        missing = range(1, 1 + sampling.n - len(reply.texts))
-        if not missing:
-            return reply
+        missing = sampling.n - len(reply.texts)
+        return await self._with_more(reply, missing, messages, sampling, final) if missing > 0 else reply
 
+    async def _with_more(
+        self, reply: Completion, missing: int, messages: Sequence[Message], sampling: Sampling, final: bool
+    ) -> Completion:
         async def one_more(number: int) -> Completion | None:
             seed = None if sampling.seed is None else sampling.seed + number
             try:
@@ -160,11 +161,11 @@ class Run:
                     raise
                 return None
 
-        return joined([reply, *filter(None, await each(one_more, missing))])
+        return joined([reply, *filter(None, await each(one_more, range(1, 1 + missing)))])
 
-    async def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Completion:
+    def _complete(self, messages: Sequence[Message], sampling: Sampling, final: bool) -> Awaitable[Completion]:
         call = Call(self.lm, self.budget, self.trace, self.span_id, final)
-        return await call.complete(messages, self.asking.of(sampling))
+        return call.complete(messages, self.asking.of(sampling))
 
     async def act(self, action: Action) -> Observation:
         """Do it. A refused or failed query is an observation, not an exception.

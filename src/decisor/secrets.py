@@ -56,6 +56,11 @@ SIGNS = (
     "xox", "xapp-", "sg.", "eyj", "-----begin", "hooks.slack",
 )  # fmt: skip
 """Text without any of these fits none of the patterns: they are looked for first, for most text has none."""
+SIGN = re.compile("|".join(
+    f"{re.escape(first)}(?:{'|'.join(re.escape(sign[1:]) for sign in SIGNS if sign[0] == first)})"
+    for first in sorted({sign[0] for sign in SIGNS})
+))  # fmt: skip
+"""By their first letters, which is the quickest."""
 START = re.compile(r"(?:.*?[=@])??[A-Za-z][\w+.-]*(?::?/{1,3}|:(?=[^:]*:))", re.S)
 """Of a place with a user: all before that, however it is typed."""
 
@@ -110,11 +115,7 @@ def redact_known(text: str, secrets: Iterable[Secret]) -> str:
 
 def may_hold_secrets(text: str) -> bool:
     """Whether it is worth looking at closely. Quick, for it is asked of all that a model writes."""
-    small = text.lower()
-    for sign in SIGNS:  # noqa: SIM110 - twice as quick as any()
-        if sign in small:
-            return True
-    return False
+    return SIGN.search(text.lower()) is not None
 
 
 def redact(text: str, secrets: Iterable[Secret] = ()) -> str:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
@@ -30,6 +31,12 @@ def settings_of(kind: type) -> dict[str, Field[Any]]:
     return {field.name: field for field in fields(kind) if field.repr and field.name != "name"}
 
 
+@cache
+def hints_of(kind: type) -> Mapping[str, Any]:
+    """The types of its fields."""
+    return get_type_hints(kind)
+
+
 def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
     """A frozen dataclass from its settings as text.
 
@@ -37,7 +44,7 @@ def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
         SetupError: there is no such setting, one is missing, or a value does not fit it.
     """
     known = settings_of(kind)
-    hints = get_type_hints(kind) if settings else {}
+    hints = hints_of(kind) if settings else {}
     if unknown := settings.keys() - known.keys():
         there = ", ".join(key for key in known if sayable(hints[key])) or "no settings"
         raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {there}.")
@@ -48,7 +55,7 @@ def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
     return kind(**values)
 
 
-def label(name: str, instance: Any, settings: Mapping[str, str]) -> str:
+def label(name: str, instance: object, settings: Mapping[str, str]) -> str:
     """The name with those of ``settings`` that are not what they would be anyway. ``data``, and fields whose metadata
     say ``unlabelled``, are left out: they change which cases there are, or where they are, and nothing of a case.
 

@@ -16,6 +16,7 @@ import pytest
 
 from decisor.cli import run
 from decisor.evaluation.store.sqlite import is_writable, open_sqlite, snapshot
+from local_lm import LocalLM
 
 MODEL = """
 measure = "monthly cost"
@@ -66,6 +67,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (["trace", "nowhere.jsonl"], "nowhere.jsonl: No such file or directory. Make one with"),
     (["doctor", "--tools", "prices.csv"], "is no OpenAPI document"),
     (["report", "prices.csv"], "decisor eval --store FILE makes one"),
+    (["report", "shop.db"], "is no run store of decisor: decisor eval --store FILE makes one"),
+    (["ask", "x", "--db", "shop.db", "--calls", "few"], "--calls should be a valid integer. See: decisor ask --help"),
+    (["ask", "x", "--db", "shop.db", "--calls", "0"], "--calls should be greater than or equal to 1"),
+    (["ask", "x", "--db", "shop.db", "--html", "none/run.html"], "there is no folder none. Name another --html file"),
+    (["ask", "x", "--db", "shop.db", "--record", "."], "it is a folder. Name another --record file"),
+    (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
     (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
 ])  # fmt: skip
 def test_a_mistake_gets_one_line_that_says_what_to_do(
@@ -130,6 +137,28 @@ def test_a_terminal_without_our_characters_gets_others() -> None:
     assert ended.returncode == 0 and b"Decision: " in ended.stdout and not ended.stderr
 
 
+def test_files_say_how_many_rows_they_have(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:
+    assert run(["ask", "Which?", "--db", "prices.csv", "--lm", local_lm.name, "--calls", "1"]) == 3
+    assert "prices: 1 row from prices.csv." in capsys.readouterr().out
+
+
+def test_one_call_is_said_to_be_the_limit(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:
+    local_lm.replies = ["Hello there."]
+    words = ["ask", "Which?", "--db", "shop.db", "--lm", local_lm.name]
+    assert run([*words, "--calls", "1"]) == 3
+    assert "No last answer was given. The limit of 1 call is reached." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder_of", ["XDG_DATA_HOME", "XDG_CACHE_HOME"])
+def test_a_folder_of_ours_that_cannot_be_made_is_named_with_its_variable(
+    folder_of: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(folder_of, "prices.csv/below")
+    words = ["history"] if folder_of == "XDG_DATA_HOME" else ["ask", "x", "--db", "prices.csv", "--lm", "none"]
+    assert run(words) == 2
+    assert f"Set {folder_of} to a folder that can be written." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("status", "advice"), [(401, "Check the key"), (404, "Is the LM's name right")])
 def test_an_endpoint_that_refuses_is_told_once_with_its_reason(
     status: int, advice: str, capsys: pytest.CaptureFixture[str]
@@ -146,7 +175,7 @@ def refusing(status: int) -> Iterator[str]:
     class Refusal(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            body = json.dumps({"error": {"message": "No such thing."}}).encode()
+            body = json.dumps({"error": {"message": "No such thing"}}).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

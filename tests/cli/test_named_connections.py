@@ -9,7 +9,7 @@ import pytest
 from decisor.cli import run
 from decisor.config.current import current
 from decisor.errors import SetupError
-from decisor.session.opening import open_source
+from decisor.session.source_tools import open_source
 from decisor.session.sources import sources_of
 
 CONFIG = """

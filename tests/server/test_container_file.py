@@ -29,5 +29,10 @@ def test_nobody_with_rights_runs_it_and_it_installs_extras_that_there_are() -> N
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     wanted = re.findall(r"/build\[([\w,]+)\]", TEXT)[0].split(",")
     assert set(wanted) <= extras.keys()
-    for name in re.findall(r"^COPY (.*) \S+$", TEXT, re.M)[0].split():
-        assert (ROOT / name).exists()
+
+
+def test_what_it_copies_is_in_the_context_of_the_build() -> None:
+    context = set((ROOT / ".containerignore").read_text("utf-8").split())
+    copies = [name for line in re.findall(r"^COPY (.*) \S+$", TEXT, re.M) for name in line.split()]
+    assert all((ROOT / name).exists() for name in copies)
+    assert {f"!{name}" for name in copies} <= context

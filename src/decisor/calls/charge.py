@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -211,12 +211,15 @@ class Call:
         self.trace.add(event, self.span)
         return reply
 
-    async def reply(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    def reply(self, messages: Sequence[Message], sampling: Sampling) -> Awaitable[Completion]:
         """Streamed, where somebody watches and the LM can."""
-        writers = self.trace.writers
-        if writers is None or not hasattr(self.lm, "stream"):
-            return await self.lm.complete(messages, sampling)
-        with writers.call(self.span) as on_text:
+        if self.trace.writers is None or not hasattr(self.lm, "stream"):
+            return self.lm.complete(messages, sampling)
+        return self.reply_as_written(messages, sampling)
+
+    async def reply_as_written(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        assert self.trace.writers is not None
+        with self.trace.writers.call(self.span) as on_text:
             return await streamed(self.lm, messages, sampling, on_text)
 
     def seconds_left(self) -> float | None:

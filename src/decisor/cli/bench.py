@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from decisor.errors import SetupError
+from decisor.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from decisor.benchmarks.dqa.generator.generate import Dataset
     from decisor.evaluation.runner import Suite
     from decisor.outcome import Outcome
     from decisor.trace.events import Entry
@@ -94,7 +96,7 @@ def run_command(
         return
     show(make(outcomes))
     print(*beside_the_paper(outcomes, form), sep="\n")
-    print(f"{len(outcomes)} questions in {seconds:.2f} s, after {loading:.2f} s of reading the data.")
+    print(f"{counted(len(outcomes), 'question')} in {seconds:.2f} s, after {loading:.2f} s of reading the data.")
 
 
 def entry(name: str, settings: Mapping[str, str]) -> str:
@@ -170,7 +172,7 @@ def generate_command(
     if scenario not in ("locating", "building"):
         raise SetupError(f"--scenario is locating or building, not {scenario!r}.")
     world = generate("locating" if scenario == "locating" else "building", size, seed, out, questions)
-    print(f"{world.folder}: {world.questions} questions on {world.nodes:,} nodes and {world.edges:,} edges")
+    print(f"{world.folder}: {size_of(world)}")
 
 
 @dqa.command("import")
@@ -199,4 +201,9 @@ def extract_command(
     from decisor.benchmarks.dqa.savegames.extract import extract
 
     world = extract(save, out, definitions, questions)
-    print(f"{world.folder}: {world.questions} questions on {world.nodes:,} nodes and {world.edges:,} edges")
+    print(f"{world.folder}: {size_of(world)}")
+
+
+def size_of(world: Dataset) -> str:
+    nodes, edges = counted(world.nodes, "node"), counted(world.edges, "edge")
+    return f"{counted(world.questions, 'question')} on {nodes} and {edges}"

@@ -9,7 +9,9 @@ import typer
 
 
 def command(
-    folder: Annotated[Path, typer.Option("--folder", help="Where the page with the decision is written.")] = Path(),
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="FOLDER", help="Where the page with the decision is written.")
+    ] = Path(),
 ) -> None:
     """See a recorded run on a made-up shop, the same decision computed, and its page. Needs no data, key or model."""
     from decisor.cli.console import console

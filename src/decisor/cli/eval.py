@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decisor.plurals import counted
+
 if TYPE_CHECKING:
     from decisor.evaluation.runner import Suite, Tally
     from decisor.evaluation.store.protocol import Store
@@ -132,8 +134,8 @@ async def watched(suite: Suite, store: Store, request: SuiteRequest) -> int:
     with Display() as display:
         tally = await evaluate(suite, store, stop, display.hear, say=display.say)
     paid = tally.usage
-    cost = "" if not paid.calls else f"; {paid.calls} calls bought now, {dollars(paid.dollars)}"
-    print(f"decisor: {tally.done} of {tally.total} cases in {time.monotonic() - began:.1f} s{cost}. "
+    cost = "" if not paid.calls else f"; {counted(paid.calls, 'call')} bought now, {dollars(paid.dollars)}"
+    print(f"decisor: {tally.done} of {counted(tally.total, 'case')} in {time.monotonic() - began:.1f} s{cost}. "
           f"Store: {place(request.store)}", file=sys.stderr)  # fmt: skip
     if tally.done < tally.total:
         print("decisor: the same command goes on from here", file=sys.stderr)
@@ -160,7 +162,7 @@ def on_ray(store: Store, request: SuiteRequest, workers: int | None) -> int:
         signal.signal(one, on_signal)
     with redirect_stdout(sys.stderr), Display() as display:  # Ray prints what it has to say of its workers
         tally = evaluate_on_ray(request, store, workers, stop, display.hear)
-    print(f"decisor: {tally.done} of {tally.total} cases. Store: {store.db.name}", file=sys.stderr)
+    print(f"decisor: {tally.done} of {counted(tally.total, 'case')}. Store: {store.db.name}", file=sys.stderr)
     if tally.done < tally.total or codes[0]:
         print("decisor: the same command goes on from here", file=sys.stderr)
     return codes[0]

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -89,7 +89,7 @@ def bar(quiet: bool) -> Iterator[Progress]:
         yield hear
 
 
-def summary(out: str, draft: Draft) -> dict[str, Any]:
+def summary(out: str, draft: Draft) -> dict[str, object]:
     return {
         "out": without_password(out), "nodes": len(draft.nodes), "relationships": len(draft.edges),
         "labels": dict(draft.labels()), "kinds": dict(draft.kinds()), "notes": draft.notes, "left_out": draft.lost,
@@ -98,8 +98,8 @@ def summary(out: str, draft: Draft) -> dict[str, Any]:
 
 def say(out: str, draft: Draft) -> None:
     types = Counter(edge.type for edge in draft.edges)
-    nodes = f"{counted_in_words(len(draft.nodes), 'node')} ({listed(draft.labels())})"
-    edges = f"{counted_in_words(len(draft.edges), 'relationship')}{f' ({listed(types)})' if types else ''}"
+    nodes = f"{counted(len(draft.nodes), 'node')} ({listed(draft.labels())})"
+    edges = f"{counted(len(draft.edges), 'relationship')}{f' ({listed(types)})' if types else ''}"
     print(f"{one_line(without_password(out), 200)}: {nodes} and {edges}")
     for note in draft.notes:
         print(f"  {one_line(note, 300)}")
@@ -111,11 +111,3 @@ def listed(counts: Counter[str]) -> str:
     some = [f"{one_line(name, 60)} {count:,}" for name, count in counts.most_common(SHOWN)]
     more = [f"{len(counts) - SHOWN:,} more"] if len(counts) > SHOWN else []
     return ", ".join([*some, *more])
-
-
-def counted_in_words(number: int, what: str) -> str:
-    """
-    >>> counted_in_words(1, "node"), counted_in_words(1200, "node")
-    ('1 node', '1,200 nodes')
-    """
-    return counted(number, what).replace(str(number), f"{number:,}", 1)

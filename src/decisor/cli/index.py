@@ -16,6 +16,7 @@ from decisor.cli.exits import Exit
 from decisor.cli.settings import tell_folder_file
 from decisor.config.connection import Connection
 from decisor.config.current import current
+from decisor.plurals import counted
 from decisor.render.text import one_line
 from decisor.secrets import without_password
 from decisor.session.indexing import IndexRequest, index
@@ -99,7 +100,7 @@ class Bar:
     def hear(self, key: str, passages: int) -> None:
         self.documents += 1
         if self.documents % 50 == 1 or self.reading is None or len(self.reading.files) < 1000:
-            text = f"{self.documents:,} documents, {passages:,} new passages · {one_line(key, 40)}"
+            text = f"{counted(self.documents, 'document')}, {counted(passages, 'new passage')} · {one_line(key, 40)}"
             self.progress.update(self.task, description=text, completed=self.reading.at if self.reading else None)
 
     def __exit__(self, *failure: object) -> None:
@@ -114,7 +115,7 @@ def figures(changes: Changes) -> dict[str, Any]:
 def say(changes: Changes, summary: dict[str, Any]) -> None:
     """What became of the documents, and what was left out."""
     if changes.passages:
-        print(f"{summary['index']}: {changes.passages:,} passages, {size_in_words(summary['bytes'])}")
+        print(f"{summary['index']}: {counted(changes.passages, 'passage')}, {size_in_words(summary['bytes'])}")
         counts = {name: summary[name] for name in ("added", "updated", "deleted", "kept")}
         print("Documents: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()))
     if changes.anew:

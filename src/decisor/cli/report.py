@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO, TypeVar
 import typer
 
 from decisor.errors import SetupError
+from decisor.plurals import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -144,7 +145,7 @@ def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] 
         raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
     finally:
         half.unlink(missing_ok=True)
-    print(f"{path}: {len(report.outcomes):,} outcomes, {path.stat().st_size / 1e6:.1f} MB", file=notice)
+    print(f"{path}: {counted(len(report.outcomes), 'outcome')}, {path.stat().st_size / 1e6:.1f} MB", file=notice)
 
 
 def show(report: Report) -> None:
@@ -161,8 +162,8 @@ def show(report: Report) -> None:
             console.print(line, markup=False)
     for ranks in report.ranks:
         order = ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(ranks.ranks.items(), key=lambda item: item[1]))
-        console.print(one_line(f"Mean preference ranks on {ranks.benchmark} ({ranks.cases} cases): {order}", 400),
-                      markup=False)  # fmt: skip
+        line = f"Mean preference ranks on {ranks.benchmark} ({counted(ranks.cases, 'case')}): {order}"
+        console.print(one_line(line, 400), markup=False)
     for rate in report.wins:
         console.print(one_line(won_over(rate), 400), markup=False)
     if report.opinion:
@@ -184,7 +185,7 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
     from decisor.statistics.compare import Side
     from decisor.statistics.summary import STATES
 
-    grid = Table(title=f"{one_line(one.name)}, {one.cases:,} cases", title_justify="left", box=SIMPLE_HEAD)
+    grid = Table(title=f"{one_line(one.name)}, {counted(one.cases, 'case')}", title_justify="left", box=SIMPLE_HEAD)
     rows = [row for row in one.rows if not row.group]
     states = [state for state in STATES if state in ("right", "wrong") or any(row.states[state] for row in rows)]
     grid.add_column("technique", overflow="fold", min_width=12)
@@ -211,7 +212,6 @@ def table(one: Benchmark, report: Report, narrow: bool) -> Table:
 
 def remarks(one: Benchmark, report: Report) -> list[str]:
     """Clear differences, failures, and where published figures are."""
-    from decisor.plurals import counted
     from decisor.render.text import one_line
     from decisor.report.formatting import points, probability
     from decisor.report.markdown_csv import asides
@@ -250,7 +250,7 @@ def show_diff(report: Report, console: Console) -> None:
     assert report.diff is not None
     changed = report.diff.changed
     gained, lost = sum(one.after == "right" for one in changed), sum(one.before == "right" for one in changed)
-    console.print(f"Against the earlier run: {gained} cases gained, {lost} lost.", markup=False)
+    console.print(f"Against the earlier run: {counted(gained, 'case')} gained, {lost} lost.", markup=False)
     for one in report.diff.comparisons:
         within = f"{points(one.interval.low)} to {points(one.interval.high)}"
         line = (f"  {one.benchmark}, {report.label(one.one)}: {points(one.difference)} points ({within}), "

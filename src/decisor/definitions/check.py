@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from decisor.definitions.format import (
@@ -21,21 +20,10 @@ from decisor.definitions.format import (
 )
 from decisor.definitions.measure import Rows, cardinality, doubles, number, split
 from decisor.errors import ToolError
+from decisor.finding import Finding
+from decisor.plurals import counted
 
 NO_SQL = "needs an SQL database; of a graph, a metric is a whole query"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """``line``: in the file, 0 where it has none. A ``doubt`` may be right as it is."""
-
-    line: int
-    words: str
-    kind: Literal["error", "doubt"] = "error"
-
-    def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line else ""
-        return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words}"
 
 
 async def check(definitions: Definitions, rows: Rows) -> list[Finding]:
@@ -52,13 +40,13 @@ async def each(definitions: Definitions) -> AsyncIterator[Definition]:
 async def of_one(one: Definition, definitions: Definitions, rows: Rows) -> AsyncIterator[Finding]:
     if rows.form != "sql" and not (isinstance(one, Metric) and one.query):
         if isinstance(one, Metric | Dimension | Entity | Join | ValueWords):
-            yield Finding(definitions.line(one), f"{title(one)} {NO_SQL}")
+            yield Finding(0, definitions.line(one), f"{title(one)} {NO_SQL}")
         return
     try:
         async for words, key, kind in faults(one, rows):
-            yield Finding(definitions.line(one, key), f"{title(one)} {words}", kind)
+            yield Finding(0, definitions.line(one, key), f"{title(one)} {words}", kind)
     except ToolError as error:
-        yield Finding(definitions.line(one), f"{title(one)}: {' '.join(str(error).split())}")
+        yield Finding(0, definitions.line(one), f"{title(one)}: {' '.join(str(error).split())}")
 
 
 Fault = tuple[str, str, Literal["error", "doubt"]]
@@ -82,7 +70,7 @@ async def faults(one: Definition, rows: Rows) -> AsyncIterator[Fault]:
                 yield f"has the key {', '.join(one.key)}, and rows share {count:,} of its values", "key", "error"
             empty = " OR ".join(f"{column} IS NULL" for column in columns)
             if count := await number(f"SELECT count(*) AS n FROM {table} WHERE {empty}", rows):
-                yield f"has the key {', '.join(one.key)}, and it is empty in {count:,} rows", "key", "error"
+                yield f"has the key {', '.join(one.key)}, and it is empty in {counted(count, 'row')}", "key", "error"
         case Join():
             measured, alone = await cardinality(one, rows)
             if measured != one.cardinality:
@@ -90,7 +78,7 @@ async def faults(one: Definition, rows: Rows) -> AsyncIterator[Fault]:
                     measured.split(" to "), one.cardinality.split(" to "), strict=True))  # fmt: skip
                 yield f"is {measured} as measured, not {one.cardinality}", "cardinality", "error" if wrong else "doubt"
             if alone:
-                yield f"leaves {alone:,} rows on the left without a partner", "left", "doubt"
+                yield f"leaves {counted(alone, 'row')} on the left without a partner", "left", "doubt"
         case ValueWords():
             table, (column,) = split([one.name], rows)
             for stored in one.words:
@@ -111,7 +99,7 @@ async def of_metric(one: Metric, rows: Rows) -> AsyncIterator[Fault]:
     key = "query" if one.query else "sql"
     if len(observation.records) != 1 or len(observation.records[0].fields) != 1:
         count = observation.total or len(observation.records)
-        yield f"gives {count:,} rows, and a metric is one number: is there an aggregate in it?", key, "error"
+        yield f"gives {counted(count, 'row')}, and a metric is one number: is there an aggregate in it?", key, "error"
         return
     (value,) = observation.records[0].fields.values()
     if value is None:
@@ -145,5 +133,5 @@ def shared_names(definitions: Definitions) -> Iterator[Finding]:
             other = owners.setdefault(f"{type(one).__name__} {name.replace('_', ' ').lower()}", one)
             if other is not one:
                 yield Finding(
-                    definitions.line(one), f"{title(one)} is called {name!r}, and so is {title(other)}", "doubt"
+                    0, definitions.line(one), f"{title(one)} is called {name!r}, and so is {title(other)}", "doubt"
                 )

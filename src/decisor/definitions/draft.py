@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 
 from decisor.definitions.format import Definition, Definitions, Dimension, Entity, Join, Metric, Origin
-from decisor.definitions.imported import name_of, named_once
 from decisor.definitions.measure import Rows, cardinality, doubles, number
+from decisor.definitions.naming import name_of, named_once
 from decisor.definitions.relations import Column, Relation
 from decisor.errors import ToolError
 from decisor.outside import one_line
+from decisor.plurals import counted
 
 NUMBER = re.compile(r"int|num|dec|real|double|float|money|serial", re.I)
 TEXT = re.compile(r"char|text|string|enum|^$", re.I)
@@ -105,7 +106,7 @@ async def joins(table: Relation, rows: Rows) -> AsyncIterator[Join]:
         except ToolError:
             continue
         why = "a declared foreign key" if column.references else "its values are keys there, though nothing declares it"
-        left = f"; {alone:,} rows without a partner" if alone else ""
+        left = f"; {counted(alone, 'row')} without a partner" if alone else ""
         yield Join(join.name, join.left, join.right, measured, Origin(why=f"{why}; {measured} as measured{left}"))
 
 
@@ -120,8 +121,8 @@ async def dimensions(table: Relation, rows: Rows) -> AsyncIterator[Dimension]:
         except ToolError:
             continue
         if 1 < count <= FEW and count * 2 <= (table.rows or 0):
-            yield Dimension(f"{snake(table.name)}_{snake(column.name)}", name, at,
-                            origin=Origin(why=f"{count} values in {table.rows:,} rows"))  # fmt: skip
+            why = f"{counted(count, 'value')} in {counted(table.rows or 0, 'row')}"
+            yield Dimension(f"{snake(table.name)}_{snake(column.name)}", name, at, origin=Origin(why=why))
 
 
 def comment_of(part: Relation | Column) -> str:

@@ -12,6 +12,7 @@ from decisor.demo.shop import write_shop
 from decisor.errors import SetupError
 from decisor.extras import how_to_call
 from decisor.lms.scripted import ScriptedLM
+from decisor.private_file import check_place
 from decisor.session.front import ask
 from decisor.session.result import Result
 from decisor.story.live import LiveView
@@ -36,6 +37,8 @@ def show(console: Console, folder: Path) -> Path:
     Raises:
         SetupError: the page cannot be written.
     """
+    path = free_place(folder / PAGE)
+    check_place(path, "Name a folder for the page: decisor demo --folder FOLDER")
     with tempfile.TemporaryDirectory() as own:
         shop = Path(own) / "shop.db"
         write_shop(shop)
@@ -51,7 +54,6 @@ def show(console: Console, folder: Path) -> Path:
             "A decision model (25 lines) says what dropping a supplier does; every candidate is computed.",
         )
         computed_decision(shop, console)
-    path = free_place(folder / PAGE)
     result.html(path)
     heading(console, "3. The page", f"{path} holds the whole run: plan, queries, rows, and what each figure rests on.")
     console.print(YOUR_TURN.format(decisor=how_to_call()), markup=False, soft_wrap=True)

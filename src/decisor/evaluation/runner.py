@@ -7,11 +7,10 @@ bought before a crash is there when the same suite is run again.
 from __future__ import annotations
 
 import asyncio
-import gc
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -19,6 +18,7 @@ from decisor.asking import USUAL, Asking
 from decisor.benchmarks.protocol import Bench, Case
 from decisor.budget import Limits
 from decisor.calling import Calling
+from decisor.cycles import seldom_collected
 from decisor.encoding import json_text
 from decisor.errors import Error, OutageError, SetupError
 from decisor.evaluation.applicability import DoesNotApply, fitting, misfits
@@ -185,18 +185,6 @@ def breakers_of(lms: Iterable[LimitedLM]) -> dict[str, Retries]:
     """The retry layers of endpoints, by the names of their LMs."""
     endpoints = {one.name: getattr(one.lm, "endpoint", None) for one in lms}
     return {name: endpoint.retries for name, endpoint in endpoints.items() if isinstance(endpoint, Endpoint)}
-
-
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Python looks for cycles after every 700 new objects. With hundreds of cases under way nearly all of them are in
-    use, and each look costs the more the more there are."""
-    usual = gc.get_threshold()
-    gc.set_threshold(10_000, 20, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 async def interrupt(stop: Stop, store: Store) -> None:

@@ -20,7 +20,7 @@ from decisor.lms.openai_compatible import refused_part
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
-from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
+from decisor.lms.streaming import Send, as_shown, stream, while_it_writes
 from decisor.lms.structured import call_text, instruction
 from decisor.secrets import Secret
 from decisor.trace.writing import OnText
@@ -38,7 +38,8 @@ FINISH = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_
 
 DROPPABLE = ("temperature", "top_p", "stop_sequences", "tool_choice", "tools")
 
-Send = Callable[[Mapping[str, object], Read], Awaitable[Completion]]
+EMPTY: Mapping[str, object] = {}
+STREAMED: Mapping[str, object] = {"stream": True}
 
 
 class Anthropic:
@@ -83,13 +84,7 @@ class Anthropic:
         Raises:
             LMError: no usable reply within ``seconds``.
         """
-
-        async def ask(ends: float, bill: list[Usage]) -> Completion:
-            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
-                return self.endpoint.post(body, read, ends, bill)
-
-            return await self._ask(messages, sampling, send)
-
+        ask = partial(self._ask, messages, sampling, self.endpoint.post, EMPTY)
         return await within(self.seconds, ask, self.endpoint.where, self.price)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
@@ -98,26 +93,27 @@ class Anthropic:
         Raises:
             LMError: no usable reply.
         """
-        on_text = as_shown(on_text, sampling.stop, self.endpoint)
+        on_text, parts = as_shown(on_text, sampling.stop, self.endpoint), partial(MessageParts, self.endpoint.where)
 
-        async def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Completion:
-            def send(body: Mapping[str, object], read: Read) -> Awaitable[Completion]:
-                parts = partial(MessageParts, self.endpoint.where)
-                return stream(self.endpoint, {**body, "stream": True}, parts, read, ends, bill, alive, on_text)
-
-            return await self._ask(messages, sampling, send)
+        def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Awaitable[Completion]:
+            send = partial(stream, self.endpoint, parts, on_text, alive)
+            return self._ask(messages, sampling, send, STREAMED, ends, bill)
 
         return await while_it_writes(self.seconds, ask, self.endpoint, self.price)
 
     async def close(self) -> None:
         await self.endpoint.close()
 
-    async def _ask(self, messages: Sequence[Message], sampling: Sampling, send: Send) -> Completion:
+    async def _ask(
+        self, messages: Sequence[Message], sampling: Sampling, send: Send, more: Mapping[str, object], ends: float,
+        bill: list[Usage],
+    ) -> Completion:  # fmt: skip
+        """``more``: what the body holds beside."""
         while True:
             marks = None if "cache_control" in self.dropped else self.marks
             body = request(self.name, messages, sampling, self.dropped, marks)
             try:
-                return await send(body, lambda reply: self._read(reply, messages, sampling))
+                return await send({**body, **more}, partial(self._read, messages, sampling), ends, bill)
             except LMError as error:
                 refused = refused_part(error, body)
                 if marks is not None and error.kind == "request" and "cache_control" in str(error):
@@ -129,7 +125,7 @@ class Anthropic:
                 if refused == "tools":
                     self.ways.against |= {"json": "it refused tools", "tools": "it refused tools"}
 
-    def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    def _read(self, messages: Sequence[Message], sampling: Sampling, reply: object) -> Completion:
         completion = parse_message(reply, messages, self.endpoint.where)
         return postprocess(completion, sampling, self.endpoint.secrets, self.price, self.name)
 

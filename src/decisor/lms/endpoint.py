@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import urandom
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -67,16 +68,7 @@ class Endpoint:
         """
         payload = json.dumps(body).encode()
         headers = {"Idempotency-Key": urandom(16).hex()}
-
-        async def once() -> T:
-            try:
-                return await self._once(url or self.url, payload, headers, read, bill)
-            except LMError as error:
-                if error.used.tokens:
-                    bill.append(error.used)
-                raise self.clean(error) from None
-
-        return await self.retries.call(once, ends)
+        return await self.retries.call(partial(self._once, url or self.url, payload, headers, read, bill), ends)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -91,12 +83,17 @@ class Endpoint:
     async def _once(
         self, url: str, payload: bytes, headers: Mapping[str, str], read: Callable[[object], T], bill: list[Usage]
     ) -> T:
-        if self.authorize is not None:
-            headers = {**headers, **await self.authorize(url, payload)}
-        reply = await self.opened().post(url, payload, headers, bill)
-        if not 200 <= reply.status < 300:
-            raise fault(reply.status, reply.headers, reply.body, self.where)
-        return self.read(reply.body, payload, read)
+        try:
+            if self.authorize is not None:
+                headers = {**headers, **await self.authorize(url, payload)}
+            reply = await self.opened().post(url, payload, headers, bill)
+            if not 200 <= reply.status < 300:
+                raise fault(reply.status, reply.headers, reply.body, self.where)
+            return self.read(reply.body, payload, read)
+        except LMError as error:
+            if error.used.tokens:
+                bill.append(error.used)
+            raise self.clean(error) from None
 
     def read(self, body: bytes, payload: bytes, read: Callable[[object], T]) -> T:
         """What ``read`` makes of a whole reply; raises what it raises, and Again where that is no JSON."""

@@ -75,11 +75,12 @@ def error_of(body: bytes) -> Mapping[str, object]:
 
 
 def message_of(error: Mapping[str, object]) -> str:
-    """What it says, and the parameter it names, on one line."""
+    """What it says, and the parameter it names: one line, which ends as a sentence does."""
     message = error.get("message") or error.get("detail") or error.get("type") or "(no reason given)"
     text = " ".join(str(message).split())
     param = error.get("param")
-    return f"{text} (param {param!r})" if isinstance(param, str) and param not in text else text
+    text = f"{text} (param {param!r})" if isinstance(param, str) and param not in text else text
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def shortened(complaint: str) -> str:

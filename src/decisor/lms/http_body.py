@@ -28,7 +28,7 @@ async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
     if (response.content_length or 0) > most:
         raise TooLarge
     parts, size = [], 0
-    async for part in response.content.iter_any():
+    while part := await response.content.readany():
         parts.append(part)
         size += len(part)
         if size > most:
@@ -39,7 +39,7 @@ async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
 async def pass_on(response: aiohttp.ClientResponse, take: Callable[[bytes], bool], most: int) -> None:
     """Each piece as it comes, until ``take`` says that this was the end. Raises TooLarge, and what ``take`` raises."""
     size = 0
-    async for part in response.content.iter_any():
+    while part := await response.content.readany():
         size += len(part)
         if size > most:
             raise TooLarge

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
-from types import SimpleNamespace
 
 import aiohttp
 from yarl import URL
@@ -30,6 +30,8 @@ IDLE_SECONDS = 15.0
 MAX_FIELD = 2**16
 LARGE_BODY = 2**20
 MOST_CONNECTIONS = 2**16
+CONNECTED: ContextVar[list[bool]] = ContextVar("CONNECTED")
+"""Of the exchange under way: gets an item when it has its connection, on which the request leaves at once."""
 Take = Callable[[bytes], bool]
 
 
@@ -53,6 +55,7 @@ class Connector(aiohttp.TCPConnector):
             while connection.protocol is not None and connection.protocol.should_close:
                 connection.close()
                 connection = await super().connect(req, traces, timeout)
+        CONNECTED.get().append(True)
         return connection
 
 
@@ -76,7 +79,6 @@ class HttpClient:
             auto_decompress=False,
             max_line_size=MAX_FIELD,
             max_field_size=MAX_FIELD,
-            trace_configs=[noting_what_is_sent()],
         )
 
     async def post(
@@ -92,39 +94,35 @@ class HttpClient:
             LMError: it is too large, or nothing there can be trusted or reached as things are set.
         """
         proxy, problem, sent = self.target.proxy, LMError(""), list[bool]()
-        async with self._place():
-            try:
-                return await self._exchange(url, payload, headers, sent, take)
-            except asyncio.CancelledError:
-                if sent:
-                    bill.append(prompt_usage(payload))
-                raise
-            except LMError as error:  # of its body
-                problem = error
-            except aiohttp.ClientHttpProxyError as error:
-                assert proxy is not None
-                problem = refusal_of_proxy(error.status, error.message, proxy, self.target.where)
-            except (aiohttp.ClientError, OSError, ValueError) as error:
-                problem = fault_of_transport(error, self.target, prompt_usage(payload))
+        CONNECTED.set(sent)
+        await self._enter()
+        try:
+            return await self._exchange(url, payload, headers, take)
+        except asyncio.CancelledError:
+            if sent:
+                bill.append(prompt_usage(payload))
+            raise
+        except LMError as error:  # of its body
+            problem = error
+        except aiohttp.ClientHttpProxyError as error:
+            assert proxy is not None
+            problem = refusal_of_proxy(error.status, error.message, proxy, self.target.where)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            problem = fault_of_transport(error, self.target, prompt_usage(payload))
+        finally:
+            self.room.release()
         raise problem
 
-    @asynccontextmanager
-    async def _place(self) -> AsyncIterator[None]:
-        """Among the connections; waiting for it is no part of a run's time."""
+    async def _enter(self) -> None:
+        """Take a place among the connections; waiting for it is no part of a run's time."""
         if self.room.locked():
             with in_line():
                 await self.room.acquire()
         else:
             await self.room.acquire()
-        try:
-            yield
-        finally:
-            self.room.release()
 
-    async def _exchange(
-        self, url: str, payload: bytes, headers: Mapping[str, str], sent: list[bool], take: Take | None
-    ) -> Reply:
-        """``sent`` gets an item when the request is on its way. Raises LMError, and what aiohttp raises."""
+    async def _exchange(self, url: str, payload: bytes, headers: Mapping[str, str], take: Take | None) -> Reply:
+        """Raises LMError, and what aiohttp raises."""
         proxy = self.target.proxy
         async with self.session.post(
             URL(url, encoded=True) if "%" in url else url,
@@ -133,9 +131,8 @@ class HttpClient:
             allow_redirects=False,
             proxy=proxy.url if proxy else None,
             proxy_headers=self.proxy_headers or None,
-            trace_request_ctx=sent,
         ) as response:
-            return await self._read(response, prompt_usage(payload), take)
+            return await self._read(response, payload, take)
 
     def _is_page_of_proxy(self, response: aiohttp.ClientResponse) -> bool:
         """A proxy that knows the user, but not this password, may answer in the endpoint's place (tinyproxy does)."""
@@ -145,14 +142,15 @@ class HttpClient:
     async def close(self) -> None:
         await self.session.close()
 
-    async def _read(self, response: aiohttp.ClientResponse, cost: Usage, take: Take | None) -> Reply:
+    async def _read(self, response: aiohttp.ClientResponse, payload: bytes, take: Take | None) -> Reply:
         """Raises LMError, and what aiohttp raises."""
         where, status, most = self.target.where, response.status, self.target.max_bytes
         headers = response.headers
         encoding = headers.get("Content-Encoding", "")
         if not 200 <= status < 600 or status == 304:
             response.close()
-            raise Again(f"{where} answered {status}, which is no answer to what was asked.", used=cost)
+            raise Again(f"{where} answered {status}, which is no answer to what was asked.",
+                        used=prompt_usage(payload))  # fmt: skip
         proxy = self.target.proxy
         if proxy is not None and (status == 407 or (status == 401 and self._is_page_of_proxy(response))):
             raise refusal_of_proxy(status, response.reason or "", proxy, where)
@@ -164,21 +162,11 @@ class HttpClient:
                 return Reply(status, headers, b"")
             return Reply(status, headers, unpack(await read_body(response, most), encoding, most))
         except TooLarge:
-            problem = LMError(f"{where} sent more than {most} bytes; reading stopped.", "size", used=cost)
+            problem = LMError(f"{where} sent more than {most} bytes; reading stopped.", "size",
+                              used=prompt_usage(payload))  # fmt: skip
         except Unreadable as error:
-            problem = Again(f"{where} sent {error}.", used=cost)
+            problem = Again(f"{where} sent {error}.", used=prompt_usage(payload))
         raise problem
-
-
-def noting_what_is_sent() -> aiohttp.TraceConfig:
-    """Puts an item into the list that a request is traced with, when its headers have left."""
-
-    async def note(session: aiohttp.ClientSession, context: SimpleNamespace, headers: object) -> None:
-        context.trace_request_ctx.append(True)
-
-    config = aiohttp.TraceConfig()
-    config.on_request_headers_sent.append(note)
-    return config
 
 
 def trust(target: Target) -> ssl.SSLContext | bool:

@@ -21,7 +21,7 @@ from decisor.lms.facts import context_at
 from decisor.lms.postprocess import postprocess, tidy
 from decisor.lms.prices import Price
 from decisor.lms.retry import Again, Retries
-from decisor.lms.streaming import Read, as_shown, stream, while_it_writes
+from decisor.lms.streaming import Send, as_shown, stream, while_it_writes
 from decisor.lms.structured import (
     NO_SIZES,
     REFUSABLE,
@@ -74,9 +74,6 @@ class Adapter(Protocol):
         ...
 
 
-Send = Callable[[Mapping[str, object], str, Read], Awaitable[Completion]]
-
-
 class OpenAICompatible:
     """One LM behind ``POST {base_url}/chat/completions``, and for a continuation ``POST {base_url}/completions``.
 
@@ -125,17 +122,11 @@ class OpenAICompatible:
         Raises:
             LMError: no usable reply within ``seconds``.
         """
-
-        async def ask(ends: float, bill: list[Usage]) -> Completion:
-            def send(body: Mapping[str, object], url: str, read: Read) -> Awaitable[Completion]:
-                return self.endpoint.post(body, read, ends, bill, url)
-
-            reply = await self._ask(messages, sampling, send)
-            if len(reply.texts) <= sampling.n:
-                return reply
-            return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
-
-        return await within(self.seconds, ask, self.endpoint.where, self.price)
+        ask = partial(self._ask, messages, sampling, self.endpoint.post, EMPTY)
+        reply = await within(self.seconds, ask, self.endpoint.where, self.price)
+        if len(reply.texts) <= sampling.n:
+            return reply
+        return replace(reply, texts=reply.texts[: sampling.n], logprobs=reply.logprobs[: sampling.n])
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Completion:
         """As ``complete``, with the text as it is written; ``seconds`` is the longest that nothing may come. Several
@@ -146,14 +137,11 @@ class OpenAICompatible:
         """
         if sampling.n > 1 or "stream" in self.dropped:
             return await self.complete(messages, sampling)
-        on_text = as_shown(on_text, sampling.stop, self.endpoint)
+        on_text, parts = as_shown(on_text, sampling.stop, self.endpoint), partial(ChatParts, self.endpoint.where)
 
-        async def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Completion:
-            def send(body: Mapping[str, object], url: str, read: Read) -> Awaitable[Completion]:
-                parts = partial(ChatParts, self.endpoint.where)
-                return stream(self.endpoint, body, parts, read, ends, bill, alive, on_text, url)
-
-            return await self._ask(messages, sampling, send, STREAMED)
+        def ask(ends: float, bill: list[Usage], alive: Callable[[], None]) -> Awaitable[Completion]:
+            send = partial(stream, self.endpoint, parts, on_text, alive)
+            return self._ask(messages, sampling, send, STREAMED, ends, bill)
 
         return await while_it_writes(self.seconds, ask, self.endpoint, self.price)
 
@@ -161,18 +149,19 @@ class OpenAICompatible:
         await self.endpoint.close()
 
     async def _ask(
-        self, messages: Sequence[Message], sampling: Sampling, send: Send, more: Mapping[str, object] = EMPTY
-    ) -> Completion:
+        self, messages: Sequence[Message], sampling: Sampling, send: Send, more: Mapping[str, object], ends: float,
+        bill: list[Usage],
+    ) -> Completion:  # fmt: skip
         """``more``: what the body holds beside, as far as the endpoint takes it."""
-        url = completions_url(self.endpoint.url) if sampling.continuation else self.endpoint.url
+        url = self._url(sampling)
         form = continuation_request if sampling.continuation else request
-        guess = ""
+        read, guess = partial(self._read, messages, sampling), ""
         for _ in range(len(OPTIONAL) + 4):
             body = form(self.name, messages, sampling, self.dropped)
             body |= {name: value for name, value in more.items() if name not in self.dropped}
             sent = self._adapted(body, sampling)
             try:
-                reply = await send(sent, self._url(url, sampling), lambda reply: self._read(reply, messages, sampling))
+                reply = await send(sent, read, ends, bill, url)
                 remember(self.ways, self.dropped)
                 return reply
             except LMError as error:
@@ -190,10 +179,13 @@ class OpenAICompatible:
             return body
         return self.adapter.body(body, self.dropped, self.settings)
 
-    def _url(self, url: str, sampling: Sampling) -> str:
-        return url if self.adapter is None or sampling.continuation else self.adapter.url(url)
+    def _url(self, sampling: Sampling) -> str:
+        url = self.endpoint.url
+        if sampling.continuation:
+            return completions_url(url)
+        return url if self.adapter is None else self.adapter.url(url)
 
-    def _read(self, reply: object, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    def _read(self, messages: Sequence[Message], sampling: Sampling, reply: object) -> Completion:
         parse = parse_continuation if sampling.continuation else parse_completion
         if self.adapter is not None and not sampling.continuation:
             reply = self.adapter.reply(reply)

@@ -28,6 +28,14 @@ LOOP = "loop"
 Read = Callable[[object], Completion]
 
 
+class Send(Protocol):
+    """As ``Endpoint.post``."""
+
+    def __call__(
+        self, body: Mapping[str, object], read: Read, ends: float, bill: list[Usage], url: str = ""
+    ) -> Awaitable[Completion]: ...
+
+
 class Parts(Protocol):
     """What a stream brings, joined: the text so far, whether it came to its end, and the reply that it makes."""
 
@@ -39,7 +47,7 @@ class Parts(Protocol):
     @property
     def text(self) -> str: ...
 
-    def add(self, chunk: Mapping[str, Any]) -> None: ...
+    def add(self, chunk: Mapping[str, object]) -> None: ...
 
     def reply(self, finish: str = "") -> dict[str, object]: ...
 
@@ -109,8 +117,8 @@ def chunk_of(data: str, where: str) -> Mapping[str, Any]:
 
 
 async def stream(
-    endpoint: Endpoint, body: Mapping[str, object], new_parts: Callable[[], Parts], read: Read, ends: float,
-    bill: list[Usage], alive: Callable[[], None], on_text: OnText, url: str = "",
+    endpoint: Endpoint, new_parts: Callable[[], Parts], on_text: OnText, alive: Callable[[], None],
+    body: Mapping[str, object], read: Read, ends: float, bill: list[Usage], url: str = "",
 ) -> Completion:  # fmt: skip
     """As ``Endpoint.post``, for a body that asks for a stream. An attempt that broke is made anew, from its beginning.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decisor.outside import clean_text, framed_observation
+from decisor.plurals import counted
 from decisor.session.result import Result
 from decisor.story.decision import beside, doubts, ended
 from decisor.techniques.shared.render import show_observation, show_records
@@ -50,7 +51,7 @@ def decision_text(result: Result) -> str:
 
 def ranking_lines(ranking: Ranking) -> list[str]:
     word = "largest" if ranking.goal == "max" else "smallest"
-    head = f"Ranking by {ranking.measure}, {word} first, of {ranking.count:,} candidates:"
+    head = f"Ranking by {ranking.measure}, {word} first, of {counted(ranking.count, 'candidate')}:"
     return [head, *(f"{at}. {one.name}: {one.outcome:.8g}" for at, one in enumerate(ranking.options[:OPTIONS], 1))]
 
 

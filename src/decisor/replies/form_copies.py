@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
 from decisor.errors import ParseError
 from decisor.replies.form import Form
@@ -17,14 +16,16 @@ LEAST = 10
 """Letters that a text of the form must have to count as copied."""
 
 
-def refuse_form_text(value: object, form: Form[Any]) -> None:
+def refuse_form_text(value: object, form: Form[object]) -> None:
     """
     Raises:
         ParseError: what the value asks for or answers stands in the form (copied).
     """
-    for text in texts_of(value):
-        plain, copied = letters(text), letters_of_form(text_of_form(form))
-        if len(plain) >= LEAST and plain in copied and not numbers(text) - numbers(text_of_form(form)):
+    for plain, text in [(letters(text), text) for text in texts_of(value)]:
+        if len(plain) < LEAST:
+            continue
+        own = text_of_form(form)
+        if plain in letters_of_form(own) and not numbers(text) - numbers(own):
             raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
 
 
@@ -40,7 +41,7 @@ def texts_of(value: object) -> tuple[str, ...]:
     return ()
 
 
-def text_of_form(form: Form[Any]) -> str:
+def text_of_form(form: Form[object]) -> str:
     return " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
 
 

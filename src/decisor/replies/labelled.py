@@ -127,8 +127,11 @@ def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations
 
     >>> read_labelled({"thought": "look", "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).call
     Call(tool='sql', input='SELECT 1')
+    >>> read_labelled({"plan": ["Step 1: look"], "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).plan
+    ('look',)
     """
     written: LabelledReply = read_object(LabelledReply, flat(value))
+    written = replace(written, plan=tuple(text for step in written.plan for text in parse_plan(step)))
     if written.answer is not None:
         answer, because = parse_answer({"answer": written.answer, "because": written.because})
         written = replace(written, answer=answer, because=because)
@@ -154,6 +157,8 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
     if reply.replan and not reply.plan:
         repairs.append("plan_kept")
         reply = replace(reply, replan=False)
+    if not repairs and call == reply.call:
+        return reply
     return replace(reply, call=call, repairs=tuple(dict.fromkeys(repairs)))
 
 

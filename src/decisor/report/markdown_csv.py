@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from decisor.benchmarks.paper_tables import PaperTable
 from decisor.outcome import Outcome
+from decisor.plurals import counted
 from decisor.report import formatting
 from decisor.report.document import Report
 from decisor.report.formatting import SPACE, agreed, money, percent, points, probability, short, spoken, won_over
@@ -43,7 +44,8 @@ def markdown(report: Report) -> str:
             parts += [f"### {plain(paper.title)}", paper_table(paper), plain(f"{paper.source}. {paper.note}".strip())]
     for ranks in report.ranks:
         best = sorted(ranks.ranks.items(), key=lambda item: item[1])
-        parts += [f"## Preference ranks on {plain(ranks.benchmark)}, {ranks.cases} cases, by {plain(ranks.judge)}",
+        cases = counted(ranks.cases, "case")
+        parts += [f"## Preference ranks on {plain(ranks.benchmark)}, {cases}, by {plain(ranks.judge)}",
                   grid(("technique", "mean rank"), [(name, f"{rank:.2f}") for name, rank in best])]  # fmt: skip
     if report.wins:
         parts += ["## Win rates", *(plain(won_over(one)) for one in report.wins)]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from decisor.evaluation.failure_judge import Agreement
 from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.win_rates import WinRate
+from decisor.plurals import counted
 from decisor.render.markup import Html, join, table, tag
 from decisor.render.svg import swatch
 from decisor.report import svg
@@ -231,7 +232,8 @@ def diff_section(diff: Diff, report: Report) -> Html:
     """This run against an earlier one; the cases that changed are in the list below, by its filter."""
     gained = sum(one.after == "right" for one in diff.changed)
     lost = sum(one.before == "right" for one in diff.changed)
-    lead = f"{gained} cases gained, {lost} lost, {len(diff.changed) - gained - lost} changed between other outcomes."
+    others = len(diff.changed) - gained - lost
+    lead = f"{counted(gained, 'case')} gained, {lost} lost, {others} changed between other outcomes."
     missing = [
         tag("p", f"Only in {where}: {', '.join(names)}", cls="note")
         for where, names in (("this run", diff.only_here), ("the earlier run", diff.only_there)) if names

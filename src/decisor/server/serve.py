@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from decisor.cycles import seldom_collected
 from decisor.errors import SetupError
 from decisor.server.app import guarded
 from decisor.server.here import Here
@@ -72,5 +73,5 @@ def serve(serving: Serving, listening: socket.socket, ready: Callable[[], None])
     """Until Ctrl-C or SIGTERM. ``serving`` has the port of the socket."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt), seldom_collected():
         server_of(serving, ready).run(sockets=[listening])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,14 +27,15 @@ from decisor.session.definitions import Meaning, meaning_of
 from decisor.session.keeping import keeping_of, owner_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
-from decisor.session.provenance import origin_of, provenance_of
-from decisor.session.readers import revealed
+from decisor.session.provenance import origin_of
+from decisor.session.readers import revealed, user_name
 from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.scan_limits import within
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
+from decisor.session.watching import watched
 from decisor.telemetry import telemetry
 from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
@@ -86,7 +88,12 @@ class Data:
     @cached_property
     def origin(self) -> Provenance:
         """Where all runs on these data are from; files are read for it at the first question."""
-        return origin_of(self)
+        origin = origin_of(self.sources, self.tools, self.tells_places)
+        return replace(origin, by=user_name() if self.tells_places else "")
+
+    def provenance(self, owner: str) -> Provenance:
+        """Of a run that begins. ``owner``: of the history that it is kept in."""
+        return replace(self.origin, at=round(time.time(), 3), by=self.sources.who or owner or self.origin.by)
 
     async def ask(self, question: str | Question, *, past: Sequence[Entry] = (), **options: Unpack[Options]) -> Result:
         """Decide one question. ``past``: a run of it that did not come to its end; what it bought is not bought again,
@@ -103,9 +110,9 @@ class Data:
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         view = await self.view_of(question, choice, options)
         keeping = keeping_of(options, self.sources)
-        with recorded(keeping, question) as recording:
+        with watched(options) as own, recorded(keeping, question) as recording:
             listeners = [recording.write] if recording is not None else []
-            run, decision = await self.run_through(question, choice, view, options, past, listeners)
+            run, decision = await self.run_through(question, choice, view, own, past, listeners)
         result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
@@ -138,7 +145,7 @@ class Data:
     async def decide(self, question: Question, choice: Choice, view: View, run: Run, options: Options) -> Decision:
         """What the technique decides, of the question as it is meant."""
         run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools(),
-                               provenance=provenance_of(self, owner_of(options))))  # fmt: skip
+                               provenance=self.provenance(owner_of(options))))  # fmt: skip
         for text in notes_of(self.tools):
             run.trace.add(Note(text))
         readings = options.get("readings", "auto") if choice.lm is not None else "off"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
 from decisor.outside import json_line, one_line
+from decisor.plurals import counted
 from decisor.secrets import without_password
 from decisor.settings import IMPORT_PATH
 from decisor.tools.databases.sandbox.urls import names_database
@@ -60,7 +61,7 @@ async def open_documents(
     about = read_about(path / str(current(path)))
     embedder = embedder_of(about.embedder) if about.embedder else None
     index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
-    text = f"{path.name}, {about.documents:,} documents{titles_of(index)}"
+    text = f"{path.name}, {counted(about.documents, 'document')}{titles_of(index)}"
     return PassagesTool(index, limit, text, name, end=ending(embedder))
 
 
@@ -81,7 +82,7 @@ async def open_documents_table(place: str, name: str, limit: int) -> PassagesToo
     except BaseException:
         await end()
         raise
-    text = f"{index.tables.name}, {index.about.documents:,} documents{titles}"
+    text = f"{index.tables.name}, {counted(index.about.documents, 'document')}{titles}"
     return PassagesTool(index, limit, text, name, end=end)
 
 

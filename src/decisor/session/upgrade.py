@@ -14,6 +14,7 @@ from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.model_file import ModelFile, load, read_model
 from decisor.decision_models.parse import is_old, parse, text_of
 from decisor.errors import SetupError, ToolError
+from decisor.plurals import counted
 from decisor.session.models import opened_model
 from decisor.session.opening import open_first
 from decisor.session.sources import Place
@@ -66,7 +67,7 @@ def outcomes_of_new(model: OpenModel, names: list[str]) -> Any:
     except ToolError as error:
         raise SetupError(f"It is not upgraded: {error}") from error
     if len(model.candidates) != len(names):
-        raise SetupError(f"It is not upgraded: {len(names)} candidates become {len(model.candidates)}.")
+        raise SetupError(f"It is not upgraded: {counted(len(names), 'candidate')} become {len(model.candidates)}.")
     return outcomes.values[:, 0]
 
 

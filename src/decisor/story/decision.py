@@ -93,7 +93,9 @@ def show_ranking(ranking: Ranking, console: Console, known: Sequence[str] = ()) 
     best, worst = options[0].outcome, options[-1].outcome
     word = "largest" if ranking.goal == "max" else "smallest"
     console.print()
-    console.print(Text(f"Ranking: {clean(ranking.measure)}, {word} first, {ranking.count:,} candidates", style="bold"))
+    console.print(
+        Text(f"Ranking: {clean(ranking.measure)}, {word} first, {counted(ranking.count, 'candidate')}", style="bold")
+    )
     grid = Table.grid(padding=(0, 1))
     grid.add_column(justify="right", style="dim")
     grid.add_column(overflow="ellipsis", no_wrap=True, max_width=32)
@@ -172,7 +174,9 @@ def show_table(records: Sequence[Record], console: Console) -> None:
     for line in row_lines(records[:ROWS], with_ids=True):
         console.print(Text(f"  {line}"), no_wrap=True, overflow="ellipsis")
     if len(records) > ROWS:
-        console.print(Text(f"  … and {len(records) - ROWS:,} rows more; --html and --json have all", style="dim"))
+        console.print(
+            Text(f"  … and {counted(len(records) - ROWS, 'row')} more; --html and --json have all", style="dim")
+        )
 
 
 def doubts(decision: Decision) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from decisor.plurals import counted
 from decisor.rankings import SHOWN_EXCLUDED, compared, excluded, varied
 from decisor.render.markup import Html, join, tag
 from decisor.render.svg import box, strip
@@ -26,7 +27,7 @@ def ranking_html(ranking: Ranking) -> Html | None:
     note = "A bar's length: how far from the worst (none) to the best (full)."
     if any(option.low is not None for option in options):
         note += " The line in it: between its ends lie 90 % of the outcomes while the inputs vary."
-    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {ranking.count:,} candidates")
+    title = tag("h2", f"Ranking: {ranking.measure}, {word} first, {counted(ranking.count, 'candidate')}")
     lines = (compared(ranking), *excluded(ranking), varied(ranking)) if ranking.candidates is not None else ()
     words = [tag("p", line, cls="soft") for line in lines if line]
     return join(

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 from decisor import rankings
 from decisor.errors import SetupError
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.trace.events import Conclusion
 from decisor.types import Action, Decision, Evidence, Figure, Observation, Question, Ranking
@@ -75,7 +76,7 @@ def reasons(ranking: Ranking) -> tuple[str, ...]:
     """Ranking, margin, tie set and robustness in plain words."""
     best, count = ranking.options[0], len(ranking.options)
     outcome = rankings.amount(best.outcome, ranking.unit)
-    words = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {count:,} candidates: {outcome}."]
+    words = [f"{best.name} gives the {extreme(ranking)} {ranking.measure} of {counted(count, 'candidate')}: {outcome}."]
     tied = set(ranking.ties)
     behind = next((option for option in ranking.options[1:] if option.name not in tied), None)
     if len(ranking.ties) > 1:

@@ -141,7 +141,7 @@ def prepare(db: SqliteDatabase) -> None:
     db.connection.execute("PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON")
     db.connection.execute("CREATE TEMP TABLE wanted (seq INTEGER PRIMARY KEY)")
     if db.rows("PRAGMA application_id") != [(APPLICATION,)]:
-        raise SetupError(f"{db.path} is no run store of decisor. Name another file: --store run.db")
+        raise SetupError(f"{db.path} is no run store of decisor: decisor eval --store FILE makes one, a new file.")
     if (version := db.rows("PRAGMA user_version")[0][0]) != VERSION:
         raise SetupError(f"{db.path} is of format {version}, this decisor reads {VERSION}. Begin another store.")
     if db.path.stat().st_size <= CHECKED_BYTES and db.rows("PRAGMA integrity_check(1)") != [("ok",)]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from decisor.plurals import counted
 from decisor.render.text import number, one_line
 
 Kind = Literal["line", "bar", "points"]
@@ -70,7 +71,7 @@ class Chart:
                 if mark.y is not None:
                     yield series, mark, mark.y
 
-    def vega_lite(self) -> dict[str, Any]:
+    def vega_lite(self) -> dict[str, object]:
         """As a Vega-Lite specification, with its data inside."""
         from decisor.story.answer_charts.vega_lite import vega_lite
 
@@ -83,7 +84,7 @@ class Chart:
         low, high = min(marks, key=lambda one: one[2]), max(marks, key=lambda one: one[2])
         lines = f" in {len(self.series)} series" if len(self.series) > 1 else ""
         ends = f"lowest {words(*low)}, highest {words(*high)}"
-        return f"{WORDS[self.kind]} of {self.y.title} by {self.x.title}: {len(marks)} values{lines}; {ends}."
+        return f"{WORDS[self.kind]} of {self.y.title} by {self.x.title}: {counted(len(marks), 'value')}{lines}; {ends}."
 
 
 def words(series: Series, mark: Mark, value: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decisor.errors import SetupError
+from decisor.plurals import counted
 from decisor.run import Run
 from decisor.techniques.replay.edits import Change, Edit, Rerun
 from decisor.techniques.replay.playback import ReplayingEnvironment, ReplayingLM
@@ -128,7 +129,7 @@ def step_text(steps: Sequence[RecordedStep], place: int) -> str:
         return ""
     step = steps[place - 1]
     came = step.observation
-    result = show_observation(came) if not came.records or came.error else f"{len(came.records)} records"
+    result = show_observation(came) if not came.records or came.error else counted(len(came.records), "record")
     if len(came.records) == 1:
         result = came.records[0].text if came.records[0].source == BY_HAND else "1 record"
     return f"{step.action.tool}: {step.action.input}\n-> {result}"

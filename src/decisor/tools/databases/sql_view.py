@@ -22,6 +22,8 @@ from decisor.types import Observation, Table
 LOOK_SECONDS = 1.0
 """For the values of the tables that fit a question, where none were looked at before."""
 MOST_LOOKS = 12
+MOST_TEXTS = 512
+"""Questions at once, with room to spare: an open database may be asked for years."""
 
 
 @dataclass(eq=False)
@@ -32,15 +34,24 @@ class SchemaView:
     tables: tuple[TableInfo, ...]
     budget: int = BUDGET
     texts: dict[str, Brief] = field(default_factory=dict)
+    whole: Brief | None = None
 
     @cached_property
     def index(self) -> SchemaIndex:
         return SchemaIndex(list(self.tables))
 
     def text(self, question: str = "") -> Brief:
-        """For a question, written once."""
+        """For a question, written once; one for all of them where the whole schema is shown."""
+        if self.whole is not None:
+            return self.whole
         if question not in self.texts:
-            self.texts[question] = schema_text(self.worker.description, self.index, question, self.budget)
+            text = schema_text(self.worker.description, self.index, question, self.budget)
+            if text.complete:
+                self.whole = text
+                return text
+            if len(self.texts) >= MOST_TEXTS:
+                del self.texts[next(iter(self.texts))]
+            self.texts[question] = text
         return self.texts[question]
 
     async def look(self, question: str) -> bool:
@@ -49,7 +60,7 @@ class SchemaView:
         if brief.complete:
             return False
         if await self._sample({one.table for one in brief.tables[:MOST_LOOKS] if one.whole}):
-            del self.texts[question]
+            self.texts.pop(question, None)
         return True
 
     async def counted(self, names: set[str]) -> Sequence[TableInfo]:

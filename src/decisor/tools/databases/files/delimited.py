@@ -70,7 +70,7 @@ def read_table(target: Target, name: str, paths: Sequence[str], readable: Sequen
             break
         text |= misfits
         target.db.execute(f"DROP TABLE {quoted(name)}")
-    yield f"{name}: {target.count(name):,} rows from {names_of(paths)}."
+    yield f"{name}: {counted(target.count(name), 'row')} from {names_of(paths)}."
     yield from with_missing_values(target.db, name, text)
     yield from lost_rows(target, name)
 

@@ -59,7 +59,10 @@ def stores() -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise SetupError(f"Cannot make {folder}, which holds what is read from files: {error.strerror}.") from error
+        raise SetupError(
+            f"Cannot make {folder}, which holds what is read from files: {error.strerror}. "
+            "Set XDG_CACHE_HOME to a folder that can be written."
+        ) from error
     return folder
 
 

@@ -26,7 +26,7 @@ def read_parquet(target: Target, part: Part) -> Iterator[str]:
         target.db.execute(f"CREATE TABLE {quoted(name)} AS SELECT {columns} FROM read_parquet([{files}]{several})")
     except duckdb.Error as error:
         raise SetupError(f"{part.paths[0]} cannot be read as Parquet: {first_line(error)}") from error
-    yield f"{name}: {target.count(name):,} rows from {names_of(part.paths)}."
+    yield f"{name}: {counted(target.count(name), 'row')} from {names_of(part.paths)}."
 
 
 def read_json(target: Target, part: Part) -> Iterator[str]:
@@ -49,7 +49,7 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
         lost = sum(map(lines_in, part.paths)) - target.count(name)
     if not target.columns(name):
         raise SetupError(f"{part.paths[0]} holds no objects: JSON is read as an array of objects, or one on each line.")
-    yield f"{name}: {target.count(name):,} rows from {names_of(part.paths)}."
+    yield f"{name}: {counted(target.count(name), 'row')} from {names_of(part.paths)}."
     if lost > 0:
         yield f"{name}: {counted(lost, 'line')} left out, because not readable."
 
@@ -79,7 +79,7 @@ def read_sqlite(target: Target, part: Part) -> Iterator[str]:
                                  strict=True))  # fmt: skip
                 columns = ", ".join(quoted(one[1]) for one in info)
                 target.add_rows(name, types, source.execute(f"SELECT {columns} FROM {quoted(table)}"))
-                yield f"{name}: {target.count(name):,} rows from {Path(path).name}."
+                yield f"{name}: {counted(target.count(name), 'row')} from {Path(path).name}."
 
 
 def sqlite_type(source: sqlite3.Connection, table: str, column: str) -> str:
@@ -104,7 +104,7 @@ def read_duckdb(target: Target, part: Part) -> Iterator[str]:
             name = target.name(str(table))
             source = f"other.{quoted(str(schema))}.{quoted(str(table))}"
             target.db.execute(f"CREATE TABLE {quoted(name)} AS FROM {source}")
-            yield f"{name}: {target.count(name):,} rows from {Path(path).name}."
+            yield f"{name}: {counted(target.count(name), 'row')} from {Path(path).name}."
         target.db.execute("DETACH other")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from decisor.errors import SetupError
 from decisor.extras import lacks
+from decisor.plurals import counted
 from decisor.tools.databases.files.places import Part, table_name
 from decisor.tools.databases.files.tables import Target, unique
 
@@ -40,7 +41,7 @@ def read_workbook(target: Target, part: Part) -> Iterator[str]:
             ]
             types = {header[at]: type_of([row[at] for row in body]) for at in columns}
             target.add_rows(name, types, ([shaped(row[at], types[header[at]]) for at in columns] for row in body))
-            yield f"{name}: {len(body):,} rows from {Path(path).name}, sheet {sheet}."
+            yield f"{name}: {counted(len(body), 'row')} from {Path(path).name}, sheet {sheet}."
             if start:
                 yield f"{name}: row {start + 1} is taken for the names of columns; {start} above it are left out."
 

@@ -33,6 +33,7 @@ OPTIONS = words("unix_socket ssl_ca ssl_cert ssl_key ssl_verify_cert ssl_verify_
 GARBLED = (UnicodeError, ValueError, IndexError, TypeError, AssertionError, struct.error)
 """What PyMySQL raises besides its own errors where bytes on the way were changed."""
 OURS = "table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')"
+PLACE = "table_schema, coalesce(table_schema = database(), FALSE)"
 
 
 def marks(table: str, columns: str) -> str:
@@ -72,11 +73,12 @@ QUERIES = Queries(
             FROM information_schema.tables WHERE table_schema = database()""",
     # The text of a view is empty where the account may not see it. A table of the engine MERGE reads others, which the
     # catalog does not name; one that reads another server or a file is no query's to read.
-    definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view' FROM information_schema.views WHERE {OURS}
+    definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view', {PLACE}
+        FROM information_schema.views WHERE {OURS}
         UNION ALL SELECT table_name, CASE WHEN upper(engine) = 'MRG_MYISAM' OR table_type = 'SEQUENCE' THEN NULL
         WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN engine ELSE '' END,
         CASE WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN 'view'
-        ELSE 'table' END FROM information_schema.tables WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",
+        ELSE 'table' END, {PLACE} FROM information_schema.tables WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",
 )
 
 
