@@ -63,6 +63,7 @@ def test_every_command_on_a_page_has_options_that_there_are() -> None:
     wrong = [
         f"{page.name}: {line}"
         for page in [*PAGES, ROOT / "SECURITY.md", ROOT / "Containerfile"]
+        if page.parent.name != "decisions"  # they tell of what was not chosen too
         for words in COMMAND.findall(page.read_text("utf-8"))
         if not is_understood(line := next(filter(None, words)))
     ]

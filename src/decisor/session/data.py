@@ -35,6 +35,7 @@ from decisor.session.scan_limits import within
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
+from decisor.session.watching import watched
 from decisor.telemetry import telemetry
 from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
@@ -109,9 +110,9 @@ class Data:
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         view = await self.view_of(question, choice, options)
         keeping = keeping_of(options, self.sources)
-        with recorded(keeping, question) as recording:
+        with watched(options) as own, recorded(keeping, question) as recording:
             listeners = [recording.write] if recording is not None else []
-            run, decision = await self.run_through(question, choice, view, options, past, listeners)
+            run, decision = await self.run_through(question, choice, view, own, past, listeners)
         result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),
