@@ -15,7 +15,7 @@ from decisor.asking import USUAL, Asking
 from decisor.budget import Budget
 from decisor.calling import Calling, Way, ways_of
 from decisor.calls.charge import Call
-from decisor.calls.clock import CallUnderWay, under_way
+from decisor.calls.clock import CallUnderWay
 from decisor.errors import BudgetExceeded, LMError, OutageError, ParseError, ToolError
 from decisor.outside import framed, framed_observation
 from decisor.replies.again import ask_again, drawn_anew
@@ -181,9 +181,8 @@ class Run:
         call = CallUnderWay(clocks, self.budget.seconds_left, asyncio.timeout(self.budget.seconds_left()))
         began = time.monotonic()
         try:
-            async with call.deadline:
-                with under_way(call):
-                    observation = framed_observation(await self.env.step(action))
+            async with call:
+                observation = framed_observation(await self.env.step(action))
         except ToolError as error:
             observation, outage = Observation(note=framed(redact(str(error)), first=False), error=True), error.outage
         except TimeoutError as error:

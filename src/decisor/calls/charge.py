@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from decisor.budget import NOTHING, Budget
-from decisor.calls.clock import CallUnderWay, under_way
+from decisor.calls.clock import CallUnderWay
 from decisor.calls.context import context_of, sizes_in
 from decisor.calls.cutting import cut_in_half
 from decisor.calls.estimates import fewest_tokens_in, raw_tokens, tokens_in
@@ -85,12 +85,15 @@ class Call:
     def count(self, messages: Sequence[Message]) -> int:
         return self.budget.estimates.tokens(self.lm.name, raw_tokens(messages))
 
-    async def room(self, tokens: int) -> int:
-        """Of the context, 0 where nobody knows it. It is only looked for where a prompt could be too long."""
+    async def context(self, tokens: int) -> int:
+        """Tokens, 0 where nobody knows. It is only looked for where a prompt of so many could be too long."""
+        known = self.known_context()
+        context = context_of(self.lm) if not known and tokens >= LOOK_AT else None
+        return known if context is None else await context.find()
+
+    def known_context(self) -> int:
         context = context_of(self.lm)
-        if (own := settings_of(self.lm).context) or context is None:
-            return own or 0
-        return await context.find() if tokens >= LOOK_AT else context.tokens
+        return settings_of(self.lm).context or (context.tokens if context is not None else 0)
 
     async def fit(self, messages: Sequence[Message], sampling: Sampling) -> Sequence[Message]:
         """The prompt without what the context has no room for; a final one without what the budget has no room for.
@@ -99,7 +102,7 @@ class Call:
             LMError: what may not be left out is too long already.
         """
         tokens = self.count(messages)
-        if context := await self.room(tokens):
+        if context := await self.context(tokens):
             room = context - min(sampling.max_tokens or LONGEST_REPLY, max(context // REPLY_SHARE, SHORTEST_REPLY))
             shorter = self.shortened(messages, tokens, room, "context")
             if shorter is None and self.is_too_long(messages, room):
@@ -175,7 +178,7 @@ class Call:
         raw = raw_tokens(messages)
         prompt = self.budget.estimates.tokens(self.lm.name, raw)
         request, keep, cap = self.plan(prompt, sampling)
-        if context := await self.room(0):
+        if context := self.known_context():
             cap = min(cap, max(context - prompt, SHORTEST_REPLY))
         if cap != sampling.max_tokens:
             sampling = replace(sampling, max_tokens=cap, capped=True)
@@ -184,9 +187,8 @@ class Call:
         clocks = tuple(budget.clock for budget in self.budget.chain())
         call = CallUnderWay(clocks, self.seconds_left, asyncio.timeout(self.seconds_left()))
         try:
-            async with call.deadline:
-                with under_way(call):
-                    reply = await self.reply(messages, sampling)
+            async with call:
+                reply = await self.reply(messages, sampling)
             used = reply.usage if reply.usage.seconds else replace(reply.usage, seconds=call.seconds(began))
         except LMError as error:
             used = used + error.used

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
+from types import TracebackType
 
 CALL: ContextVar[CallUnderWay | None] = ContextVar("CALL", default=None)
 
@@ -40,7 +41,8 @@ class Clock:
 
 @dataclass(slots=True)
 class CallUnderWay:
-    """``waits``: it waits for a place or a connection just now; ``sent``: a request of it may have been worked on."""
+    """With it, what happens is part of the call, until its deadline. ``waits``: it waits for a place or a connection
+    just now; ``sent``: a request of it may have been worked on."""
 
     clocks: tuple[Clock, ...]
     seconds_left: Callable[[], float | None]
@@ -48,6 +50,17 @@ class CallUnderWay:
     waits: int = 0
     sent: bool = False
     waiting: float = 0.0
+    token: Token[CallUnderWay | None] = field(init=False)
+
+    def __aenter__(self) -> Awaitable[object]:
+        self.token = CALL.set(self)
+        return self.deadline.__aenter__()
+
+    def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> Awaitable[bool | None]:
+        CALL.reset(self.token)
+        return self.deadline.__aexit__(kind, error, where)
 
     @property
     def is_unsent(self) -> bool:
@@ -102,12 +115,3 @@ def connecting() -> Iterator[None]:
         call.waits -= 1
         raise
     call.waits, call.sent = call.waits - 1, True
-
-
-@contextmanager
-def under_way(call: CallUnderWay) -> Iterator[None]:
-    token = CALL.set(call)
-    try:
-        yield
-    finally:
-        CALL.reset(token)
