@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from decisor.errors import ToolError
+from decisor.tools.databases.lookup import Lookup, description, find, named_tables
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_brief import BUDGET, Brief, schema_text
-from decisor.tools.databases.sql_lookup import Lookup, description, find, named_tables
+from decisor.tools.databases.sql_lookup import language_of
 from decisor.tools.databases.sql_schema import sampled
 from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Observation, Table
@@ -70,17 +71,17 @@ class SchemaView:
 
     async def look_up(self, lookup: Lookup, source: str) -> Observation:
         """Raises ToolError where there is no such table."""
-        dialect = self.dialect
+        language = language_of(self.dialect)
         if lookup.verb == "describe":
-            names = {table.name for table in named_tables(lookup.words, self.index.tables)}
+            names = {table.name for table in named_tables(lookup.words, self.index.tables, language)}
             await self._sample(names)
             there = [table for table in self.index.tables if table.name in names]
-            return Observation(note=description(there, self.index, dialect))
+            return Observation(note=description(there, self.index, language))
 
         async def read(query: str, caps: Caps) -> Table:
             return await self.worker.run(query, caps=caps)
 
-        return await find(lookup.words, self.index, dialect, read, self.worker.caps, source)
+        return await find(lookup.words, self.index, language, read, self.worker.caps, source)
 
     @property
     def dialect(self) -> Dialect:
