@@ -73,6 +73,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (["ask", "x", "--db", "shop.db", "--html", "none/run.html"], "there is no folder none. Name another --html file"),
     (["ask", "x", "--db", "shop.db", "--record", "."], "it is a folder. Name another --record file"),
     (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
+    (["mcp"], "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
+    (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path of --db."),
+    (["ask", "x", "--db", "nowhere/", "--lm", "none"], "There is nothing at nowhere/. Check the path"),
     (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
 ])  # fmt: skip
 def test_a_mistake_gets_one_line_that_says_what_to_do(

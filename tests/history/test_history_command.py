@@ -34,9 +34,9 @@ def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     assert "Which site is cheapest?" in (tmp_path / "run.html").read_text()
     assert "Decision: elm" in decisor("trace", "run.jsonl").stdout
 
-    assert "1 deleted" in decisor("history", "--delete", "2").stderr
+    assert "1 run deleted" in decisor("history", "--delete", "2").stderr
     assert "no run 2" in decisor("show", "2", code=2).stderr
-    assert "1 deleted" in decisor("history", "--delete", "all").stderr
+    assert "1 run deleted" in decisor("history", "--delete", "all").stderr
     assert len(local_lm.prompts) == 4
 
 

@@ -12,6 +12,7 @@ from decisor.cli.console import console
 from decisor.errors import SetupError
 from decisor.history.past_run import VERDICTS, Mark, PastRun
 from decisor.history.store import History
+from decisor.plurals import counted
 
 app = typer.Typer(help="Runs that were kept: list them, search them, mark them, delete them.")
 STATES = {"answered": "", "budget": "a limit ended it", "steps": "its steps ended", "no_answer": "not decided"}
@@ -32,7 +33,7 @@ def command(
     history = History()
     if delete:
         count = history.delete(None if "all" in delete else [number_of(text) for text in delete])
-        print(f"{count} deleted", file=sys.stderr)
+        print(f"{counted(count, 'run')} deleted", file=sys.stderr)
         return
     runs = history.list(words=search, most=most)
     if as_json:

@@ -16,7 +16,7 @@ import typer
 from decisor.budget import Limits
 from decisor.cli.again import each, sources_named, with_defaults
 from decisor.cli.ask import DB, DEFINITIONS, DOCS, GRAPH, LM, SETTING, TOOLS, read_settings
-from decisor.cli.serve import AT_ONCE, history_in, in_address, users_of
+from decisor.cli.serve import AT_ONCE, check_files, history_in, in_address, users_of
 from decisor.config.current import Config, current
 from decisor.errors import SetupError
 from decisor.extras import needs
@@ -101,10 +101,15 @@ def command(
 
 
 def sources_in(inputs: Inputs, config: Config) -> Sources:
-    """What is named; where nothing is, every connection of the config files."""
+    """What is named; where nothing is, every connection of the config files. Raises SetupError where that is nothing,
+    or a file that is not there: a client would see it only when it asks."""
     if not any((inputs.db, inputs.graph, inputs.docs, inputs.tools)):
         inputs = replace(inputs, db=tuple(config.connections))
-    return sources_named(inputs, config)
+    sources = sources_named(inputs, config)
+    if not sources:
+        raise SetupError("Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo")
+    check_files(sources)
+    return sources
 
 
 @contextlib.contextmanager
