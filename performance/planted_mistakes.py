@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import duckdb
 
-from decisor.decision_models.checks.finding import Finding
 from decisor.decision_models.checks.run import check
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.parse import parse
+from decisor.finding import Finding
 from decisor.session.modelling import labels
 from decisor.session.models import opened_model
 from planted.courses import COURSES

@@ -13,6 +13,7 @@ from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines.spark import DIALECT, URL, plain
 from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.naming import FullName
 from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql import SqlTool
@@ -43,7 +44,7 @@ ENDLESS = "SELECT count(*) FROM range(10000000000) AS a CROSS JOIN range(1000) A
 )  # fmt: skip
 def test_what_is_no_reading_of_what_may_be_read_is_refused(query: str) -> None:
     with pytest.raises(ToolError) as complaint:
-        Guard(DIALECT, Access(hidden=frozenset({"secrets"}))).check(query)
+        Guard(DIALECT, Access(hidden=frozenset({FullName("", "secrets")}))).check(query)
     assert complaint.value.refused
 
 

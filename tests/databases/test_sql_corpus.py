@@ -92,10 +92,11 @@ def test_the_guard_by_itself_tells_them_apart(dialect: str) -> None:
     from decisor.tools.databases.sandbox.access import Access
     from decisor.tools.databases.sandbox.engines import engine
     from decisor.tools.databases.sandbox.guard import Guard
+    from decisor.tools.databases.sandbox.naming import FullName
 
     words = engine(dialect).dialect
     assert words is not None
-    guard = Guard(words, Access(hidden=frozenset({"api_tokens"})))
+    guard = Guard(words, Access(hidden=frozenset({FullName("", "api_tokens")})))
     for row in statements("benign", dialect):
         guard.check(row["statement"])
     passed = []

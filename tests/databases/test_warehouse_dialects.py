@@ -11,10 +11,12 @@ import sqlglot
 
 from decisor.errors import SetupError, ToolError
 from decisor.session.checks import check_database
+from decisor.session.sources import sources_of
 from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engines import NAMES, engine
 from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.naming import FullName
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import engine_of, parse_url
 from decisor.tools.databases.sql import SqlTool
@@ -96,13 +98,13 @@ def dialect_of(name: str) -> Dialect:
 
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_a_query_in_its_own_words_is_let_through(name: str) -> None:
-    text = Guard(dialect_of(name), Access(hidden=frozenset({"secrets"}))).check(READS[name])
+    text = Guard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")}))).check(READS[name])
     assert sqlglot.parse_one(text, dialect=dialect_of(name).name)
 
 
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_what_writes_reaches_out_or_tells_of_others_is_refused(name: str) -> None:
-    guard = Guard(dialect_of(name), Access(hidden=frozenset({"secrets"})))
+    guard = Guard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")})))
     passed = []
     for statement in (*EVERYWHERE, *OWN[name]):
         try:
@@ -142,12 +144,12 @@ def test_other_catalogs_are_not_named_where_some_tables_may_not_be_read() -> Non
         query = "SELECT a FROM elsewhere.shop.sales"
         assert Guard(dialect_of(name)).check(query)
         with pytest.raises(ToolError, match="none may be named with its catalog"):
-            Guard(dialect_of(name), Access(hidden=frozenset({"secrets"}))).check(query)
+            Guard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")}))).check(query)
 
 
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(name: str) -> None:
-    check = check_database(f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop")
+    check = check_database(sources_of(db=f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop"))
     assert not check.ok and "hunter22" not in check.error and "\n" not in check.error
     assert check.role and "hunter22" not in " ".join(check.role)
     marks = [line for line in check.layers if line.startswith(("run on a real one", "never run"))]

@@ -7,10 +7,10 @@ import pytest
 
 from decision_shops import CLOSE, SITES, database, opened
 from decisor.cli import run
-from decisor.decision_models.checks.finding import Finding
 from decisor.decision_models.checks.run import check
 from decisor.decision_models.parse import parse
 from decisor.decision_models.show import show
+from decisor.finding import Finding
 from decisor.session.models import opened_model
 
 RIGHT = (

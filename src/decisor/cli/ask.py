@@ -52,7 +52,9 @@ SETTING = "A setting of the technique, as name=value. May be given several times
 
 
 def command(
-    question: Annotated[str, typer.Argument(help="What is to be decided. - reads it from standard input.")] = "",
+    text: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What is to be decided. - reads it from standard input.")
+    ] = "",
     db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=DB)] = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=GRAPH)] = None,
     docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=DOCS)] = None,
@@ -116,7 +118,7 @@ def command(
     for option, path in (("--html", html), ("--record", record)):
         if path is not None:
             check_place(path, f"Name another {option} file.")
-    world = example_of(example, question)
+    world = example_of(example, text)
     if world is not None:
         if form == "sql":
             db = db or [world.database_url]
@@ -131,19 +133,19 @@ def command(
         read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
     )  # fmt: skip
     inputs = with_defaults(inputs_again(past, own), config)
-    whole = world.question if world else Question(question_text(question), read_rules(rules), goal)
+    question = world.question if world else Question(question_text(text), read_rules(rules), goal)
     if past.run:
         from decisor.session.following import following
 
-        whole = following(past.result(), whole)
+        question = following(past.result(), question)
     decide = partial(
-        asked_of, inputs, config, whole, reveal=reveal, trace=trace, history=keeping or False,
+        asked_of, inputs, config, question, reveal=reveal, trace=trace, history=keeping or False,
         readings=cast("Readings", readings),
         reader=None if as_json else terminal_reader(inputs.definitions),
     )  # fmt: skip
     tell_folder_file(config)
     with noted(keeping):
-        result = ask_quietly(decide) if as_json else ask_live(decide, whole)
+        result = ask_quietly(decide) if as_json else ask_live(decide, question)
     if html is not None:
         result.html(html)
     if record is not None:

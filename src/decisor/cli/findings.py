@@ -13,14 +13,16 @@ import typer
 from decisor.cli.exits import Exit
 
 if TYPE_CHECKING:
-    from decisor.decision_models.checks.finding import Finding as ModelFinding
-    from decisor.definitions.check import Finding
+    from decisor.finding import Finding
 
 
-def print_findings(file: Path, findings: Sequence[Finding | ModelFinding], as_json: bool) -> None:
+def print_findings(file: Path, findings: Sequence[Finding], as_json: bool) -> None:
     """Raises typer.Exit with 1 where one is an error."""
     if as_json:
-        print(json.dumps({"file": str(file), "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
+        plain = [
+            {key: value for key, value in asdict(one).items() if (key, value) != ("number", 0)} for one in findings
+        ]
+        print(json.dumps({"file": str(file), "findings": plain}, ensure_ascii=False))
     else:
         for one in findings:
             print(one)

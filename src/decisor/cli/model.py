@@ -18,8 +18,8 @@ from decisor.cli.settings import place_named
 from decisor.errors import SetupError, ToolError
 
 if TYPE_CHECKING:
-    from decisor.decision_models.checks.finding import Finding
     from decisor.decision_models.machine import OpenModel
+    from decisor.finding import Finding
     from decisor.types import Observation, Ranking
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from decisor.definitions.format import (
@@ -21,22 +20,10 @@ from decisor.definitions.format import (
 )
 from decisor.definitions.measure import Rows, cardinality, doubles, number, split
 from decisor.errors import ToolError
+from decisor.finding import Finding
 from decisor.plurals import counted
 
 NO_SQL = "needs an SQL database; of a graph, a metric is a whole query"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """``line``: in the file, 0 where it has none. A ``doubt`` may be right as it is."""
-
-    line: int
-    words: str
-    kind: Literal["error", "doubt"] = "error"
-
-    def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line else ""
-        return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words}"
 
 
 async def check(definitions: Definitions, rows: Rows) -> list[Finding]:
@@ -53,13 +40,13 @@ async def each(definitions: Definitions) -> AsyncIterator[Definition]:
 async def of_one(one: Definition, definitions: Definitions, rows: Rows) -> AsyncIterator[Finding]:
     if rows.form != "sql" and not (isinstance(one, Metric) and one.query):
         if isinstance(one, Metric | Dimension | Entity | Join | ValueWords):
-            yield Finding(definitions.line(one), f"{title(one)} {NO_SQL}")
+            yield Finding(0, definitions.line(one), f"{title(one)} {NO_SQL}")
         return
     try:
         async for words, key, kind in faults(one, rows):
-            yield Finding(definitions.line(one, key), f"{title(one)} {words}", kind)
+            yield Finding(0, definitions.line(one, key), f"{title(one)} {words}", kind)
     except ToolError as error:
-        yield Finding(definitions.line(one), f"{title(one)}: {' '.join(str(error).split())}")
+        yield Finding(0, definitions.line(one), f"{title(one)}: {' '.join(str(error).split())}")
 
 
 Fault = tuple[str, str, Literal["error", "doubt"]]
@@ -146,5 +133,5 @@ def shared_names(definitions: Definitions) -> Iterator[Finding]:
             other = owners.setdefault(f"{type(one).__name__} {name.replace('_', ' ').lower()}", one)
             if other is not one:
                 yield Finding(
-                    definitions.line(one), f"{title(one)} is called {name!r}, and so is {title(other)}", "doubt"
+                    0, definitions.line(one), f"{title(one)} is called {name!r}, and so is {title(other)}", "doubt"
                 )

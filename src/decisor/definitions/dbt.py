@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from decisor.definitions.format import Definitions, Dimension, Entity, Join, Metric, Origin
-from decisor.definitions.imported import Import, name_of, named_once
+from decisor.definitions.naming import name_of, named_once
+from decisor.definitions.write import Import
 from decisor.errors import SetupError
 
 AGGREGATES = {
@@ -93,7 +94,7 @@ def expression(one: Mapping[str, Any]) -> str:
     return str(one.get("expr") or one["name"])
 
 
-def label(one: Mapping[str, Any]) -> tuple[str, ...]:
+def label(one: Mapping[str, object]) -> tuple[str, ...]:
     text = str(one.get("label") or "")
     return (text,) if text and name_of(text).lower() != str(one["name"]).lower() else ()
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 
 from decisor.definitions.format import Definition, Definitions, Dimension, Entity, Join, Metric, Origin
-from decisor.definitions.imported import name_of, named_once
 from decisor.definitions.measure import Rows, cardinality, doubles, number
+from decisor.definitions.naming import name_of, named_once
 from decisor.definitions.relations import Column, Relation
 from decisor.errors import ToolError
 from decisor.outside import one_line

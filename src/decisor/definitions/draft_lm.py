@@ -22,10 +22,9 @@ from decisor.definitions.format import (
     ValueWords,
     title,
 )
-from decisor.definitions.imported import Import
 from decisor.definitions.measure import Rows
 from decisor.definitions.parse import DefinitionsFault, parse
-from decisor.definitions.write import written
+from decisor.definitions.write import Import, written
 from decisor.errors import ParseError
 from decisor.replies.toml_reply import TomlReply, toml_form
 from decisor.run import Run

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from decisor.definitions.format import KIND, Definition, Definitions, Example, Origin, Reading, title
-from decisor.definitions.imported import name_of
+from decisor.definitions.naming import name_of
 from decisor.definitions.parse import DefinitionsFault, parse, text_of
 from decisor.definitions.write import section
 from decisor.errors import SetupError

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 
-from decisor.definitions.format import KIND, Definition, Origin, ValueWords
+from decisor.definitions.format import KIND, Definition, Definitions, Origin, ValueWords
+from decisor.outside import one_line
 
 KEYS = {"source": "from"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """``notes``: what was left out, and why."""
+
+    definitions: Definitions
+    notes: Sequence[str] = ()
+
+    def text(self) -> str:
+        """As a file, what was left out as comments at its head."""
+        return "".join(f"# Left out: {one_line(note, 200)}\n" for note in self.notes) + written(self.definitions)
 
 
 def written(definitions: Iterable[Definition]) -> str:

@@ -44,9 +44,9 @@ def happens(entry: Entry) -> bool:
 def after(run: PastRun, entry: Entry) -> PastRun:
     """What is known of a run when this has happened too."""
     match entry.event:
-        case RunStart() as start:
-            return replace(run, question=start.question, technique=start.technique, lm=start.lm, tools=start.tools,
-                           edit=start.edit)  # fmt: skip
+        case RunStart() as event:
+            return replace(run, question=event.question, technique=event.technique, lm=event.lm, tools=event.tools,
+                           edit=event.edit)  # fmt: skip
         case Conclusion(decision=decision) if entry.span == 0:
             why = decision.reasons[-1] if decision.reasons and decision.stopped != "answered" else ""
             return replace(run, state=decision.stopped, answer=decision.answer, why=why)

@@ -8,7 +8,6 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from decisor.encoding import json_text
 from decisor.server.live import LiveRun
@@ -116,7 +115,7 @@ class Reader:
             was_decided = self.approvals.get(one.number)
             if was_decided is None and not one.reply.done():
                 self.approvals[one.number] = False
-                data: Mapping[str, Any] = {"number": one.number, "tool": one.action.tool, "input": one.action.input}
+                data: Mapping[str, object] = {"number": one.number, "tool": one.action.tool, "input": one.action.input}
                 yield event_text("approval", json.dumps(data))
             elif was_decided is False and one.reply.done():
                 self.approvals[one.number] = True
@@ -129,7 +128,7 @@ class Reader:
             was_said = self.readings.get(one.number)
             if was_said is None and not one.reply.done():
                 self.readings[one.number] = False
-                data: Mapping[str, Any] = {"number": one.number, "words": one.reading.words,
+                data: Mapping[str, object] = {"number": one.number, "words": one.reading.words,
                                            "choices": list(one.reading.choices)}  # fmt: skip
                 yield event_text("reading", json.dumps(data))
             elif was_said is False and one.reply.done():
@@ -152,17 +151,18 @@ async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterat
         with streams.one():
             while True:
                 changed.clear()
-                if text := "".join(reader.news()):
+                text = "".join(reader.news())
+                if live.is_over and not reader.is_behind:
+                    yield text + event_text("end", reply_of(live).model_dump_json())
+                    break
+                if text:
                     yield text
                 if reader.is_behind:
                     continue
-                if live.is_over:
-                    break
                 if await waited(changed):
                     await asyncio.sleep(streams.pause)
                 else:
                     yield ALIVE
-            yield event_text("end", reply_of(live).model_dump_json())
     finally:
         live.watchers.discard(changed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,8 +27,8 @@ from decisor.session.definitions import Meaning, meaning_of
 from decisor.session.keeping import keeping_of, owner_of
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
-from decisor.session.provenance import origin_of, provenance_of
-from decisor.session.readers import revealed
+from decisor.session.provenance import origin_of
+from decisor.session.readers import revealed, user_name
 from decisor.session.readings import settle
 from decisor.session.result import AskAnew, Result
 from decisor.session.scan_limits import within
@@ -87,7 +88,12 @@ class Data:
     @cached_property
     def origin(self) -> Provenance:
         """Where all runs on these data are from; files are read for it at the first question."""
-        return origin_of(self)
+        origin = origin_of(self.sources, self.tools, self.tells_places)
+        return replace(origin, by=user_name() if self.tells_places else "")
+
+    def provenance(self, owner: str) -> Provenance:
+        """Of a run that begins. ``owner``: of the history that it is kept in."""
+        return replace(self.origin, at=round(time.time(), 3), by=self.sources.who or owner or self.origin.by)
 
     async def ask(self, question: str | Question, *, past: Sequence[Entry] = (), **options: Unpack[Options]) -> Result:
         """Decide one question. ``past``: a run of it that did not come to its end; what it bought is not bought again,
@@ -139,7 +145,7 @@ class Data:
     async def decide(self, question: Question, choice: Choice, view: View, run: Run, options: Options) -> Decision:
         """What the technique decides, of the question as it is meant."""
         run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools(),
-                               provenance=provenance_of(self, owner_of(options))))  # fmt: skip
+                               provenance=self.provenance(owner_of(options))))  # fmt: skip
         for text in notes_of(self.tools):
             run.trace.add(Note(text))
         readings = options.get("readings", "auto") if choice.lm is not None else "off"

@@ -7,7 +7,7 @@ from typing import Any
 
 from decisor.budget import Budget, Limits
 from decisor.definitions.draft import draft
-from decisor.definitions.imported import Import
+from decisor.definitions.write import Import
 from decisor.errors import ParseError, SetupError
 from decisor.run import Run
 from decisor.session.lms import LMs

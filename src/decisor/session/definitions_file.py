@@ -1,20 +1,16 @@
-"""Files of definitions: read for a session, held against their database, and looked up by decision models."""
+"""Files of definitions: read for a session, and looked up by decision models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from decisor.decision_models.format import Model
 from decisor.definitions.format import Definitions
 from decisor.errors import SetupError
 from decisor.session.definitions import dialect_of
-
-if TYPE_CHECKING:
-    from decisor.definitions.check import Finding
-    from decisor.session.sources import Place
 
 
 def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]) -> dict[str, Definitions]:
@@ -40,24 +36,6 @@ def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]
             raise SetupError(f"{path} is the second file of definitions of {at}: one database has one.")
         whole[at] = read(path)
     return whole
-
-
-async def check_file(file: Path, db: Place) -> list[Finding]:
-    """A file of definitions held against its database.
-
-    Raises:
-        SetupError: the file or the database cannot be read.
-    """
-    from decisor.definitions.check import check
-    from decisor.definitions.parse import read
-    from decisor.session.opening import open_first
-
-    definitions = read(file)
-    tool: Any = await open_first(db)
-    try:
-        return await check(definitions, tool)
-    finally:
-        await tool.close()
 
 
 def with_metrics(model: Model, definitions: Definitions | None, source: Any) -> Model:

@@ -6,7 +6,7 @@ import difflib
 
 from decisor.aio import each
 from decisor.errors import SetupError
-from decisor.session.opening import open_source
+from decisor.session.source_tools import open_source
 from decisor.session.sources import Source, Sources, tables_of
 from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.sql import SqlTool

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from decisor.techniques.replay.recorded_run import number_of
 from decisor.trace.events import ActionResult, ActionStart, Entry
-from decisor.types import Action, Earlier, Question, Step
-
-if TYPE_CHECKING:
-    from decisor.session.result import Result
+from decisor.types import Action, Decision, Earlier, Question, Step
 
 FIRST_ROWS = 20
 """Of an observation that a decision rests on, beside those that it cites."""
 
 
-def following(result: Result, question: str | Question) -> Question:
+class Past(Protocol):
+    """A run that has come to its end."""
+
+    @property
+    def question(self) -> Question: ...
+
+    @property
+    def decision(self) -> Decision: ...
+
+    @property
+    def trace(self) -> Sequence[Entry]: ...
+
+
+def following(result: Past, question: str | Question) -> Question:
     """With the rules of the question before it, where it has none of its own."""
     if isinstance(question, str):
         question = Question(question)
@@ -26,7 +36,7 @@ def following(result: Result, question: str | Question) -> Question:
     return replace(question, rules=question.rules or result.question.rules, earlier=earlier_of(result))
 
 
-def earlier_of(result: Result) -> Earlier:
+def earlier_of(result: Past) -> Earlier:
     """Ids stay what they are: an observation of the new run has a higher number than each of those before."""
     past, decision = result.question.earlier, result.decision
     cited = frozenset(decision.evidence.ids)

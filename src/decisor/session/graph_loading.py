@@ -9,7 +9,8 @@ from pathlib import Path, PurePath
 from decisor.config.connection import Connection
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import without_password
-from decisor.session.opening import open_source, opened
+from decisor.session.opening import opened
+from decisor.session.source_tools import open_source
 from decisor.session.sources import Source, sources_of
 from decisor.tools.databases.files.places import names_files
 from decisor.tools.databases.graph_draft import Draft, Rows, rows_of

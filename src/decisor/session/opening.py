@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,10 +17,9 @@ from decisor.session.definitions_file import read_definitions
 from decisor.session.lms import LMs
 from decisor.session.options import Options, check_options
 from decisor.session.result import Result
-from decisor.session.scan_limits import limits_of, within
-from decisor.session.sources import Places, Source, Sources, check_names, check_reserved, sources_of, tables_of
+from decisor.session.source_tools import open_as_named
+from decisor.session.sources import Places, Source, Sources, check_names, check_reserved, sources_of
 from decisor.session.tools import open_with_servers
-from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.trace.events import Entry
 from decisor.types import Question, Tool
 
@@ -74,71 +72,18 @@ async def open_first(db: Places = (), graph: Places = ()) -> Tool:
     Raises:
         SetupError: none is named, or it cannot be opened.
     """
+    return await open_first_of(sources_of(db=db or (), graph=graph or ()))
+
+
+async def open_first_of(sources: Sources) -> Tool:
+    """The first of their databases. Raises SetupError as ``open_first``."""
     from decisor.session.denied import check_denied
 
-    sources = sources_of(db=db or (), graph=graph or ())
     if not sources.databases:
         raise SetupError("Which data? Give --db or --graph.")
     if sources.deny_tables:
         await check_denied(sources)
     return await open_as_named(sources.databases[0], sources)
-
-
-async def open_as_named(source: Source, sources: Sources) -> Tool:
-    """With what may be read of it. Raises SetupError as ``open_source``."""
-    tables, denied = (tables_of(names, source, sources) for names in (sources.tables, sources.deny_tables))
-    return await open_source(source, tables, denied)
-
-
-async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
-    """Raises SetupError where it cannot be opened, has not what ``tables`` names, or cannot keep to its limits."""
-    source = as_configured(source)
-    tool = await open_form(source, tables, deny_tables)
-    try:
-        return within(tool, limits_of(source))
-    except SetupError:
-        await tool.close()
-        raise
-
-
-async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence[str]) -> Tool:
-    """As its form is opened."""
-    if source.form == "passages":
-        from decisor.session.documents import open_documents
-
-        return await open_documents(source.place, source.name)
-    if source.form == "cypher":
-        from decisor.tools.databases.cypher import CypherTool
-
-        return await CypherTool.open(source.place, source.name, deny=deny_tables, only=tables)
-    from decisor.tools.databases.files.places import names_files
-    from decisor.tools.databases.sql import SqlTool
-
-    if not names_files(source.place):
-        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables,
-                                  policy=source.policy, audit=source.audit)  # fmt: skip
-    from decisor.tools.databases.files.store import store_of
-
-    store = await asyncio.to_thread(store_of, source.place)
-    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables,
-                              policy=source.policy, audit=source.audit)  # fmt: skip
-    tool.notes = (*store.notes, *tool.notes)
-    return tool
-
-
-def as_configured(source: Source) -> Source:
-    """With the rows and masks that a config file says of it, which nobody can leave out.
-
-    Raises:
-        SetupError: nothing would keep to them: it is no database in SQL.
-    """
-    if source.connection is None or not (source.connection.mask or source.connection.rows):
-        return source
-    if source.form != "sql":
-        raise SetupError(f"connections.{source.name}: mask and rows are for databases in SQL, so it is not opened.")
-    if source.policy:
-        return source
-    return replace(source, policy=policy_of(source.connection.rows, source.connection.mask))
 
 
 async def ask_again(data: Data, question: str | Question, options: Options) -> Result:

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from decisor import __version__
 from decisor.decision_models.format import Model
-from decisor.session.readers import user_name
-from decisor.session.sources import Source
+from decisor.session.sources import Source, Sources
 from decisor.trace.provenance import DataSource, Provenance, RowPolicy, UsedFile
 from decisor.types import Tool
-
-if TYPE_CHECKING:
-    from decisor.session.data import Data
 
 LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
 
-def provenance_of(data: Data, owner: str = "") -> Provenance:
-    """Of a run that begins. ``owner``: of the history that it is kept in."""
-    by = data.sources.who or owner or (user_name() if data.tells_places else "")
-    return replace(data.origin, at=round(time.time(), 3), by=by)
-
-
-def origin_of(data: Data) -> Provenance:
-    """What is the same for all runs on these data."""
-    sources = data.sources
+def origin_of(sources: Sources, tools: Sequence[Tool], tells_places: bool) -> Provenance:
+    """What is the same for all runs on these data, ``tools`` once they are open. ``tells_places``: whether who asks may
+    know where they lie."""
     return Provenance(
         version=__version__,
-        sources=tuple(source_of(one, data.tells_places) for one in sources.places),
+        sources=tuple(source_of(one, tells_places) for one in sources.places),
         tables=sources.tables,
-        deny_tables=sources.deny_tables if data.tells_places else (),
-        definitions=tuple(used_file(path, data.tells_places, about=name) for name, path in sources.definitions),
-        model=used_model(data) if sources.model is not None else None,
+        deny_tables=sources.deny_tables if tells_places else (),
+        definitions=tuple(used_file(path, tells_places, about=name) for name, path in sources.definitions),
+        model=used_model(sources.model, tools, tells_places) if sources.model is not None else None,
     )
 
 
@@ -62,14 +49,12 @@ def visible(condition: str, masks: tuple[str, ...]) -> str:
     return LITERAL.sub("?", condition) if columns & set(re.findall(r"\w+", condition.lower())) else condition
 
 
-def used_model(data: Data) -> UsedFile:
+def used_model(path: Path, tools: Sequence[Tool], tells_place: bool) -> UsedFile:
     """The decision model as it was opened; of a file of the first form as it is."""
-    assert data.sources.model is not None
-    file = used_file(data.sources.model, data.tells_places)
-    text = next(texts_of(data.tools), "")
+    file = used_file(path, tells_place)
+    text = next(texts_of(tools), "")
     if text:
         return UsedFile(file.path, digest_of(text.encode()), text)
-    path = data.sources.model
     return UsedFile(file.path, file.digest, path.read_text("utf-8", "replace") if file.digest else "")
 
 

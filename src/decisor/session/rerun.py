@@ -13,7 +13,6 @@ from decisor.session.decide import decide
 from decisor.session.keeping import owner_of
 from decisor.session.opening import opened
 from decisor.session.options import Options
-from decisor.session.provenance import provenance_of
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.technique import technique_of
@@ -78,7 +77,7 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
 
     with data.run(with_calculator(data.tools, technique), lm, options, calling, asking) as run:
         if start is not None:
-            origin = provenance_of(data, owner_of(options))
+            origin = data.provenance(owner_of(options))
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(),
                                    provenance=origin))  # fmt: skip
         decision = await decide(again, past.question or Question(""), run)

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from decisor.benchmarks.dqa import failures
-from decisor.benchmarks.dqa.databases import Stores, form_of
+from decisor.benchmarks.dqa.databases import Stores
 from decisor.benchmarks.dqa.failures import Facts
+from decisor.benchmarks.dqa.opening import form_of
 from decisor.benchmarks.dqa.score import any_mention, score
 from decisor.benchmarks.dqa.summary import replans
 from decisor.benchmarks.dqa.worlds import SCENARIOS, WorldCase, read_cases

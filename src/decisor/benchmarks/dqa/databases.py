@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
 
+from decisor.benchmarks.dqa.opening import open_database
 from decisor.benchmarks.dqa.places import check, own_place, settle
 from decisor.benchmarks.dqa.worlds import World
 from decisor.types import Source, Tool
@@ -94,28 +95,3 @@ async def close(opening: asyncio.Task[Tool], path: Path | None = None) -> None:
     await asyncio.wait([opening])
     if not opening.cancelled() and opening.exception() is None:
         await opening.result().close()
-
-
-async def open_database(url: str) -> Tool:
-    """The tool for a URL: a graph for kglite, arcadedb, bolt and neo4j, else SQL.
-
-    Raises:
-        SetupError: it cannot be opened.
-    """
-    if form_of(url) == "graph":
-        from importlib import import_module
-
-        graph: Tool = await import_module("decisor.tools.databases.cypher").CypherTool.open(url)
-        return graph
-    from decisor.tools.databases.sql import SqlTool
-
-    return await SqlTool.open(url)
-
-
-def form_of(url: str) -> str:
-    """
-    >>> form_of("bolt://localhost:7687"), form_of("trade.db")
-    ('graph', 'sql')
-    """
-    scheme = url.partition("://")[0].partition("+")[0]
-    return "graph" if scheme in ("kglite", "arcadedb", "bolt", "neo4j") else "sql"

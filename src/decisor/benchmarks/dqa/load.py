@@ -8,32 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from decisor.benchmarks.dqa import dumps
 from decisor.benchmarks.dqa.spark import to_spark
-from decisor.decision_models.building import BuildingData
-from decisor.decision_models.locating import LocatingData
-from decisor.decision_models.rows import BUILDING, LOCATING
+from decisor.benchmarks.dqa.tables import WorldData, schema, tables_of
 from decisor.errors import SetupError
 from decisor.tools.databases.sandbox.urls import parse_url
-
-KEYS = {
-    "country": "country_name",
-    "trade_node": "trade_node",
-    "flow": "source, dest",
-    "node_country": "trade_node, country_name",
-    "goods": "code",
-    "building": "id",
-    "supply": "goods_id, building_id",
-    "demand": "goods_id, building_id",
-}
-TYPES = {"str": "VARCHAR(255)", "float": "DOUBLE PRECISION", "int": "INT", "bool": "BOOLEAN"}
-World = LocatingData | BuildingData
-Rows = Sequence[tuple[Any, ...]]
 
 
 async def load_database(dump: Path, url: str) -> None:
@@ -45,10 +29,10 @@ async def load_database(dump: Path, url: str) -> None:
     await load_world(await asyncio.to_thread(dumps.read, dump), url)
 
 
-async def load_world(world: World, url: str) -> None:
+async def load_world(world: WorldData, url: str) -> None:
     """Writes a world to SQLite, DuckDB, PostgreSQL, MariaDB, Spark, or to a graph (kglite, ArcadeDB, Bolt)."""
     engine, place = parse_url(url)
-    writers: dict[str, Callable[[World, str], None]] = {
+    writers: dict[str, Callable[[WorldData, str], None]] = {
         "sqlite": to_sqlite,
         "duckdb": to_duckdb,
         "postgres": to_postgres,
@@ -58,40 +42,14 @@ async def load_world(world: World, url: str) -> None:
     await asyncio.to_thread(writers.get(engine, to_graph), world, place)
 
 
-def tables_of(world: World) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
-    """Name, columns and rows of each table."""
-    if isinstance(world, LocatingData):
-        rows: tuple[Rows, ...] = (world.countries, world.nodes, world.flows, world.powers)
-        kinds: Mapping[str, type[tuple[Any, ...]]] = LOCATING
-    else:
-        rows, kinds = (world.goods, world.buildings, world.supply, world.demand), BUILDING
-    for (name, kind), part in zip(kinds.items(), rows, strict=True):
-        yield name, tuple(kind.__annotations__), part
-
-
-def kinds_of(world: World) -> Mapping[str, Mapping[str, str]]:
-    """By table and column: a key of ``TYPES``."""
-    return {
-        name: {column: str(getattr(note, "__forward_arg__", note)) for column, note in kind.__annotations__.items()}
-        for name, kind in (LOCATING if isinstance(world, LocatingData) else BUILDING).items()
-    }
-
-
-def schema(world: World, more: str = "", ending: str = "") -> Iterator[str]:
-    """One CREATE TABLE for each table; ``more`` goes before the key, ``ending`` after the bracket."""
-    for name, notes in kinds_of(world).items():
-        columns = ", ".join(f"{column} {TYPES[note]}" for column, note in notes.items())
-        yield f"CREATE TABLE {name} ({columns}, {more}PRIMARY KEY ({KEYS[name]})){ending}"
-
-
-def to_graph(world: World, url: str) -> None:
+def to_graph(world: WorldData, url: str) -> None:
     from decisor.benchmarks.dqa.graphs import graph_of
     from decisor.tools.databases.graph_load import load
 
     load(url, *graph_of(world))
 
 
-def to_sqlite(world: World, url: str) -> None:
+def to_sqlite(world: WorldData, url: str) -> None:
     import sqlite3
 
     with reported(url, sqlite3.Error), contextlib.closing(sqlite3.connect(file_of(url), isolation_level=None)) as db:
@@ -103,7 +61,7 @@ def to_sqlite(world: World, url: str) -> None:
         db.execute("COMMIT")
 
 
-def to_duckdb(world: World, url: str) -> None:
+def to_duckdb(world: WorldData, url: str) -> None:
     import duckdb
 
     with reported(url, duckdb.Error), duckdb.connect(file_of(url)) as db:
@@ -117,7 +75,7 @@ def to_duckdb(world: World, url: str) -> None:
         db.execute("COMMIT")
 
 
-def to_postgres(world: World, url: str) -> None:
+def to_postgres(world: WorldData, url: str) -> None:
     import psycopg
 
     with reported(url, psycopg.Error), _postgres(url) as db, db.cursor() as cursor:
@@ -145,7 +103,7 @@ def _postgres(url: str) -> Any:
         return psycopg.connect(url, client_encoding="UTF8")
 
 
-def to_mysql(world: World, url: str) -> None:
+def to_mysql(world: WorldData, url: str) -> None:
     """Tables are InnoDB; what was made is dropped again where a row fails, for the server commits each CREATE."""
     import pymysql
 

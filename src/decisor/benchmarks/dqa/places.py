@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
+from decisor.benchmarks.dqa.opening import open_database
 from decisor.benchmarks.dqa.spark import drop_spark
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import without_password
@@ -55,7 +56,6 @@ async def settle(place: str, world: World, fresh: bool) -> Tool:
     Raises:
         SetupError: the place holds something else, or the server cannot be used.
     """
-    from decisor.benchmarks.dqa.databases import open_database
     from decisor.benchmarks.dqa.load import load_world
 
     if fresh:
@@ -80,8 +80,6 @@ async def as_it_is(place: str, world: World, error: SetupError) -> Tool:
 
 async def holding(place: str, world: World) -> Tool | None:
     """The tool, None where nothing is there. Raises SetupError where it is another world."""
-    from decisor.benchmarks.dqa.databases import open_database
-
     try:
         tool = await open_database(place)
     except SetupError:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+from decisor.benchmarks.dqa.tables import WorldData, kinds_of, tables_of
 from decisor.errors import SetupError
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
 
-    from decisor.benchmarks.dqa.load import World
-
 TYPES = {"str": "STRING", "float": "DOUBLE", "int": "INT", "bool": "BOOLEAN"}
 
 
-def to_spark(world: World, url: str) -> None:
+def to_spark(world: WorldData, url: str) -> None:
     """Raises SetupError where the database is there, or cannot be written; then nothing of it stays."""
-    from decisor.benchmarks.dqa.load import kinds_of, tables_of
-
     server, name = parts_of(url)
     session = session_of(server)
     try:

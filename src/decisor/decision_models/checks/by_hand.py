@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from decisor.decision_models.checks.finding import Finding, Subject
+from decisor.decision_models.checks.subject import Subject
 from decisor.decision_models.explain import say
 from decisor.errors import ToolError
+from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.rankings import amount
 

@@ -73,12 +73,10 @@ async def read_catalog(worker: Worker) -> tuple[Relation, ...]:
         column = Column(str(name), str(kind), bool(nullable), at in primary, foreign.get(at, ""), comment)
         relations.setdefault((str(table), bool(view), schema), []).append(column)
     return tuple(
-        Relation(
-            name, view, tuple(its_columns), bare not in worker.closed, schema, *_about(*about.get(name, ("", None)))
-        )
-        for (name, view, schema), its_columns in relations.items()
-        if (bare := name[len(schema) + bool(schema) :].lower()) not in worker.hidden
-    )
+        Relation(name, view, tuple(its_columns), name.lower() not in worker.closed, schema,
+                 *_about(*about.get(name, ("", None))))
+        for (name, view, schema), its_columns in relations.items() if name.lower() not in worker.hidden
+    )  # fmt: skip
 
 
 def _about(comment: str, rows: Value) -> tuple[str, int | None]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from decisor.tools.databases.pitfalls.block import Block, columns_of, conjuncts
+from decisor.tools.databases.pitfalls.catalog import Catalog
 from decisor.tools.databases.pitfalls.part import is_plain, part
 from decisor.tools.databases.pitfalls.source import Origin, Source, table_source
 from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sql_tables import TableInfo
 
 if TYPE_CHECKING:
     from sqlglot import Expr, exp
@@ -34,10 +34,7 @@ class Named:
 
 @dataclass
 class Reading:
-    """``views``: the query that makes one, by its name in lower case."""
-
-    tables: Mapping[str, TableInfo]
-    views: Mapping[str, Expr]
+    catalog: Catalog
     dialect: Dialect
     before: str = ""
     within: dict[int, Block] = field(default_factory=dict)
@@ -171,12 +168,10 @@ class Reading:
         if not node.db and name in env:
             return self.of_cte(env[name], node.name)
         text = ".".join(self.dialect.quoted(part.name) for part in node.parts)
-        if name in self.views:
-            view = self.views[name].copy()
+        if view := self.catalog.view(node):
             return self.derived(view, {}, None, node.name, text, renamed)
-        if name in self.tables:
-            return table_source(self.tables[name], text)
-        return Source(node.name, None, (), text)
+        table = self.catalog.table(node)
+        return table_source(table, text) if table else Source(node.name, None, (), text)
 
     def of_cte(self, named: Named, name: str) -> Source | Block:
         cte = named.cte

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from decisor.errors import ToolError
 from decisor.tools.databases.pitfalls.average_of_averages import average_of_averages
+from decisor.tools.databases.pitfalls.catalog import Catalog, catalog_of
 from decisor.tools.databases.pitfalls.fan_out import fan_out
 from decisor.tools.databases.pitfalls.integer_division import integer_division
 from decisor.tools.databases.pitfalls.limit_order import limit_order
@@ -21,8 +22,8 @@ from decisor.tools.databases.pitfalls.reading import Reading, TooMuch
 from decisor.tools.databases.pitfalls.stored import SECONDS, Stored, Within
 from decisor.tools.databases.pitfalls.text_dates import text_dates
 from decisor.tools.databases.pitfalls.unstored_value import unstored_value
-from decisor.tools.databases.sandbox.access import query_of
 from decisor.tools.databases.sandbox.dialect import Dialect
+from decisor.tools.databases.sandbox.naming import FullName
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql_catalog import WIDE
 from decisor.tools.databases.sql_tables import TableInfo
@@ -55,17 +56,17 @@ LONGEST_LOOKUP = 1_000
 
 @dataclass(eq=False)
 class Pitfalls:
-    """Of one database. ``views``: None until a statement names one."""
+    """Of one database. ``tables``: by schema, '' for the default one. ``catalog``: None until a statement needs it."""
 
     worker: Worker
     dialect: Dialect
-    tables: Mapping[str, TableInfo]
+    tables: Mapping[FullName, TableInfo]
     stored: Stored
-    views: Mapping[str, Expr] | None = field(default=None)
+    catalog: Catalog | None = None
 
     @classmethod
     def of(cls, worker: Worker, dialect: Dialect, tables: Sequence[TableInfo]) -> Pitfalls:
-        named = {table.bare.lower(): table for table in sorted(tables, key=lambda one: not one.schema)}
+        named = {FullName(table.schema.lower(), table.bare.lower()): table for table in tables}
         return cls(worker, dialect, named, Stored(worker, dialect))
 
     async def look(
@@ -84,8 +85,7 @@ class Pitfalls:
             tree = sqlglot.parse_one(statement, dialect=self.dialect.name)
             if not isinstance(tree, exp.Query):
                 return []
-            views = await self._views(tree)
-            blocks = Reading(self.tables, views, self.dialect).whole(tree)
+            blocks = Reading(await self._catalog(tree), self.dialect).whole(tree)
         except (SqlglotError, RecursionError, TooMuch):
             return []
         self.stored.until, self.stored.within = time.monotonic() + SECONDS, within
@@ -97,36 +97,25 @@ class Pitfalls:
         if result is None or not result.rows or len(statement) > LONGEST_LOOKUP:
             return False
         lookup = LOOKUP.fullmatch(statement)
-        return lookup is not None and lookup[1].lower() not in self.view_names
+        return lookup is not None and lookup[1].lower() not in self.others
 
     @cached_property
-    def view_names(self) -> frozenset[str]:
-        return frozenset(name for name, table in self.tables.items() if table.view)
+    def others(self) -> frozenset[str]:
+        """Names of views, and of tables outside the default schema."""
+        return frozenset(one.name for one, table in self.tables.items() if table.view or one.schema)
 
-    async def _views(self, tree: Expr) -> Mapping[str, Expr]:
-        """The queries that make the views, read where a statement names one; none where some rows or columns are not
-        for the reader, as the text of a view may tell of them."""
-        import sqlglot
+    async def _catalog(self, tree: Expr) -> Catalog:
+        """With what the database tells of names, once a statement needs it. No view is followed where some rows or
+        columns are not for the reader, as its text may tell of them."""
         from sqlglot import exp
-        from sqlglot.errors import SqlglotError
 
-        names = self.view_names
-        if not names or self.worker.caps.policy.tables():
-            return {}
-        if not any(one.name.lower() in names for one in tree.find_all(exp.Table)):
-            return {}
-        if self.views is None:
-            views: dict[str, Expr] = {}
+        if self.catalog is None:
+            if not any(one.db or one.name.lower() in self.others for one in tree.find_all(exp.Table)):
+                return Catalog(self.dialect, self.tables)
             try:
                 rows = (await self.worker.run(self.dialect.queries.definitions, caps=WIDE, trusted=True)).rows
             except ToolError:
                 rows = ()
-            for name, text, kind in rows:
-                if kind == "view" and isinstance(text, str) and str(name).lower() in names:
-                    try:
-                        view = sqlglot.parse_one(query_of(text), dialect=self.dialect.name)
-                        views[str(name).lower()] = view.expression if isinstance(view, exp.Create) else view
-                    except (SqlglotError, RecursionError):
-                        continue
-            self.views = views
-        return self.views
+            catalog = catalog_of(self.dialect, self.tables, rows, self.worker.hidden)
+            self.catalog = replace(catalog, texts={}) if self.worker.caps.policy.tables() else catalog
+        return self.catalog

@@ -9,12 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.dialect import NAME, Dialect
 from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.policy import Restricted, TableRule
+from decisor.tools.databases.sandbox.naming import FullName, Naming, naming_of
+from decisor.tools.databases.sandbox.policy import Restricted, TableRule, bare
 from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    from sqlglot import Expr
 
 CREATE_VIEW = re.compile(
     rf"\s*CREATE\s+(TEMP(ORARY)?\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?({NAME}\s*\.\s*)?{NAME.replace('name', 'own')}"
@@ -28,28 +34,51 @@ Rows = Callable[[str], Iterable[Sequence[object]]]
 @dataclass(frozen=True)
 class Access:
     """All names in lower case. ``hidden``: relations that may be neither read nor seen. ``only``: where there are some,
-    all that may be read. ``closed``: views that do what a query may not. ``functions``: more that may run.
+    the names of all that may be read. ``closed``: views that do what a query may not. ``functions``: more that may run.
     ``foreign``: functions made by users, which may not run; ``columnlike``: those of them that a column's name calls;
     ``operators``, ``casts``: operators, and types to cast to, that call one. ``restricted``: what not everybody sees.
     """
 
-    hidden: frozenset[str] = frozenset()
+    hidden: frozenset[FullName] = frozenset()
     only: frozenset[str] = frozenset()
-    closed: frozenset[str] = frozenset()
+    closed: frozenset[FullName] = frozenset()
     functions: frozenset[str] = frozenset()
     foreign: frozenset[str] = frozenset()
     columnlike: frozenset[str] = frozenset()
     operators: frozenset[str] = frozenset()
     casts: frozenset[str] = frozenset()
     restricted: Restricted = field(default_factory=Restricted)
+    naming: Naming = field(default_factory=Naming)
+
+    @cached_property
+    def hidden_names(self) -> frozenset[str]:
+        """Of ``hidden``, but for names that alone are those of others."""
+        return frozenset(one.name for one in self.hidden if self.hides(one.name))
+
+    def hides(self, name: str, schema: str = "") -> bool:
+        return not self.hidden.isdisjoint(self.naming.of(name, schema))
+
+    def closes(self, name: str, schema: str = "") -> bool:
+        return not self.closed.isdisjoint(self.naming.of(name, schema))
+
+    def seen_in_catalog(self) -> Expr:
+        """The condition of a row of the catalog that tells of a relation which may be seen."""
+        from sqlglot import exp
+
+        name, schema = (exp.func("LOWER", exp.column(column)) for column in ("table_name", "table_schema"))
+        if self.only:
+            return name.isin(*sorted(self.only))
+        others = [one for one in sorted(self.hidden) if one.name not in self.hidden_names]
+        conditions = [exp.and_(name.eq(one.name), schema.eq(one.schema)).not_() for one in others]
+        return exp.and_(name.isin(*sorted(self.hidden_names)).not_(), *conditions)
 
     @property
     def narrow(self) -> bool:
         return bool(self.hidden or self.only or self.restricted)
 
     def mentions(self, text: str) -> bool:
-        """Whether a hidden name is in it."""
-        return bool(self.hidden) and any(word in self.hidden for word in re.findall(r"\w+", text.lower()))
+        """Whether the name of a hidden relation is in it."""
+        return not {one.name for one in self.hidden}.isdisjoint(re.findall(r"\w+", text.lower()))
 
     def listing(self, table: Table) -> Table:
         """A list of tables without the hidden ones, and texts without the lines that name them."""
@@ -62,76 +91,96 @@ class Access:
         return "\n".join(line for line in cell.split("\n") if self.without_hidden(line) == line)
 
     def _unseen(self, cell: Value) -> bool:
-        lower = cell.lower() if isinstance(cell, str) else ""
-        return lower in self.hidden
+        return isinstance(cell, str) and cell.lower() in self.hidden_names
 
     def without_hidden(self, text: str, statement: str = "") -> str:
         """A complaint without hidden names, but for those that the statement itself names.
 
-        >>> Access(frozenset({"secrets"})).without_hidden('Did you mean "Secrets"?')
+        >>> Access(frozenset({FullName("", "secrets")})).without_hidden('Did you mean "Secrets"?')
         'Did you mean "…"?'
         """
         text = self.restricted.without_key(text)
-        unsaid = [name for name in self.hidden if name not in statement.lower()]
+        unsaid = [name for name in self.hidden_names if name not in statement.lower()]
         if not unsaid:
             return text
         names = "|".join(map(re.escape, sorted(unsaid, key=len, reverse=True)))
         return re.sub(rf"(?<!\w)({names})(?!\w)", "…", text, flags=re.I)
 
 
+class Part(NamedTuple):
+    """A row of ``definitions``: of one relation there may be several."""
+
+    text: str | None
+    kind: str
+
+
 def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str], bool]) -> Access:
     """``passes``: whether a query may run, as far as functions go; asked of what views and macros are made of."""
-    texts: dict[str, str | None] = {}
-    kinds: dict[str, str] = {}
-    queries: dict[str, list[str]] = {}  # of views of one name in several schemas
-    for name, text, kind in rows(dialect.queries.definitions):
-        key = str(name).lower()
-        before = texts.get(key, "")
-        texts[key] = None if before is None or text is None else f"{before} {text}".strip()
-        kinds[key] = str(kind)
-        queries.setdefault(key, []).append(query_of(str(text or "")))
-    denied = {name.rpartition(".")[2].strip('"`[]').lower() for name in caps.deny}
-    only = {name.rpartition(".")[2].strip('"`[]').lower() for name in caps.only}
+    definitions = list(rows(dialect.queries.definitions))
+    naming = naming_of(definitions, dialect.in_views)
+    parts = parts_of(definitions)
+    unknown = {one for one, its in parts.items() if any(part.text is None for part in its)}
+    joined = {one: " ".join(part.text or "" for part in its).strip() for one, its in parts.items()}
+    texts = {one: text for one, text in joined.items() if text and one not in unknown}
+    macros = {one for one, its in parts.items() if {part.kind for part in its} == {"macro"}}
+    denied, only = {bare(name) for name in caps.deny}, {bare(name) for name in caps.only}
     if only:
-        denied |= {name for name, kind in kinds.items() if kind != "macro"} - only
-    plain = {name: text for name, text in texts.items() if text}
+        denied |= {one.name for one in parts.keys() - macros} - only
     columns = columns_of(rows(dialect.queries.columns)) if caps.policy else {}
-    rules = rules_of(caps, kinds, columns)
-    reached = reaching(rules, plain) - rules.keys()
-    views = {name: plain[name] for name in reached if kinds[name] == "view"}
-    hidden = reaching(denied, plain) | (reached - views.keys())
+    rules = rules_of(caps, naming, parts, columns)
+    reached = naming.reaching(naming.every(rules), texts)
+    reached = {one for one in reached if one.name not in rules or is_view(parts.get(one, ()))}
+    views = {one: texts[one] for one in reached & texts.keys() if len(parts[one]) == 1 and is_view(parts[one])}
+    hidden = naming.reaching(naming.every(denied), texts) | (reached - views.keys())
     if denied or rules:
-        hidden |= {name for name, text in texts.items() if text is None}
-    failing = [name for name in plain if kinds[name] in ("view", "macro") and not all(map(passes, queries[name]))]
-    closed = reaching(failing, plain)
-    macros = {name for name, kind in kinds.items() if kind == "macro"}
-    users = (
-        [(str(name).lower(), bool(row)) for name, row in rows(dialect.queries.functions)]
-        if dialect.queries.functions
-        else []
-    )
-    calling = list(rows(dialect.queries.operators)) if dialect.queries.operators else []
+        hidden |= unknown
+    failing = {one for one in texts for part in parts[one]
+               if part.kind in ("view", "macro") and not passes(query_of(part.text or ""))}  # fmt: skip
+    closed = naming.reaching(failing, texts)
+    shut = hidden | (closed if denied else set())
+    queries = dialect.queries
+    users = [(str(name).lower(), bool(row)) for name, row in rows(queries.functions)] if queries.functions else []
+    calling = list(rows(queries.operators)) if queries.operators else []
+    its_columns = {one: naming.entry(one, columns) or () for one in views}
     return Access(
+        naming=naming,
         hidden=frozenset(hidden),
         only=frozenset(only),
         closed=frozenset(closed - macros),
-        functions=frozenset(macros - hidden - (closed if denied else set())),
+        functions=frozenset({one.name for one in macros} - {one.name for one in shut}),
         foreign=frozenset(name for name, _ in users),
         columnlike=frozenset(name for name, row in users if row),
         operators=frozenset(str(name) for name, _ in calling if name),
         casts=frozenset(str(kind).lower() for _, kind in calling if kind),
-        restricted=Restricted(caps.policy.key, caps.policy.reveal, rules, views, columns, frozenset(hidden)),
+        restricted=Restricted(
+            caps.policy.key, caps.policy.reveal, rules, views, its_columns, frozenset(hidden), naming
+        ),
     )
 
 
-def rules_of(caps: Caps, kinds: Mapping[str, str], columns: Mapping[str, Sequence[str]]) -> dict[str, TableRule]:
-    """What the policy says of tables, with their columns. Raises SetupError where there is no such table or column."""
+def parts_of(definitions: Iterable[Sequence[object]]) -> dict[FullName, list[Part]]:
+    parts: dict[FullName, list[Part]] = {}
+    for name, text, kind, schema, _ in definitions:
+        one = FullName(str(schema or "").lower(), str(name).lower())
+        parts.setdefault(one, []).append(Part(None if text is None else str(text), str(kind)))
+    return parts
+
+
+def is_view(parts: Iterable[Part]) -> bool:
+    return any(part.kind == "view" for part in parts)
+
+
+def rules_of(
+    caps: Caps, naming: Naming, parts: Mapping[FullName, Sequence[Part]], columns: Mapping[FullName, Sequence[str]]
+) -> dict[str, TableRule]:
+    """What the policy says of tables, with their columns: of several with one name those of the default schema. Raises
+    SetupError where there is no such table or column."""
     rules = caps.policy.tables()
     for name, rule in rules.items():
-        there = columns.get(name, [])
-        if kinds.get(name) == "view":
+        there = next((columns[one] for one in sorted(columns) if one.name == name), ())
+        if any(is_view(parts.get(one, ())) for one in naming.of(name)):
             raise SetupError(f"{name} is a view: name the tables that it reads, for rows and masks.")
-        if name not in kinds or (rule.masked and not there):
+        if name not in naming.schemas or (rule.masked and not there):
             raise SetupError(f"There is no table {name} whose rows or columns could be kept back.")
         if missing := sorted(rule.masked - {column.lower() for column in there}):
             raise SetupError(f"{name} has no column {missing[0]} to mask; it has {', '.join(there)}.")
@@ -139,28 +188,14 @@ def rules_of(caps: Caps, kinds: Mapping[str, str], columns: Mapping[str, Sequenc
     return rules
 
 
-def columns_of(rows: Iterable[Sequence[object]]) -> dict[str, list[str]]:
-    """By table in lower case; of several with one name those of the default schema."""
-    columns: dict[str, dict[str, list[str]]] = {}
+def columns_of(rows: Iterable[Sequence[object]]) -> dict[FullName, list[str]]:
+    """By schema, '' for the default one, and table."""
+    columns: dict[FullName, list[str]] = {}
     for table, _, column, _, _, *more in rows:
         schema = str(more[0]) if more else ""
         name = str(table)[len(schema) + bool(schema) :].lower()
-        columns.setdefault(name, {}).setdefault(schema, []).append(str(column))
-    return {name: schemas.get("") or next(iter(schemas.values())) for name, schemas in columns.items()}
-
-
-def reaching(names: Iterable[str], definitions: Mapping[str, str]) -> set[str]:
-    """``names``, and what may read one of them: a name in a definition is enough.
-
-    >>> sorted(reaching(["secrets"], {"a": "SELECT * FROM secrets", "b": "SELECT * FROM A", "c": "SELECT 1"}))
-    ['a', 'b', 'secrets']
-    """
-    reached = fresh = set(names)
-    while fresh:
-        pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in fresh), re.I)
-        fresh = {name for name, text in definitions.items() if name not in reached and pattern.search(text)}
-        reached = reached | fresh
-    return reached
+        columns.setdefault(FullName(schema.lower(), name), []).append(str(column))
+    return columns
 
 
 def query_of(definition: str) -> str:

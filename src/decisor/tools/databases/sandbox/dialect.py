@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from decisor.tools.databases.sandbox.names import words
+from decisor.tools.databases.sandbox.naming import InViews
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -30,7 +31,8 @@ class Queries:
     default one) and the column's comment. ``keys``: table, column of the primary key, '', '', or table, column, table
     and column that it references. ``tables``: table, its comment, about how many rows it has (NULL or below 0 where
     that is not known). ``definitions``, of all schemas: relation or macro, what it reads as text ('' for a table, None
-    where it is not known), and its kind ('table', 'view' or 'macro'). ``unbound``, where the columns of some relations
+    where it is not known), its kind ('table', 'view' or 'macro'), its schema, and whether it is what its name means
+    without a schema. ``unbound``, where the columns of some relations
     are told only by binding them one by one: their names; ``bound``: one's ``columns``, by the parameter ``name``.
     ``functions``: those made by users, and whether one argument of theirs is a row. ``operators``: those that call such
     a function, and the types that one casts to, or from by itself ('' for the other of the two). ``fingerprint``: rows
@@ -79,7 +81,7 @@ class Dialect:
     the kind of name. ``token``: an expression of ``{value}`` and ``{key}`` that stands for a masked value. ``fence``: a
     limit that cuts nothing, across which no condition is moved. ``plain_forms``: beginnings of what ``forms`` runs that
     tells of no row. ``plan``: what stands before a query to have its plan, '' where the engine does not tell
-    ahead what a query reads.
+    ahead what a query reads. ``in_views``: what a name without a schema is there.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Dialect:
     fence: str = ""
     other_catalogs: bool = False
     plain_forms: tuple[str, ...] = ()
+    in_views: InViews = "either"
     plan: str = ""
 
     def quoted(self, name: str) -> str:

@@ -16,6 +16,7 @@ from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.forms import Form, special
+from decisor.tools.databases.sandbox.mysql_values import values_of
 from decisor.tools.databases.sandbox.names import FORMATTING, FUNCTION_CLASSES_REFUSED, NODES
 from decisor.tools.databases.sandbox.restricting import REFUSED, restrict, restricted_text
 from decisor.tools.databases.sandbox.statement_size import only_letters, refuse, within_size
@@ -204,7 +205,7 @@ class Guard:
         if self.access.narrow and catalogs:
             self._only_filtered(node, name, schema)
             return
-        self._relation(node.name, is_own=not schema and name in own)
+        self._relation(node.name, schema, is_own=not schema and name in own)
 
     def _only_filtered(self, node: Expr, name: str, schema: str) -> None:
         """Of the catalog, those tables whose rows can be left out by a table's name."""
@@ -220,19 +221,15 @@ class Guard:
 
         for node in list(tree.find_all(exp.Table)):
             if node.db.lower() == "information_schema":
-                names = self.access.only or self.access.hidden
-                condition: Expr = exp.func("LOWER", exp.column("table_name")).isin(*sorted(names))
-                condition = condition if self.access.only else condition.not_()
-                rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(condition)
+                rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(self.access.seen_in_catalog())
                 node.replace(rows.subquery(node.alias or node.name))
 
-    def _relation(self, name: str, is_own: bool = False) -> None:
+    def _relation(self, name: str, schema: str = "", is_own: bool = False) -> None:
         """``is_own``: a WITH of the statement has this name. Elsewhere in it the name can still be the database's."""
-        lower = name.lower()
-        outside = self.access.only and lower not in self.access.only and not is_own
-        if lower in self.access.hidden or outside:
+        outside = self.access.only and name.lower() not in self.access.only and not is_own
+        if self.access.hides(name, schema) or outside:
             raise refuse(f"the table {name} may not be read.")
-        if self.dialect.checks_views and lower in self.access.closed:
+        if self.dialect.checks_views and self.access.closes(name, schema):
             raise refuse(f"{name} does what a query may not do.")
 
     def _is_catalog(self, name: str, schema: str) -> bool:
@@ -316,32 +313,6 @@ def named_by_text(column: Expr, dialect: str) -> Expr:
 
 
 LONGEST_NAME = 200
-
-
-def values_of(text: str) -> Expr:
-    """MySQL's VALUES as a statement of its own, which sqlglot reads only inside a FROM, as selects: MySQL and MariaDB
-    do not write it alike."""
-    import sqlglot
-    from sqlglot import exp
-
-    tree = sqlglot.parse_one(f"INSERT INTO t {text}", dialect="mysql")
-    values = tree.expression
-    if not isinstance(values, exp.Values) or {key for key, value in tree.args.items() if value} != {
-        "this",
-        "expression",
-    }:
-        raise refuse("only plain rows may follow VALUES.")
-    selects = [exp.select(*_cells(row)) for row in values.expressions]
-    return selects[0] if len(selects) == 1 else exp.union(*selects, distinct=False, copy=False)
-
-
-def _cells(row: Expr) -> list[Expr]:
-    """Of ``(1, 2)`` and of ``ROW(1, 2)``."""
-    from sqlglot import exp
-
-    inner = row.expressions[0] if len(row.expressions) == 1 else row
-    cells = inner.expressions if isinstance(inner, exp.Func) and inner.name.upper() == "ROW" else row.expressions
-    return [exp.alias_(cell, f"column_{number}") for number, cell in enumerate(cells)]
 
 
 def _plain(error: Exception) -> str:

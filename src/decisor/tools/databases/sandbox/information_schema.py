@@ -41,7 +41,8 @@ def information_schema(
         if keys
         else f"SELECT '' AS a, '' AS b, '' AS c, '' AS d {NOBODY}",
         definitions=f"""SELECT t.table_name, CASE WHEN {view} = 0 THEN '' ELSE v.view_definition END AS its_text,
-            CASE WHEN {view} = 0 THEN 'table' ELSE 'view' END AS kind
+            CASE WHEN {view} = 0 THEN 'table' ELSE 'view' END AS kind, t.table_schema,
+            {away.format("t", "1", "0")} AS alone
             FROM {there}tables AS t LEFT JOIN {there}views AS v
             ON v.table_schema = t.table_schema AND v.table_name = t.table_name WHERE {own.format("t")}""",
     )

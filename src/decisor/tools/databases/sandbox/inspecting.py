@@ -35,7 +35,7 @@ def inspected(statement: str, connection: Connection) -> tuple[Sequence[str], It
 
     readers = {
         INSPECTED.columns: (7, columns), INSPECTED.keys: (4, keys), INSPECTED.tables: (3, comments),
-        INSPECTED.definitions: (3, definitions),
+        INSPECTED.definitions: (5, definitions),
     }  # fmt: skip
     if statement not in readers:
         return None
@@ -83,14 +83,15 @@ def comments(inspector: Inspector) -> Iterator[Row]:
 
 def definitions(inspector: Inspector) -> Iterator[Row]:
     """Of all schemas, for a view of another one may read what is denied here."""
-    for schema in schemas(inspector):
+    for number, schema in enumerate(schemas(inspector)):
+        place = str(schema or "").rpartition(".")[2], number == 0
         for table in names_in(inspector, "get_table_names", schema):
-            yield table, "", "table"
+            yield table, "", "table", *place
         for view in views_in(inspector, schema):
             text = None
             with suppress(Exception):  # what the account may not see
                 text = inspector.get_view_definition(view, schema)
-            yield view, text, "view"
+            yield view, text, "view", *place
 
 
 def schemas(inspector: Inspector) -> list[str | None]:

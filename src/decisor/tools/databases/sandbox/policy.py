@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from decisor.tools.databases.sandbox.naming import FullName, Naming
+
 TOKEN = re.compile(r"masked_[0-9a-f]{16}")
 """What stands for a masked value."""
 EXCERPT = re.compile(r"\s*LINE \d+:.*?(?=\n(?:HINT|DETAIL)|\Z)|\snear '.*", re.S)
@@ -54,24 +56,28 @@ class TableRule:
 
 @dataclass(frozen=True)
 class Restricted:
-    """What a guard keeps to. ``views``: the queries of those that read such a table;
-    ``columns``: what theirs are called. ``hidden``: what else does, and
-    what may not be read at all, also by a view."""
+    """What a guard keeps to. ``tables``: by name, in whichever schema. ``views``: the queries of those that read such a
+    table; ``columns``: what theirs are called. ``hidden``: what else does, and what may not be read at all, also by a
+    view."""
 
     key: str = ""
     reveal: bool = False
     tables: Mapping[str, TableRule] = field(default_factory=dict)
-    views: Mapping[str, str] = field(default_factory=dict)
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    hidden: frozenset[str] = frozenset()
+    views: Mapping[FullName, str] = field(default_factory=dict)
+    columns: Mapping[FullName, Sequence[str]] = field(default_factory=dict)
+    hidden: frozenset[FullName] = frozenset()
+    naming: Naming = field(default_factory=Naming)
 
     def __bool__(self) -> bool:
         return bool(self.tables)
 
+    def names(self) -> set[str]:
+        return {*self.tables, *(one.name for one in self.views)}
+
     def mentions(self, statement: str) -> bool:
         """Whether a name of them is a word of the statement."""
         words = set(re.findall(r"\w+", statement.lower()))
-        return any(words >= set(re.findall(r"\w+", name)) for name in (*self.tables, *self.views))
+        return any(words >= set(re.findall(r"\w+", name)) for name in self.names())
 
     def without_key(self, text: str) -> str:
         """A complaint without the key, or a piece of the statement in which it stands."""

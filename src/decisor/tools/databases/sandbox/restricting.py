@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.dialect import Dialect
+from decisor.tools.databases.sandbox.naming import FullName, with_schemas
 from decisor.tools.databases.sandbox.policy import Restricted, TableRule
 from decisor.tools.databases.sandbox.statement_size import refuse
 
@@ -26,6 +27,7 @@ PLAIN = {"this", "db", "catalog", "alias", "joins", "laterals", "pivots"}
 DEEPEST = 20
 RAW = "decisor_raw"
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|\$([A-Za-z]\w*)")
+NOT_FOLLOWED = "a view over rows that are not all for this reader cannot be followed."
 REFUSED = "some rows or columns are not for this reader, so what tells of all of them may not be read."
 
 
@@ -37,28 +39,33 @@ def restrict(tree: Expr, restricted: Restricted, dialect: Dialect, depth: int = 
         raise refuse("views are nested too deeply.")
     if dialect.prepare:
         tree = dialect.prepare(tree)
-    names = {*restricted.tables, *restricted.views}
+    replaced: set[str] = set()
     ctes = list(tree.find_all(exp.CTE))
-    reserved = names | (read_inside(restricted, dialect) if ctes else set())
+    reserved = restricted.names() | (read_inside(restricted, dialect) if ctes else set())
     for cte in ctes:
         if cte.alias.lower() in reserved:
             raise refuse(f"{cte.alias} is the name of a table: give the WITH another name.")
     for node in list(tree.find_all(exp.Table)):
-        name = node.name.lower()
-        if name in restricted.hidden and not node.meta.get(RAW):
+        if node.meta.get(RAW):
+            continue
+        name, relations = node.name.lower(), restricted.naming.of(node.name, node.db)
+        if not restricted.hidden.isdisjoint(relations):
             raise refuse(f"the table {node.name} may not be read.")
-        if name not in names or node.meta.get(RAW) or not isinstance(node.this, exp.Identifier):
+        views = relations & restricted.views.keys()
+        if not (views or name in restricted.tables) or not isinstance(node.this, exp.Identifier):
             continue
         if more := sorted(key for key, value in node.args.items() if value and key not in PLAIN):
             raise refuse(f"{node.name} may not be read with {more[0]}: not all of it is for this reader.")
-        if name in restricted.tables:
-            query = rows_of(node, restricted.tables[name], restricted.key, dialect)
+        if views and len(relations) > 1:
+            raise refuse(f"{node.name} is in several schemas: name it with its own.")
+        if views:
+            query = restrict(view_query(min(views), restricted, dialect), restricted, dialect, depth + 1)
         else:
-            query = view_query(restricted.views[name], restricted.columns.get(name, ()), dialect)
-            query = restrict(query, restricted, dialect, depth + 1)
+            query = rows_of(node, restricted.tables[name], restricted.key, dialect)
+        replaced.add(node.alias_or_name.lower())
         in_place_of(node, query)
     for column in tree.find_all(exp.Column):
-        if column.db and column.table.lower() in names:  # public.orders.total is one of its subquery, orders
+        if column.db and column.table.lower() in replaced:  # public.orders.total is one of its subquery, orders
             column.set("db", None)
             column.set("catalog", None)
     return tree
@@ -71,9 +78,9 @@ def read_inside(restricted: Restricted, dialect: Dialect) -> set[str]:
 
     conditions = [parsed(one, dialect) for rule in restricted.tables.values() for one in rule.conditions]
     names = {table.name.lower() for tree in conditions for table in tree.find_all(exp.Table)}
-    for text in restricted.views.values():
+    for view in restricted.views:
         with suppress(ToolError):  # a view that does not parse is not read at all
-            query = view_query(text, (), dialect)
+            query = view_query(view, restricted, dialect)
             own = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
             names |= {table.name.lower() for table in query.find_all(exp.Table)} - own
     return names
@@ -149,24 +156,26 @@ def parsed(text: str, dialect: Dialect) -> Expr:
     return alone
 
 
-def view_query(text: str, columns: Sequence[str], dialect: Dialect) -> Expr:
+def view_query(view: FullName, restricted: Restricted, dialect: Dialect) -> Expr:
     """What makes a view, with its columns called as the view's are."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     try:
-        tree = sqlglot.parse_one(text.strip().rstrip(";"), dialect=dialect.name)
+        tree = sqlglot.parse_one(restricted.views[view].strip().rstrip(";"), dialect=dialect.name)
     except SqlglotError as error:
-        raise refuse("a view over rows that are not all for this reader cannot be followed.") from error
+        raise refuse(NOT_FOLLOWED) from error
+    columns = restricted.columns.get(view, ())
     if isinstance(tree, exp.Create):
         if isinstance(tree.this, exp.Schema):
             columns = [one.name for one in tree.this.expressions]
         tree = tree.expression
-    if not isinstance(tree, exp.Query):
-        raise refuse("a view over rows that are not all for this reader cannot be followed.")
-    same = [name.lower() for name in tree.named_selects] == [name.lower() for name in columns]
-    return with_names(tree, columns) if columns and not same else tree
+    query = with_schemas(tree, restricted.naming, view.schema) if isinstance(tree, exp.Query) else None
+    if not isinstance(query, exp.Query):
+        raise refuse(NOT_FOLLOWED)
+    same = [name.lower() for name in query.named_selects] == [name.lower() for name in columns]
+    return with_names(query, columns) if columns and not same else query
 
 
 def with_names(query: Expr, columns: Sequence[str]) -> Expr:

@@ -58,4 +58,5 @@ def column_rows(tables: Sequence[SparkTable]) -> Iterator[Row]:
 
 def definition_rows(tables: Sequence[SparkTable]) -> Iterator[Row]:
     for table in tables:
-        yield table.name, table.query if table.view else "", "view" if table.view else "table"
+        kind = "view" if table.view else "table"
+        yield table.name, table.query if table.view else "", kind, table.schema, not table.schema

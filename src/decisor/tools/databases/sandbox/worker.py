@@ -53,7 +53,8 @@ def main() -> None:
     if isinstance(database, Cancellable):
         signal.signal(signal.SIGTERM, partial(_cancel, database))
     access = access_of(database)
-    send(sink, {"ok": True, "hidden": sorted(access.hidden), "closed": sorted(access.closed)})
+    hidden, closed = (sorted(access.naming.spellings(names)) for names in (access.hidden, access.closed))
+    send(sink, {"ok": True, "hidden": hidden, "closed": closed})
     while (request := receive(source)) is not None:
         send(sink, answer(database, request, engine(hello["engine"]).probe))
     with contextlib.suppress(Exception):

@@ -13,6 +13,7 @@ from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, NAME, Di
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.names import COMMON, words
+from decisor.tools.databases.sandbox.naming import FullName
 from decisor.tools.databases.sandbox.statement_size import refuse
 from decisor.tools.databases.sandbox.urls import database_file
 from decisor.tools.databases.sandbox.values import bind, table
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 64
 HERE = "system.main.current_schema()"
+PLACE = f"schema_name, schema_name = {HERE} AND database_name = system.main.current_database()"
 OURS = "database_name = system.main.current_database() AND NOT internal"
 
 
@@ -39,6 +41,15 @@ QUERIES = Queries(
             (SELECT table_name AS name, schema_oid, database_oid FROM system.main.duckdb_tables()) AS t
             ON t.name = c.table_name AND t.schema_oid = c.schema_oid AND t.database_oid = c.database_oid
             WHERE {OURS} ORDER BY t.name IS NULL, schema_name <> {HERE}, schema_name, c.table_name, c.column_index""",
+    # The text of a table has its columns, types and keys; of an estimate of rows only its digits count.
+    fingerprint=f"""SELECT 'tables', {HERE}, count(*), bit_xor(hash((schema_name, table_name, comment, sql,
+            length(CAST(estimated_size AS VARCHAR))))) FROM system.main.duckdb_tables() WHERE {OURS}
+        UNION ALL SELECT 'views', '', count(*), bit_xor(hash((schema_name, view_name, comment, sql)))
+            FROM system.main.duckdb_views() WHERE {OURS}
+        UNION ALL SELECT 'comments', '', count(*), bit_xor(hash((schema_name, table_name, column_name, comment)))
+            FROM system.main.duckdb_columns() WHERE {OURS} AND comment IS NOT NULL
+        UNION ALL SELECT 'types', '', count(*), bit_xor(hash((schema_name, type_name, labels)))
+            FROM system.main.duckdb_types() WHERE {OURS}""",
     keys=f"""SELECT {named("table_name")}, unnest(constraint_column_names),
             CASE WHEN coalesce(referenced_table, '') = '' THEN '' ELSE {named("referenced_table")} END,
             coalesce(unnest(referenced_column_names), '') FROM system.main.duckdb_constraints()
@@ -48,10 +59,10 @@ QUERIES = Queries(
             WHERE {OURS}
             UNION ALL SELECT {named("view_name")}, comment, NULL FROM system.main.duckdb_views()
             WHERE {OURS} AND comment IS NOT NULL""",
-    definitions="""SELECT view_name, sql, 'view' FROM system.main.duckdb_views() WHERE NOT internal
-        UNION ALL SELECT table_name, '', 'table' FROM system.main.duckdb_tables()
+    definitions=f"""SELECT view_name, sql, 'view', {PLACE} FROM system.main.duckdb_views() WHERE NOT internal
+        UNION ALL SELECT table_name, '', 'table', {PLACE} FROM system.main.duckdb_tables()
         UNION ALL SELECT function_name, CASE function_type WHEN 'macro' THEN 'SELECT ' || macro_definition
-        ELSE macro_definition END, function_type FROM system.main.duckdb_functions()
+        ELSE macro_definition END, function_type, {PLACE} FROM system.main.duckdb_functions()
         WHERE function_type IN ('macro', 'table_macro') AND NOT internal""",
 )
 TELLING = words("duckdb_tables duckdb_columns duckdb_views duckdb_constraints")
@@ -127,6 +138,7 @@ DIALECT = Dialect(
     token="'masked_' || left(sha256('{key}' || CAST({value} AS VARCHAR)), 16)",
     fence="LIMIT 9223372036854775807",
     plain_forms=("DESCRIBE ", "SHOW TABLES"),
+    in_views="home",
     misspelt=(("table", "Table with name"), ("column", "Referenced column")),
 )
 
@@ -161,7 +173,8 @@ class Duck:
         self.db.close()
 
     def _tables(self, statement: str) -> None:
-        """Refuse denied tables behind views too. DuckDB resolves the views; what it cannot resolve is refused."""
+        """Refuse denied tables behind views too. DuckDB resolves the views; what it cannot resolve is refused. Tables
+        are denied by their names, in every schema."""
         import duckdb
 
         try:
@@ -171,8 +184,8 @@ class Duck:
         except duckdb.Error as error:
             raise refuse(f"the tables it reads cannot be told: {error}") from error
         read = {name.lower().split(".")[-1].strip('"') for name in names}
-        if denied := self.guard.access.hidden & read:
-            raise refuse(f"the table {', '.join(sorted(denied))} may not be read.")
+        if denied := sorted(name for name in read if FullName("", name) in self.guard.access.hidden):
+            raise refuse(f"the table {', '.join(denied)} may not be read.")
 
 
 def rows_of(cursor: duckdb.DuckDBPyConnection) -> Iterator[Sequence[object]]:

@@ -33,7 +33,32 @@ OPTIONS = words("unix_socket ssl_ca ssl_cert ssl_key ssl_verify_cert ssl_verify_
 GARBLED = (UnicodeError, ValueError, IndexError, TypeError, AssertionError, struct.error)
 """What PyMySQL raises besides its own errors where bytes on the way were changed."""
 OURS = "table_schema NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')"
+PLACE = "table_schema, coalesce(table_schema = database(), FALSE)"
+
+
+def marks(table: str, columns: str) -> str:
+    """How many rows a table of the catalog has for this database, and the sum of their checksums."""
+    marks = f"coalesce(sum(crc32(concat_ws('|', {columns}))), 0)"
+    return (f"SELECT '{table}' AS part, count(*) AS number, {marks} AS marks "
+            f"FROM information_schema.{table} AS t WHERE t.table_schema = database()")  # fmt: skip
+
+
 QUERIES = Queries(
+    # Of an estimate of rows only its digits count: it is another at each look.
+    fingerprint=" UNION ALL ".join(
+        (
+            marks(
+                "columns",
+                "t.table_name, t.ordinal_position, t.column_name, t.column_type, t.is_nullable, t.extra, "
+                "t.column_comment",
+            ),
+            marks(
+                "key_column_usage",
+                "t.table_name, t.column_name, t.constraint_name, t.referenced_table_name, t.referenced_column_name",
+            ),
+            marks("tables", "t.table_name, t.table_type, t.table_comment, length(coalesce(t.table_rows, 0))"),
+        )
+    ),
     columns="""SELECT c.table_name, t.table_type LIKE '%VIEW', c.column_name,
             concat(upper(c.data_type), substring(c.column_type, length(c.data_type) + 1)), c.is_nullable = 'YES',
             '', c.column_comment
@@ -48,11 +73,12 @@ QUERIES = Queries(
             FROM information_schema.tables WHERE table_schema = database()""",
     # The text of a view is empty where the account may not see it. A table of the engine MERGE reads others, which the
     # catalog does not name; one that reads another server or a file is no query's to read.
-    definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view' FROM information_schema.views WHERE {OURS}
+    definitions=f"""SELECT table_name, NULLIF(view_definition, ''), 'view', {PLACE}
+        FROM information_schema.views WHERE {OURS}
         UNION ALL SELECT table_name, CASE WHEN upper(engine) = 'MRG_MYISAM' OR table_type = 'SEQUENCE' THEN NULL
         WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN engine ELSE '' END,
         CASE WHEN upper(engine) IN ('FEDERATED', 'CONNECT', 'SPIDER', 'S3', 'OQGRAPH', 'CASSANDRA') THEN 'view'
-        ELSE 'table' END FROM information_schema.tables WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",
+        ELSE 'table' END, {PLACE} FROM information_schema.tables WHERE {OURS} AND table_type NOT LIKE '%VIEW'""",
 )
 
 

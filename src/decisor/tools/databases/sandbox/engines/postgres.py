@@ -31,6 +31,7 @@ ROWS_AT_ONCE = 20
 MOST_AT_ONCE = 5_000
 SMALL_ROW = 1_000
 CANCEL_SECONDS = 1
+LONGEST_NAME = 63
 BEGIN = """BEGIN READ ONLY; SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {lock};
 SET LOCAL idle_in_transaction_session_timeout = '60s'"""
 END = "ROLLBACK; SELECT pg_advisory_unlock_all()"
@@ -59,7 +60,15 @@ def named(table: str, schema: str) -> str:
     return f"CASE WHEN {table}.relnamespace = {HERE} THEN '' ELSE {schema}.nspname || '.' END || {table}.relname"
 
 
-LONGEST_NAME = 63
+def full(table: str) -> str:
+    """SQL for a table's name with its schema."""
+    return f"{table}.relnamespace::regnamespace::text || '.' || pg_catalog.quote_ident({table}.relname)"
+
+
+def place(table: str) -> str:
+    """SQL for a table's schema, and whether its name alone finds it."""
+    schema = f"(SELECT o.nspname FROM pg_catalog.pg_namespace AS o WHERE o.oid = {table}.relnamespace)"
+    return f"{schema}, pg_catalog.pg_table_is_visible({table}.oid)"
 
 
 def marks(catalog: str, table: str, texts: str) -> str:
@@ -115,16 +124,16 @@ QUERIES = Queries(
     definitions=f"""SELECT c.relname,
         CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid)
         WHEN {CASTS_ITSELF} THEN 'cast' ELSE '' END,
-        CASE WHEN c.relkind IN ('v', 'm') OR {CASTS_ITSELF} THEN 'view' ELSE 'table' END
+        CASE WHEN c.relkind IN ('v', 'm') OR {CASTS_ITSELF} THEN 'view' ELSE 'table' END, {place("c")}
         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {USERS}
-        UNION ALL SELECT c.relname, p.relname, 'table' FROM pg_catalog.pg_inherits AS i
+        UNION ALL SELECT c.relname, {full("p")}, 'table', {place("c")} FROM pg_catalog.pg_inherits AS i
         JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
         WHERE c.relkind IN ('r', 'p', 'f')
-        UNION ALL SELECT p.relname, c.relname, 'table' FROM pg_catalog.pg_inherits AS i
+        UNION ALL SELECT p.relname, {full("c")}, 'table', {place("p")} FROM pg_catalog.pg_inherits AS i
         JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
         WHERE c.relkind IN ('r', 'p', 'f')
-        UNION ALL SELECT s.relname, t.relname, 'table' FROM pg_catalog.pg_depend AS d
+        UNION ALL SELECT s.relname, {full("t")}, 'table', {place("s")} FROM pg_catalog.pg_depend AS d
         JOIN pg_catalog.pg_class AS s ON s.oid = d.objid JOIN pg_catalog.pg_class AS t ON t.oid = d.refobjid
         WHERE s.relkind = 'S' AND d.deptype IN ('a', 'i')
         AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refclassid = d.classid""",
@@ -206,6 +215,7 @@ DIALECT = Dialect(
     token="'masked_' || substr(encode(sha256(convert_to('{key}' || CAST({value} AS text), 'UTF8')), 'hex'), 1, 16)",
     fence="OFFSET 0",
     plain_forms=("SHOW ",),
+    in_views="path",
     misspelt=(("table", "relation"), ("column", "column")),
 )
 

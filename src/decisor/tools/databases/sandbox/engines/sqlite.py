@@ -36,10 +36,10 @@ QUERIES = Queries(
         FROM sqlite_master AS m JOIN pragma_foreign_key_list(m.name) AS f
         WHERE m.type = 'table' AND m.rootpage > 0""",
     # Beside a virtual table lie its shadows, such as words_content of words: they hold what it holds.
-    definitions="""SELECT s.name, v.name, 'table' FROM sqlite_master AS s JOIN sqlite_master AS v
+    definitions="""SELECT s.name, v.name, 'table', 'main', 1 FROM sqlite_master AS s JOIN sqlite_master AS v
         ON v.type = 'table' AND coalesce(v.rootpage, 0) = 0 AND s.type = 'table'
         AND lower(substr(s.name, 1, length(v.name) + 1)) = lower(v.name || '_')
-        UNION ALL SELECT name, CASE WHEN coalesce(rootpage, 0) = 0 THEN sql ELSE '' END, type
+        UNION ALL SELECT name, CASE WHEN coalesce(rootpage, 0) = 0 THEN sql ELSE '' END, type, 'main', 1
         FROM sqlite_master WHERE type IN ('table', 'view')""",
     unbound="SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND coalesce(rootpage, 0) = 0 "
     "ORDER BY type, name",
@@ -193,7 +193,7 @@ class Sqlite:
             case apsw.SQLITE_SELECT | apsw.SQLITE_RECURSIVE:
                 fine = True
             case apsw.SQLITE_READ:
-                fine = (one or "").lower() not in self.guard.access.hidden
+                fine = not self.guard.access.hides(one or "")
             case apsw.SQLITE_FUNCTION:
                 name = (two or "").lower()
                 fine = name not in FUNCTIONS_DENIED and not (name in IN_NO_VIEW and (inner or "").lower() in self.views)

@@ -1,13 +1,15 @@
-"""One thing that a check says."""
+"""What the checks are, and what each is given."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.outcomes import Outcomes
+from decisor.finding import Finding
 
 CHECKS = {
     1: "every statement is allowed, and runs",
@@ -31,33 +33,29 @@ CHECKS = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Of check ``number``. ``line``: in the file, 0 where it has none. A ``doubt`` may be right as it is."""
-
-    number: int
-    line: int
-    words: str
-    kind: Literal["error", "doubt"] = "error"
-
-    def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line else ""
-        return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words} (check {self.number})"
+class TimeOver(Exception):
+    """The checks have no more time."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """An open model, and the outcomes of its candidates as they are; of very many, of a sample."""
+    """An open model, and the outcomes of its candidates as they are; of very many, of a sample. ``until``: the moment
+    (``time.monotonic``) at which the checks end."""
 
     model: OpenModel
     outcomes: Outcomes
+    until: float = float("inf")
 
     def name(self, place: int) -> str:
         return self.model.candidates.name(int(self.outcomes.candidates[place]))
 
     def again(self, **changes: object) -> Outcomes:
-        """The same candidates, with something changed."""
-        return self.model.outcomes(self.outcomes.candidates, most=0, **changes)  # type: ignore[arg-type]
+        """The same candidates, with something changed. Raises TimeOver."""
+        seconds = self.until - time.monotonic()
+        shaken = self.model.outcomes(self.outcomes.candidates, most=0, seconds=seconds, **changes)  # type: ignore[arg-type]
+        if shaken.stopped:
+            raise TimeOver
+        return shaken
 
 
 Check: TypeAlias = Callable[[Subject], Iterable[Finding]]

@@ -1,0 +1,26 @@
+"""A file of definitions, held against its database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from decisor.definitions.check import check
+from decisor.definitions.parse import read
+from decisor.finding import Finding
+from decisor.session.opening import open_first
+from decisor.session.sources import Place
+
+
+async def check_file(file: Path, db: Place) -> list[Finding]:
+    """What its checks say.
+
+    Raises:
+        SetupError: the file or the database cannot be read.
+    """
+    definitions = read(file)
+    tool: Any = await open_first(db)
+    try:
+        return await check(definitions, tool)
+    finally:
+        await tool.close()

@@ -1,0 +1,70 @@
+"""From one source that is named to its tool, open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from decisor.errors import SetupError
+from decisor.session.scan_limits import limits_of, within
+from decisor.session.sources import Source, Sources, tables_of
+from decisor.tools.databases.sandbox.policy import policy_of
+from decisor.types import Tool
+
+
+async def open_as_named(source: Source, sources: Sources) -> Tool:
+    """With what may be read of it. Raises SetupError as ``open_source``."""
+    tables, denied = (tables_of(names, source, sources) for names in (sources.tables, sources.deny_tables))
+    return await open_source(source, tables, denied)
+
+
+async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: Sequence[str] = ()) -> Tool:
+    """Raises SetupError where it cannot be opened, has not what ``tables`` names, or cannot keep to its limits."""
+    source = as_configured(source)
+    tool = await open_form(source, tables, deny_tables)
+    try:
+        return within(tool, limits_of(source))
+    except SetupError:
+        await tool.close()
+        raise
+
+
+async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence[str]) -> Tool:
+    """As its form is opened."""
+    if source.form == "passages":
+        from decisor.session.documents import open_documents
+
+        return await open_documents(source.place, source.name, connection=source.connection)
+    if source.form == "cypher":
+        from decisor.tools.databases.cypher import CypherTool
+
+        return await CypherTool.open(source.place, source.name, deny=deny_tables, only=tables)
+    from decisor.tools.databases.files.places import names_files
+    from decisor.tools.databases.sql import SqlTool
+
+    if not names_files(source.place):
+        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables,
+                                  policy=source.policy, audit=source.audit)  # fmt: skip
+    from decisor.tools.databases.files.store import store_of
+
+    store = await asyncio.to_thread(store_of, source.place)
+    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables,
+                              policy=source.policy, audit=source.audit)  # fmt: skip
+    tool.notes = (*store.notes, *tool.notes)
+    return tool
+
+
+def as_configured(source: Source) -> Source:
+    """With the rows and masks that a config file says of it, which nobody can leave out.
+
+    Raises:
+        SetupError: nothing would keep to them: it is no database in SQL.
+    """
+    if source.connection is None or not (source.connection.mask or source.connection.rows):
+        return source
+    if source.form != "sql":
+        raise SetupError(f"connections.{source.name}: mask and rows are for databases in SQL, so it is not opened.")
+    if source.policy:
+        return source
+    return replace(source, policy=policy_of(source.connection.rows, source.connection.mask))
