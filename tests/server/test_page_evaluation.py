@@ -86,7 +86,7 @@ def test_axe_finds_nothing_serious_on_an_evaluation_with_a_case_opened(page: Pag
     page.picture("evaluation-case-phone", 390, 844, at=".cases")
 
 
-def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: Page) -> None:
+def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: Page, store: Store) -> None:
     page.run("document.querySelector('main').focus()")
     tab_to(page, "document.activeElement.getAttribute('aria-label') === 'Which cases'")
     page.press(*"wrong")
@@ -94,3 +94,7 @@ def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: 
     tab_to(page, "document.activeElement.matches('.cases summary')")
     page.press("Enter")
     page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")
+    store.finish(case(9, "wrong"), entries())
+    page.until("document.querySelectorAll('.cases > li').length === 2")
+    assert page.run("return document.querySelector('.cases details').open")
+    assert page.run("return document.activeElement.matches('.cases li:first-child summary')")

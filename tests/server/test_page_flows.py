@@ -61,6 +61,7 @@ def test_the_page_to_ask_shows_data_their_schema_and_the_settings_of_a_technique
     page.open()
     page.see("What is to be decided?")
     page.picture("ask")
+    page.picture("ask-phone", 390, 844)
     page.click("See what is in it")
     page.see("purchase")
     page.run("document.querySelector('.schema details').open = true")

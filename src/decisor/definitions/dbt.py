@@ -147,17 +147,17 @@ class Manifest:
                        origin=ORIGIN)  # fmt: skip
 
     def simple(self, one: Mapping[str, Any], parameters: Mapping[str, Any]) -> Metric:
+        wish = parameters.get("measure") or {}
+        filters = [one.get("filter"), wish.get("filter")]
         if own := parameters.get("metric_aggregation_params"):
             model = next(model for model in self.models if model.name == own["semantic_model"])
-            measure: Mapping[str, Any] = {**own, "name": own.get("expr") or one["name"]}
-            filters = [one.get("filter")]
+            measure: Mapping[str, Any] = {**own, "name": own.get("expr") or parameters.get("expr") or one["name"]}
         else:
-            wish = parameters["measure"]
             places = [(model, part) for model in self.models for part in model.parts("measures")
                       if part["name"] == wish["name"]]  # fmt: skip
             if not places:
                 raise LeftOut(f"there is no measure {wish['name']}")
-            (model, measure), filters = places[0], [one.get("filter"), wish.get("filter")]
+            model, measure = places[0]
         if measure["agg"] not in AGGREGATES:
             raise LeftOut(f"the aggregation {measure['agg']} has no plain SQL")
         if measure.get("non_additive_dimension"):

@@ -84,19 +84,32 @@ class SemanticModel:
                 if isinstance(field, dict) and "dimension" in field and (sql := sql_of(field))]  # fmt: skip
 
     def metrics(self, notes: list[str]) -> list[Metric]:
+        """Those of the model, and those that a dataset has for itself."""
+        wishes = [(one, self.names_in(sql_of(one)) or [data["name"] for data in self.parts("datasets")][:1])
+                  for one in self.parts("metrics")]  # fmt: skip
+        wishes += [(one, [data["name"]]) for data in self.parts("datasets")
+                   for one in SemanticModel(data).parts("metrics")]  # fmt: skip
         metrics = []
-        for one in self.parts("metrics"):
+        for one, names in wishes:
             sql = sql_of(one)
-            names = [
-                data["name"] for data in self.parts("datasets") if re.search(rf"\b{re.escape(data['name'])}\.", sql)
-            ]
-            source = self.joined(names or [data["name"] for data in self.parts("datasets")][:1]) if sql else ""
+            source = self.joined(names) if sql else ""
             if not source:
                 notes.append(f"metric {one['name']}: {'no path joins its datasets' if sql else 'it has no SQL'}")
                 continue
-            metrics.append(Metric(name_of(one["name"]), sql, source, synonyms=synonyms(one), about=about(one),
-                                  origin=ORIGIN))  # fmt: skip
+            metrics.append(Metric(name_of(one["name"]), with_fields(sql, self.fields()), source,
+                                  synonyms=synonyms(one), about=about(one), origin=ORIGIN))  # fmt: skip
         return metrics
+
+    def names_in(self, sql: str) -> list[str]:
+        """The datasets that an expression names."""
+        names = [str(one["name"]) for one in self.parts("datasets")]
+        return [name for name in names if re.search(rf"\b{re.escape(name)}\.", sql)]
+
+    def fields(self) -> dict[tuple[str, str], str]:
+        """Of a dataset and a field what it computes, where that is more than the column of its name."""
+        return {(str(data["name"]), str(one["name"])): sql for data in self.parts("datasets")
+                for one in SemanticModel(data).parts("fields")
+                if (sql := sql_of(one)) and sql != one["name"]}  # fmt: skip
 
     def joined(self, names: Sequence[str]) -> str:
         """A FROM clause from the dataset whose rows the others belong to, by relationships from many to one; '' where
@@ -117,6 +130,28 @@ class SemanticModel:
             if seen >= set(names):
                 return text
         return ""
+
+
+def with_fields(sql: str, fields: Mapping[tuple[str, str], str]) -> str:
+    """With what computed fields stand for, where they are named by their dataset. What cannot be parsed stays.
+
+    >>> with_fields("SUM(o.net) / COUNT(o.id)", {("o", "net"): "amount - discount"})
+    'SUM((o.amount - o.discount)) / COUNT(o.id)'
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        tree = sqlglot.parse_one(sql)
+        named = [one for one in tree.find_all(exp.Column) if (one.table, one.name) in fields]
+        for column in named:
+            inside = sqlglot.parse_one(fields[column.table, column.name])
+            for own in inside.find_all(exp.Column):
+                own.set("table", own.args.get("table") or exp.to_identifier(column.table))
+            column.replace(exp.paren(inside))
+    except sqlglot.errors.SqlglotError:
+        return sql
+    return tree.sql() if named else sql
 
 
 def whole(link: Mapping[str, Any]) -> bool:

@@ -10,7 +10,15 @@ export async function evaluationView(name) {
   const cases = new Map(own.cases.map((one) => [one.id, one]));
   const far = el("span.soft", { role: "status" }, `${own.finished} finished`);
   const table = el("div"), list = el("ol.cases"), state = el("select", { "aria-label": "Which cases" });
+  const lines = new Map();
   let most = STEP, is_due = false;
+
+  /** One that is open stays open when others come, also under the hands of who reads it. */
+  function line_of(one) {
+    const key = JSON.stringify(one);
+    if (lines.get(one.id)?.key !== key) lines.set(one.id, { key, node: line(path, one) });
+    return lines.get(one.id).node;
+  }
 
   function draw() {
     is_due = false;
@@ -20,7 +28,7 @@ export async function evaluationView(name) {
     state.value = states.includes(now) ? now : "";
     table.replaceChildren(summary(all));
     const some = all.filter((one) => !state.value || one.state === state.value);
-    list.replaceChildren(...some.slice(0, most).map((one) => line(path, one)), ...(some.length > most ? [el("li", {}, button(`Show ${Math.min(STEP, some.length - most)} more`, () => { most += STEP; draw(); }, { kind: "plain" }))] : []));
+    fill(list, [...some.slice(0, most).map(line_of), ...(some.length > most ? [el("li", {}, button(`Show ${Math.min(STEP, some.length - most)} more`, () => { most += STEP; draw(); }, { kind: "plain" }))] : [])]);
     if (!all.length) list.replaceChildren(el("li.soft", {}, "No case is finished yet. They will stand here as they are."));
   }
   const soon = () => { if (!is_due) { is_due = true; setTimeout(draw, 250); } };
@@ -35,6 +43,13 @@ export async function evaluationView(name) {
       progress: (one) => { far.textContent = `${one.finished} finished`; },
     });
   } };
+}
+
+/** What stands there already is left alone. */
+function fill(list, nodes) {
+  const stays = [...list.children].every((node, at) => node === nodes[at]);
+  if (stays) list.append(...nodes.slice(list.children.length));
+  else list.replaceChildren(...nodes);
 }
 
 function summary(all) {
@@ -54,7 +69,7 @@ function summary(all) {
 }
 
 function line(path, one) {
-  const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, [visible(one.answer) || "no answer", one.technique, took(one.seconds)].join(" · "))));
+  const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, [visible(one.answer) || "no answer", one.technique, took(one.seconds)].filter(Boolean).join(" · "))));
   box.addEventListener("toggle", async () => {
     try {
       const told = await ask(`${path}/cases/${one.id}/story`);
