@@ -19,7 +19,7 @@ def fields_of(kind: type) -> tuple[str, ...]:
     return FIELDS[kind]
 
 
-def json_value(value: Any) -> Any:
+def json_value(value: object) -> Any:
     """Dataclasses, tuples and mappings as what JSON can hold.
 
     >>> from decisor.types import Replan
@@ -35,7 +35,7 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> Any:
     """As ``json_value``, with None for the numbers that JSON cannot hold.
 
     >>> finite({"outcomes": (1.5, float("inf"))})
@@ -52,7 +52,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def one_level(value: Any) -> Any:
+def one_level(value: object) -> Any:
     """For the encoder, which is fast at the rest: the fields of a dataclass; what JSON cannot hold, as text."""
     if names := fields_of(type(value)):
         return {name: getattr(value, name) for name in names}
@@ -62,7 +62,7 @@ def one_level(value: Any) -> Any:
 ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=one_level)
 
 
-def json_text(value: Any, encoder: json.JSONEncoder = ENCODER) -> str:
+def json_text(value: object, encoder: json.JSONEncoder = ENCODER) -> str:
     """As ``json_value``, on one line. Text that is no valid Unicode is replaced: it could not be stored."""
     try:
         text = encoder.encode(value)

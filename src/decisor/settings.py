@@ -55,7 +55,7 @@ def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
     return kind(**values)
 
 
-def label(name: str, instance: Any, settings: Mapping[str, str]) -> str:
+def label(name: str, instance: object, settings: Mapping[str, str]) -> str:
     """The name with those of ``settings`` that are not what they would be anyway. ``data``, and fields whose metadata
     say ``unlabelled``, are left out: they change which cases there are, or where they are, and nothing of a case.
 

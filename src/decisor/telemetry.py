@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from decisor.encoding import json_text
 from decisor.errors import SetupError
@@ -116,7 +116,7 @@ class Telemetry:
 
         span.set_status(Status(StatusCode.ERROR, redact(text) if self.content else None))
 
-    def tell(self, span: Span, name: str, value: Any) -> None:
+    def tell(self, span: Span, name: str, value: object) -> None:
         if self.content:
             span.set_attribute(name, redact(value if isinstance(value, str) else json_text(value)))
 

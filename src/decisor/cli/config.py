@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -48,7 +48,7 @@ def trust_command(
     show(current())
 
 
-def as_object(config: Config) -> dict[str, Any]:
+def as_object(config: Config) -> dict[str, object]:
     settings = {name: {"value": one.value, "origin": one.origin, "where": one.where}
                 for name, one in config.settings.items()}  # fmt: skip
     connections = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
 
 from decisor.lms.measure import Measurement
 from decisor.plurals import counted
@@ -20,7 +19,7 @@ WORDS = {
 FITS = {"enough": "Enough for", "tight": "Tight for", "unknown": "Not sure for", "not": "Not enough for"}
 
 
-def as_object(measurement: Measurement) -> dict[str, Any]:
+def as_object(measurement: Measurement) -> dict[str, object]:
     """For JSON: the probe's fields, what was measured, and how each technique fits."""
     values = asdict(measurement)
     probe = values.pop("probe")

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -89,7 +89,7 @@ def bar(quiet: bool) -> Iterator[Progress]:
         yield hear
 
 
-def summary(out: str, draft: Draft) -> dict[str, Any]:
+def summary(out: str, draft: Draft) -> dict[str, object]:
     return {
         "out": without_password(out), "nodes": len(draft.nodes), "relationships": len(draft.edges),
         "labels": dict(draft.labels()), "kinds": dict(draft.kinds()), "notes": draft.notes, "left_out": draft.lost,

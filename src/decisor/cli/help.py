@@ -55,7 +55,7 @@ def dress(command: Any, words: tuple[str, ...] = ()) -> None:
         dress(one, (*words, name))
 
 
-def kind(option: Any) -> str | None:
+def kind(option: object) -> str | None:
     """A word for the values of an option; None where typer does not say their type."""
     annotation = getattr(getattr(option, "type_descriptor", None), "annotation", None)
     value = next(iter(get_args(annotation)), annotation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,11 +30,11 @@ def print_rows(rows: Sequence[TechniqueRow], as_json: bool, flag: str) -> None:
             print(f"{'':<14} {flag} {settings}")
 
 
-def as_object(row: TechniqueRow) -> dict[str, Any]:
+def as_object(row: TechniqueRow) -> dict[str, object]:
     settings = [{"name": one.name, "default": one.default, "type": one.type} for one in row.settings]
     return {"name": row.name, "about": row.about, "settings": settings}
 
 
-def in_words(default: Any) -> str:
+def in_words(default: object) -> str:
     """As ``-o`` takes it."""
     return {True: "yes", False: "no"}[default] if isinstance(default, bool) else str(default)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from decisor.decision_models.copying import Copy
 from decisor.decision_models.format import Model
@@ -20,7 +19,7 @@ def content(model: Model, copies: Mapping[str, Copy]) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def program(model: Model) -> dict[str, Any]:
+def program(model: Model) -> dict[str, object]:
     """By the names of ``tools.databases.sandbox.models.program.Program``."""
     recompute = model.recompute
     return {
@@ -51,7 +50,7 @@ def program(model: Model) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def limit(measure: str, at_most: object, bound: object) -> dict[str, Any]:
+def limit(measure: str, at_most: object, bound: object) -> dict[str, object]:
     """A bound as a query: a number is one too."""
     return {"measure": measure, "side": -1 if at_most is None else 1,
             "sql": bound if isinstance(bound, str) else f"SELECT CAST('{bound!r}' AS DOUBLE)"}  # fmt: skip

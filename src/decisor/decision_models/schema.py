@@ -86,7 +86,7 @@ WORDS = {"string": "a text", "number": "a number", "integer": "a whole number", 
          "array": "a list", "object": "a table"}  # fmt: skip
 
 
-def faults(value: Any, schema: Schema = MODEL, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def faults(value: object, schema: Schema = MODEL, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Where in the file, and what is wrong there.
 
     >>> list(faults({"decide": "a site", "measure": {"cost": {"goal": "low"}}}))
@@ -117,12 +117,12 @@ def faults(value: Any, schema: Schema = MODEL, path: tuple[str, ...] = ()) -> It
             yield from ((path, words) for words in _faults_of_number(value, schema))
 
 
-def is_of(value: Any, kind: str) -> bool:
+def is_of(value: object, kind: str) -> bool:
     return isinstance(value, KINDS[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _faults_of_table(
-    value: Mapping[str, Any], schema: Schema, path: tuple[str, ...]
+    value: Mapping[str, object], schema: Schema, path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     known, more = schema.get("properties", {}), schema.get("additionalProperties", True)
     if missing := [name for name in schema.get("required", ()) if name not in value]:

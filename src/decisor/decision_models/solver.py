@@ -154,7 +154,7 @@ def rank_solved(
 
 
 def with_solved_trials(
-    model: OpenModel, ranking: Ranking, trials: int, seconds: float, wish: Mapping[str, Any]
+    model: OpenModel, ranking: Ranking, trials: int, seconds: float, wish: Mapping[str, object]
 ) -> Ranking:
     """Each trial is a program of its own, solved to its end."""
     began, counts = time.monotonic(), Counter[str]()

@@ -18,7 +18,7 @@ from decisor.types import Record
 MASKED = "masked"
 
 
-def canonical(value: Any) -> str:
+def canonical(value: object) -> str:
     """
     >>> canonical({"b": (1, 2.5), "a": None})
     '{"a":null,"b":[1,2.5]}'
@@ -26,11 +26,11 @@ def canonical(value: Any) -> str:
     return json.dumps(finite(value), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     return hashlib.sha256(canonical(value).encode("utf-8", "replace")).hexdigest()
 
 
-def part_digests(content: Mapping[str, Any]) -> dict[str, str]:
+def part_digests(content: Mapping[str, object]) -> dict[str, str]:
     """Of each part of a content, as JSON has it."""
     return {name: digest_of(part) for name, part in content.items()}
 
@@ -49,7 +49,7 @@ def rows_digest(records: Sequence[Record]) -> str:
     return digest_of(sorted(row_digest(one.fields, one.text) for one in records))
 
 
-def comparable(value: Any) -> Any:
+def comparable(value: object) -> Any:
     if isinstance(value, float):
         return f"{value:.12g}"
     if isinstance(value, Mapping):

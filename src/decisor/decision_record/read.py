@@ -68,7 +68,7 @@ def read_record(path: Path) -> RecordFile:
         raise SetupError(f"{path} is no JSON of a record: {one_line(str(error), 200)}") from error
 
 
-def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(pairs: Sequence[tuple[str, object]]) -> dict[str, Any]:
     """An object; ValueError where a name stands twice, of which two readers could take one each."""
     names = dict(pairs)
     if len(names) < len(pairs):
@@ -76,7 +76,7 @@ def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return names
 
 
-def checked(plain: Any, where: str = "This") -> RecordFile:
+def checked(plain: object, where: str = "This") -> RecordFile:
     """Raises SetupError where it does not meet the schema, with the place."""
     from decisor.decision_record.schema import record_from
 

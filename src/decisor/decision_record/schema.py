@@ -55,7 +55,7 @@ def tidy(part: Any) -> None:
             tidy(one)
 
 
-def record_from(plain: Mapping[str, Any], where: str) -> DecisionRecord:
+def record_from(plain: Mapping[str, object], where: str) -> DecisionRecord:
     """Raises SetupError where it does not meet the schema."""
     try:
         record = adapter().validate_json(json.dumps(plain), strict=True)

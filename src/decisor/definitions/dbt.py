@@ -94,7 +94,7 @@ def expression(one: Mapping[str, Any]) -> str:
     return str(one.get("expr") or one["name"])
 
 
-def label(one: Mapping[str, Any]) -> tuple[str, ...]:
+def label(one: Mapping[str, object]) -> tuple[str, ...]:
     text = str(one.get("label") or "")
     return (text,) if text and name_of(text).lower() != str(one["name"]).lower() else ()
 

@@ -143,12 +143,12 @@ def sql_of(one: Mapping[str, Any]) -> str:
     return ""
 
 
-def synonyms(one: Mapping[str, Any]) -> tuple[str, ...]:
+def synonyms(one: Mapping[str, object]) -> tuple[str, ...]:
     context = one.get("ai_context")
     words = context.get("synonyms") if isinstance(context, Mapping) else None
     return tuple(map(str, words)) if isinstance(words, list) else ()
 
 
-def about(one: Mapping[str, Any]) -> str:
+def about(one: Mapping[str, object]) -> str:
     context = one.get("ai_context")
     return str(one.get("description") or (context if isinstance(context, str) else "") or "").strip()

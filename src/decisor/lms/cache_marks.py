@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 WORTH = 3_000
 """Characters; shorter prefixes are not kept by the endpoint."""
@@ -35,18 +34,18 @@ class CacheMarks:
 
     recent: deque[Prompt] = field(default_factory=lambda: deque(maxlen=RECENT))
 
-    def system(self, text: str) -> str | list[dict[str, Any]]:
+    def system(self, text: str) -> str | list[dict[str, object]]:
         return [{"type": "text", "text": text, **MARK}] if len(text) >= WORTH else text
 
-    def messages(self, turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    def messages(self, turns: Sequence[dict[str, str]]) -> list[dict[str, object]]:
         """The turns, as blocks where a prompt before began alike; the last block of what is alike has the mark."""
         texts = tuple((turn["role"], turn["content"]) for turn in turns)
         place, cuts = self._place(texts)
         self.recent.appendleft(Prompt(texts, cuts))
-        whole: list[dict[str, Any]] = [dict(turn) for turn in turns]
+        whole: list[dict[str, object]] = [dict(turn) for turn in turns]
         for number, turn in enumerate(whole):
             if ends := [at for of, at in cuts if of == number]:
-                turn["content"] = blocks(turn["content"], ends, place == (number, ends[-1]))
+                turn["content"] = blocks(turns[number]["content"], ends, place == (number, ends[-1]))
         return whole
 
     def _place(self, turns: tuple[tuple[str, str], ...]) -> tuple[Place | None, tuple[Place, ...]]:
@@ -61,14 +60,14 @@ class CacheMarks:
         return best, cuts if best in cuts else (*cuts, best)
 
 
-def blocks(text: str, ends: Sequence[int], is_marked: bool) -> list[dict[str, Any]]:
+def blocks(text: str, ends: Sequence[int], is_marked: bool) -> list[dict[str, object]]:
     """
     >>> blocks("abc", [1, 2], True)[1:]
     [{'type': 'text', 'text': 'b', 'cache_control': {'type': 'ephemeral'}}, {'type': 'text', 'text': 'c'}]
     """
     starts = [0, *ends]
     pieces = [text[start:end] for start, end in zip(starts, [*ends, len(text)], strict=True)]
-    row: list[dict[str, Any]] = [{"type": "text", "text": piece} for piece in pieces if piece]
+    row: list[dict[str, object]] = [{"type": "text", "text": piece} for piece in pieces if piece]
     if is_marked:
         row[len(ends) - 1] |= MARK
     return row

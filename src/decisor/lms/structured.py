@@ -61,7 +61,7 @@ def form_fields(sampling: Sampling, without: AbstractSet[str]) -> dict[str, obje
     return {"response_format": schema_format(schema)}
 
 
-def without_sizes(schema: Any) -> Any:
+def without_sizes(schema: object) -> Any:
     """
     >>> without_sizes({"type": "string", "maxLength": 9})
     {'type': 'string'}

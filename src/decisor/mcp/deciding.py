@@ -23,6 +23,7 @@ from decisor.trace.events import Entry
 
 STOP_SECONDS = 10.0
 LINE = 200
+Client = Context[Any, Any]
 KEY = "reading"
 """What the answer of a person is called."""
 
@@ -95,7 +96,7 @@ class Deciding:
         self.news.put_nowait(self.ask)
         return await self.ask.answer
 
-    async def follow(self, context: Context[Any, Any]) -> Result | Ask:
+    async def follow(self, context: Client) -> Result | Ask:
         """The result, or what has to be asked before it. A client that stops waiting ends the run."""
         try:
             while (news := await self.news.get()) is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from decisor.calling import Way
 from decisor.replies.copies import EXAMPLE_ANSWER, EXAMPLE_INPUTS
@@ -43,7 +42,7 @@ OF_ANSWERS = ("no_citation", "unknown_source")
 SUCH_AS = re.compile(r"\b(?:such as|like|e\.g\.|for example:?)\s+`?([^`\n;]{2,60}?)`?(?:[.,;](?:\s|$)|\n|$)")
 
 
-def filled_in(form: Form[Any], way: Way, tools: Mapping[str, str], description: str, reason: str) -> str:
+def filled_in(form: Form[object], way: Way, tools: Mapping[str, str], description: str, reason: str) -> str:
     """A form with an example in it; where there is none, what was asked for. '' where a function is to be called.
 
     ``tools``: each with what it speaks (sql, cypher, passages), ``description``: what a prompt says of them.

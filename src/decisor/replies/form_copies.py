@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
 from decisor.errors import ParseError
 from decisor.replies.form import Form
@@ -17,7 +16,7 @@ LEAST = 10
 """Letters that a text of the form must have to count as copied."""
 
 
-def refuse_form_text(value: object, form: Form[Any]) -> None:
+def refuse_form_text(value: object, form: Form[object]) -> None:
     """
     Raises:
         ParseError: what the value asks for or answers stands in the form (copied).
@@ -42,7 +41,7 @@ def texts_of(value: object) -> tuple[str, ...]:
     return ()
 
 
-def text_of_form(form: Form[Any]) -> str:
+def text_of_form(form: Form[object]) -> str:
     return " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
 
 

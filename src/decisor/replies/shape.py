@@ -72,7 +72,7 @@ def schema_of(kind: type, shape: Shape) -> dict[str, Any]:
     return closed(properties)
 
 
-def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
+def closed(properties: Mapping[str, object]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -103,8 +103,8 @@ def read_object(kind: type, value: Mapping[str, Value]) -> Any:
         ParseError: a key without a default is missing, or its value does not fit.
     """
     by_key = {re.sub(r"[\s-]+", "_", key.strip()).casefold(): one for key, one in value.items()}
-    whole: dict[str, Any] = {}
-    parts: dict[str, dict[str, Any]] = {}
+    whole: dict[str, object] = {}
+    parts: dict[str, dict[str, object]] = {}
     for key, (one, inner, type_) in slots_of(kind).items():
         if by_key.get(key) is not None:
             read = read_as(type_, by_key[key], key)

@@ -8,7 +8,6 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from decisor.encoding import json_text
 from decisor.server.live import LiveRun
@@ -116,7 +115,7 @@ class Reader:
             was_decided = self.approvals.get(one.number)
             if was_decided is None and not one.reply.done():
                 self.approvals[one.number] = False
-                data: Mapping[str, Any] = {"number": one.number, "tool": one.action.tool, "input": one.action.input}
+                data: Mapping[str, object] = {"number": one.number, "tool": one.action.tool, "input": one.action.input}
                 yield event_text("approval", json.dumps(data))
             elif was_decided is False and one.reply.done():
                 self.approvals[one.number] = True
@@ -129,7 +128,7 @@ class Reader:
             was_said = self.readings.get(one.number)
             if was_said is None and not one.reply.done():
                 self.readings[one.number] = False
-                data: Mapping[str, Any] = {"number": one.number, "words": one.reading.words,
+                data: Mapping[str, object] = {"number": one.number, "words": one.reading.words,
                                            "choices": list(one.reading.choices)}  # fmt: skip
                 yield event_text("reading", json.dumps(data))
             elif was_said is False and one.reply.done():

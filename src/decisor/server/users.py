@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from decisor.errors import SetupError
 from decisor.session.readers import ANYBODY as SEES_ALL
@@ -121,7 +120,7 @@ def read_users(path: Path, connections: Sequence[str]) -> Users:
     return Users(users)
 
 
-def user_of(path: Path, name: str, table: Any, connections: Sequence[str]) -> tuple[str, User]:
+def user_of(path: Path, name: str, table: object, connections: Sequence[str]) -> tuple[str, User]:
     """The hash of a user's token, and the user. Raises SetupError where the table does not say them."""
     if not NAME.fullmatch(name) or not isinstance(table, dict):
         raise SetupError(f"{path}: {name!r:.80} is no user: write [NAME] with token and connections below it.")
@@ -140,7 +139,7 @@ def user_of(path: Path, name: str, table: Any, connections: Sequence[str]) -> tu
     return digest, User(name, tuple(names), reader)
 
 
-def reader_of(path: Path, name: str, table: Mapping[str, Any]) -> Reader:
+def reader_of(path: Path, name: str, table: Mapping[str, object]) -> Reader:
     """What is not for this user. Raises SetupError where it cannot be read."""
     rows, mask, reveal = table.get("rows", {}), table.get("mask", []), table.get("reveal", False)
     if not isinstance(rows, dict) or not all(isinstance(one, str) for one in rows.values()):

@@ -48,7 +48,7 @@ def row_of(name: str, kind: type) -> TechniqueRow:
     return TechniqueRow(name, about, (*own, *parts))
 
 
-def setting_of(field: Field[Any], hint: object) -> Setting:
+def setting_of(field: Field[object], hint: object) -> Setting:
     default = "..." if field.default is MISSING else field.default
     kind = without_none(hint)
     choices = tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else ()

@@ -67,7 +67,7 @@ class DefinedTool:
         """The session closes the database."""
 
 
-def dialect_of(tool: Any) -> str:
+def dialect_of(tool: object) -> str:
     """As sqlglot calls it; '' of what speaks no SQL."""
     dialect = getattr(getattr(getattr(tool, "worker", None), "description", None), "dialect", None)
     return str(dialect.name) if dialect is not None else ""
@@ -182,7 +182,7 @@ def meaning_of(
     return Meaning(defined, definitions, modelled)
 
 
-def measures_of(tool: Any) -> Sequence[Measure]:
+def measures_of(tool: object) -> Sequence[Measure]:
     """Of the decision model that a tool ``whatif`` computes; none of another tool."""
     model = getattr(getattr(getattr(tool, "tool", tool), "model", None), "model", None)
     return model.measures if isinstance(model, Model) else ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from decisor.budget import Limits
 from decisor.history.past_run import Inputs
@@ -98,7 +97,7 @@ def settings_in(spec: LMSpec) -> dict[str, object]:
     return {name: value for name in names if (value := getattr(spec, name)) is not None}
 
 
-def settings_to_keep(settings: Mapping[str, Any], left_out: list[str]) -> dict[str, str]:
+def settings_to_keep(settings: Mapping[str, object], left_out: list[str]) -> dict[str, str]:
     texts = {}
     for name, value in settings.items():
         if not isinstance(value, str | int | float | bool):

@@ -171,7 +171,7 @@ def model_of_facts(text: str) -> Model:
     except (ValueError, AttributeError, RecursionError) as error:
         raise ToolError(f"The facts cannot be read: {error}.") from error
     measures[LOOKED_UP] = {"goal": "min", "unit": "", "sql": zero}
-    content: dict[str, Any] = {
+    content: dict[str, object] = {
         key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts
     }
     content["measure"] = measures

@@ -51,7 +51,7 @@ class Options(TypedDict, total=False):
     reader: Reader | None
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, object]) -> None:
     """Raises SetupError where there is no such option, or a value is none that it takes."""
     for name, value in options.items():
         if name not in Options.__annotations__:

@@ -198,7 +198,7 @@ class Result:
         """What ``decisor ask --json`` prints; docs/command.md describes each key. Numbers that JSON cannot hold are
         None."""
         decision, path = self.decision, self.options.get("trace")
-        values: dict[str, Any] = finite(
+        values: dict[str, object] = finite(
             {
                 "question": self.question,
                 "technique": self.technique,

@@ -216,7 +216,7 @@ class Teller:
     def cut(self, text: str) -> str:
         return cut(text, self.caps.text)
 
-    def cell(self, value: Any, most: int = 0) -> str:
+    def cell(self, value: object, most: int = 0) -> str:
         if isinstance(value, str):
             return cut(value, most or self.caps.cell)
         if isinstance(value, float):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from decisor.render.markup import Html, chart_style, colours, hashed, join, tag
 from decisor.render.text import one_line
@@ -75,7 +74,7 @@ def run_html(
     """Question, decision, ranking, charts, evidence and drawings, then every step (folded unless it ``is_page``), and
     the cost."""
     start = next(events_of(entries, RunStart), RunStart(Question("")))
-    items: Sequence[Mapping[str, Any]] = json.loads(story(entries, MOST_CHARACTERS))["items"]
+    items: Sequence[Mapping[str, object]] = json.loads(story(entries, MOST_CHARACTERS))["items"]
     if decision.plan and not any(item["kind"] == "plan" for item in items):
         items = [{"kind": "plan", "plan": decision.plan}, *items]
     steps = frozenset(entry.id for entry in entries)

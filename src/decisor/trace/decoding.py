@@ -9,10 +9,10 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
-Decode = Callable[[Any], Any]
+Decode = Callable[[object], Any]
 
 
-def decoder(kind: type[T]) -> Callable[[Any], T]:
+def decoder(kind: type[T]) -> Callable[[object], T]:
     """Reads a dataclass from an object of its fields. Fields with a default may be missing; names that it does not
     know are left out.
 
@@ -36,7 +36,7 @@ def _dataclass(kind: type) -> Decode:
         for one in dataclasses.fields(kind)
     ]
 
-    def decode(value: Any) -> Any:
+    def decode(value: object) -> object:
         if not isinstance(value, Mapping):
             raise TypeError(f"{kind.__name__} is no object")
         arguments = {}
@@ -77,7 +77,7 @@ def _of(hint: Any, where: str) -> Decode:
 
 
 def _word(words: Sequence[str], where: str) -> Decode:
-    def decode(value: Any) -> str:
+    def decode(value: object) -> str:
         if value not in words:
             raise ValueError(f"{where}: {value!r} is none of {', '.join(map(repr, words))}")
         return str(value)
@@ -86,7 +86,7 @@ def _word(words: Sequence[str], where: str) -> Decode:
 
 
 def _row(reads: Sequence[Decode], where: str) -> Decode:
-    def decode(value: Any) -> tuple[Any, ...]:
+    def decode(value: object) -> tuple[object, ...]:
         if not isinstance(value, list) or len(value) != len(reads):
             raise TypeError(f"{where}: {value!r} is no list of {len(reads)}")
         return tuple(read(item) for read, item in zip(reads, value, strict=True))
@@ -95,7 +95,7 @@ def _row(reads: Sequence[Decode], where: str) -> Decode:
 
 
 def _list(read: Decode, where: str) -> Decode:
-    def decode(value: Any) -> tuple[Any, ...]:
+    def decode(value: object) -> tuple[object, ...]:
         if not isinstance(value, list):
             raise TypeError(f"{where}: {value!r} is no list")
         return tuple(map(read, value))
@@ -104,7 +104,7 @@ def _list(read: Decode, where: str) -> Decode:
 
 
 def _object(read: Decode, where: str) -> Decode:
-    def decode(value: Any) -> dict[str, Any]:
+    def decode(value: object) -> dict[str, object]:
         if not isinstance(value, Mapping):
             raise TypeError(f"{where}: {value!r} is no object")
         return {str(name): read(item) for name, item in value.items()}
@@ -116,7 +116,7 @@ def _plain(kind: type, where: str) -> Decode:
     """Whole numbers are numbers too; true and false are not."""
     kinds = (int, float) if kind is float else (kind,)
 
-    def decode(value: Any) -> Any:
+    def decode(value: object) -> object:
         if type(value) not in kinds:
             raise TypeError(f"{where}: {value!r} is no {kind.__name__}")
         return value

@@ -63,7 +63,7 @@ def _questions(folder: Path, scenario: Scenario) -> list[Mapping[str, Any]]:
 
 
 def _case(
-    item: Mapping[str, Any], folder: Path, scenario: Scenario, form: Form, manifest: Mapping[str, str]
+    item: Mapping[str, object], folder: Path, scenario: Scenario, form: Form, manifest: Mapping[str, str]
 ) -> DqaCase:
     try:
         trade = scenario == "locating"

@@ -28,7 +28,7 @@ def tables_of(world: WorldData) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
     """Name, columns and rows of each table."""
     if isinstance(world, LocatingData):
         rows: tuple[Rows, ...] = (world.countries, world.nodes, world.flows, world.powers)
-        kinds: Mapping[str, type[tuple[Any, ...]]] = LOCATING
+        kinds: Mapping[str, type[tuple[object, ...]]] = LOCATING
     else:
         rows, kinds = (world.goods, world.buildings, world.supply, world.demand), BUILDING
     for (name, kind), part in zip(kinds.items(), rows, strict=True):

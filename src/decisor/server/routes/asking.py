@@ -73,7 +73,7 @@ async def schema(name: str, here: HereNow, who: Who) -> SchemaReply:
     if name not in here.runs.connections(who):
         raise NotThere(f"There is no connection {name[:80]!r}.")
     data = await here.pool.member(name, who.reader)
-    tool: Any = data.tools[0]
+    tool: object = data.tools[0]
     tables = tuple(table_of(table) for table in getattr(tool, "tables", ()))
     words = "\n\n".join(one.describe() for one in data.tools if one.name != "whatif")
     form = connection_of(name, here.pool.members[name]).form

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from decisor.plurals import counted
 from decisor.render.text import number, one_line
@@ -71,7 +71,7 @@ class Chart:
                 if mark.y is not None:
                     yield series, mark, mark.y
 
-    def vega_lite(self) -> dict[str, Any]:
+    def vega_lite(self) -> dict[str, object]:
         """As a Vega-Lite specification, with its data inside."""
         from decisor.story.answer_charts.vega_lite import vega_lite
 

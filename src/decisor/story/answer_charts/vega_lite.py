@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from decisor.render.text import clean
 from decisor.story.answer_charts.chart import Axis, Chart
 from decisor.story.answer_charts.moments import iso
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
-MARKS: dict[str, dict[str, Any]] = {
+MARKS: dict[str, dict[str, object]] = {
     "line": {"type": "line", "point": True},
     "bar": {"type": "bar"},
     "points": {"type": "point", "filled": True},
 }
 
 
-def vega_lite(chart: Chart) -> dict[str, Any]:
+def vega_lite(chart: Chart) -> dict[str, object]:
     """Version 5, with its data inside: ``x``, ``y``, ``label`` (the cell of x), ``series`` and ``record``, the id that
     the value is cited by. ``usermeta.notes``: what is not drawn."""
     across, up = channel("x", chart.x), channel("y", chart.y)
@@ -40,7 +38,7 @@ def vega_lite(chart: Chart) -> dict[str, Any]:
     }
 
 
-def channel(field: str, axis: Axis) -> dict[str, Any]:
+def channel(field: str, axis: Axis) -> dict[str, object]:
     title = clean(axis.title)
     match axis.scale:
         case "time":
@@ -51,7 +49,7 @@ def channel(field: str, axis: Axis) -> dict[str, Any]:
             return {"field": field, "type": "nominal", "title": title}
 
 
-def values_of(chart: Chart) -> list[dict[str, Any]]:
+def values_of(chart: Chart) -> list[dict[str, object]]:
     return [
         {
             "x": iso(mark.x) if chart.x.scale == "time" else mark.x, "y": mark.y, "label": clean(mark.label),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from decisor.replies.plan_graph import PlanGraph
 from decisor.run import Run
@@ -80,8 +80,8 @@ class Aggregator(Protocol):
 
 
 def by(
-    lm: LM, expert: Callable[Concatenate[Run, P], Coroutine[Any, Any, T]]
-) -> Callable[Concatenate[Run, P], Coroutine[Any, Any, T]]:
+    lm: LM, expert: Callable[Concatenate[Run, P], Coroutine[object, object, T]]
+) -> Callable[Concatenate[Run, P], Coroutine[object, object, T]]:
     """The same expert, asked of another LM: ``Experts(criticise=by(small, criticise))``."""
 
     async def other(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:

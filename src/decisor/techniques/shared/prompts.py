@@ -132,7 +132,7 @@ def places(text: str) -> set[str]:
     return set(string.Template(text).get_identifiers())
 
 
-def asking_of(kind: type, name: str, settings: Mapping[str, Any]) -> tuple[Asking, dict[str, Any]]:
+def asking_of(kind: type, name: str, settings: Mapping[str, object]) -> tuple[Asking, dict[str, Any]]:
     """The settings ``temperature``, ``top_p`` and ``prompts``, and the others.
 
     Raises:

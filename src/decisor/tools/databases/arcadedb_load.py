@@ -8,11 +8,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from decisor.child_process import run
 from decisor.errors import SetupError
 from decisor.tools.databases.graph_write import Edge, Node, labels_of, write
+from decisor.types import Value
 
 HEAP_MB = 1024
 
@@ -47,7 +47,7 @@ def main() -> None:
     start_jvm(HEAP_MB)
     with arcadedb_embedded.create_database(body["path"]) as database:
 
-        def send(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
+        def send(statement: str, rows: list[dict[str, Value]]) -> list[Value]:
             result = database.command("opencypher", statement, {"rows": rows})
             return [row.get(row.property_names[0]) for row in result]
 

@@ -22,6 +22,7 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.schema_index import SchemaIndex
+from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0
@@ -116,9 +117,14 @@ class CypherTool:
         return Paths(self.worker, self.schema)
 
     @cached_property
+    def tables(self) -> Sequence[TableInfo]:
+        """Its labels, with their properties and ties."""
+        return label_tables(self.schema)
+
+    @cached_property
     def index(self) -> SchemaIndex:
         """Of labels and relationship types; where both have a name, it means the label."""
-        return SchemaIndex([*type_tables(self.schema), *label_tables(self.schema)])
+        return SchemaIndex([*type_tables(self.schema), *self.tables])
 
     async def _look_up(self, lookup: Lookup) -> Observation:
         language = language_of(self.schema)

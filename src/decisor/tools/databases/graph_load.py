@@ -16,13 +16,17 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.plurals import counted
 from decisor.secrets import without_password
 from decisor.tools.databases.graph_write import Edge, Node, Progress, labels_of, quoted, silent, write
+from decisor.types import Value
+
+if TYPE_CHECKING:
+    import neo4j
 
 PLACES = "kglite:///PATH, arcadedb:///PATH or bolt://HOST/DATABASE"
 
@@ -99,7 +103,7 @@ def load_kglite(path: Path, nodes: Sequence[Node], edges: Sequence[Edge], progre
 
     graph = kglite.KnowledgeGraph()
 
-    def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
+    def run(statement: str, rows: list[dict[str, Value]]) -> list[Value]:
         result: Any = graph.cypher(statement, params={"rows": rows})
         return [next(iter(row.values())) for row in result]
 
@@ -133,7 +137,7 @@ def load_bolt(url: str, nodes: Sequence[Node], edges: Sequence[Edge], progress: 
 
 
 def load_labelled(
-    session: Any, label: str, nodes: Sequence[Node], edges: Sequence[Edge], progress: Progress = silent
+    session: neo4j.Session, label: str, nodes: Sequence[Node], edges: Sequence[Edge], progress: Progress = silent
 ) -> None:
     """A node ``:decisor_graph`` stands for the graph, so that of two who load it at once one waits, and fails."""
     from neo4j.exceptions import Neo4jError
@@ -152,10 +156,13 @@ def load_labelled(
         raise SetupError(f"The graph {label} cannot be loaded: {error.message}") from error
 
 
-def write_bolt(session: Any, nodes: Sequence[Node], edges: Sequence[Edge], progress: Progress = silent) -> None:
+def write_bolt(
+    session: neo4j.Session | neo4j.Transaction, nodes: Sequence[Node], edges: Sequence[Edge],
+    progress: Progress = silent,
+) -> None:  # fmt: skip
     """``session``: or a transaction."""
 
-    def run(statement: str, rows: list[dict[str, Any]]) -> list[Any]:
+    def run(statement: str, rows: list[dict[str, Value]]) -> list[Value]:
         return [record[0] for record in session.run(statement, rows=rows)]
 
     write(run, nodes, edges, "elementId(n)", "(a:{})", "(b:{})", "elementId", progress)

@@ -6,14 +6,14 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from decisor.errors import SetupError
 from decisor.types import Value
 
 T = TypeVar("T")
 BATCH = 2000
-Run = Callable[[str, list[dict[str, Any]]], list[Any]]
+Run = Callable[[str, list[dict[str, Value]]], list[Value]]
 """A statement with its ``$rows``, to the first column of what it returns."""
 Progress = Callable[[str, int, int], None]
 """Hears what is under way, how much of it is done, and of how much."""
@@ -46,7 +46,7 @@ def write(
     progress: Progress = silent,
 ) -> None:  # fmt: skip
     """In as few statements as there are kinds of nodes and edges."""
-    keys: dict[int, Any] = {}
+    keys: dict[int, Value] = {}
     kinds: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, node in enumerate(nodes):
         kinds[labels_of(node)].append(number)

@@ -141,7 +141,7 @@ def level_of(style: str | None) -> int | None:
     return int(number) if word == "Heading" and number.isdecimal() else None
 
 
-def unmerged(row: Iterable[Any]) -> list[Any]:
+def unmerged(row: Iterable[object]) -> list[Any]:
     """Each cell once, although it stands in several columns."""
     return list({id(cell): cell for cell in row}.values())
 

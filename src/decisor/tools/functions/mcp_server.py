@@ -22,11 +22,14 @@ from decisor.secrets import Secret, redact_known, without_password
 from decisor.tools.functions.arguments import Arguments
 from decisor.tools.functions.openapi_call import listing
 from decisor.tools.functions.results import Cut, clip, observe
-from decisor.types import Observation, Record
+from decisor.types import Observation, Record, Value
 
 if TYPE_CHECKING:
+    import mcp_types
     from mcp import Client
     from mcp_types import CallToolResult
+
+    from decisor.tools.functions.mcp_pipe import Meter
 
 SPEC = re.compile(r"mcp:(?P<place>.+?)(?:#(?P<names>[\w.,/-]+))?", re.S)
 CUT = Cut()
@@ -49,7 +52,7 @@ class McpServer:
     client: Client | None = None
 
     @cached_property
-    def meter(self) -> Any:
+    def meter(self) -> Meter:
         from decisor.tools.functions.mcp_pipe import Meter
 
         return Meter()
@@ -122,9 +125,9 @@ class McpServer:
                              f"question needs, as mcp:{self.label}#NAME,NAME. It has {listing(there)}.")  # fmt: skip
         return [McpTool(self, one.name, one.description or "", one.input_schema) for one in chosen]
 
-    async def listed(self) -> list[Any]:
+    async def listed(self) -> list[mcp_types.Tool]:
         assert self.client is not None
-        every: list[Any] = []
+        every: list[mcp_types.Tool] = []
         cursor: str | None = None
         try:
             async with asyncio.timeout(self.patience):
@@ -141,7 +144,7 @@ class McpServer:
             raise SetupError(f"The MCP server {self.label} does not list its tools: {self.words_of(error)}.") from error
         raise SetupError(f"The MCP server {self.label} lists tools without end.")
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+    async def call(self, name: str, arguments: Mapping[str, object]) -> CallToolResult:
         """Raises ToolError where it does not answer, in time and in so many bytes."""
         if self.client is None:
             raise ToolError(f"{name}: its MCP server has ended. Do without it.", outage=True)
@@ -175,7 +178,7 @@ class McpTool:
     server: McpServer
     own_name: str
     about: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Value]
     cut: Cut = CUT
 
     @cached_property
@@ -221,7 +224,7 @@ def texts_of(result: CallToolResult) -> Iterator[str]:
         yield text if isinstance(text, str) else f"({one.type}, which is not shown)"
 
 
-def says_it_reads(tool: Any) -> bool:
+def says_it_reads(tool: mcp_types.Tool) -> bool:
     return tool.annotations is not None and tool.annotations.read_only_hint is True
 
 

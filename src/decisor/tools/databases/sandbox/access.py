@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.dialect import NAME, Dialect
@@ -18,6 +18,9 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.naming import FullName, Naming, naming_of
 from decisor.tools.databases.sandbox.policy import Restricted, TableRule, bare
 from decisor.types import Table, Value
+
+if TYPE_CHECKING:
+    from sqlglot import Expr
 
 CREATE_VIEW = re.compile(
     rf"\s*CREATE\s+(TEMP(ORARY)?\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?({NAME}\s*\.\s*)?{NAME.replace('name', 'own')}"
@@ -57,6 +60,17 @@ class Access:
 
     def closes(self, name: str, schema: str = "") -> bool:
         return not self.closed.isdisjoint(self.naming.of(name, schema))
+
+    def seen_in_catalog(self) -> Expr:
+        """The condition of a row of the catalog that tells of a relation which may be seen."""
+        from sqlglot import exp
+
+        name, schema = (exp.func("LOWER", exp.column(column)) for column in ("table_name", "table_schema"))
+        if self.only:
+            return name.isin(*sorted(self.only))
+        others = [one for one in sorted(self.hidden) if one.name not in self.hidden_names]
+        conditions = [exp.and_(name.eq(one.name), schema.eq(one.schema)).not_() for one in others]
+        return exp.and_(name.isin(*sorted(self.hidden_names)).not_(), *conditions)
 
     @property
     def narrow(self) -> bool:

@@ -131,7 +131,7 @@ class Alchemy:
             self.db.close()
 
 
-def rows_of(result: sqlalchemy.CursorResult[Any]) -> Iterator[Sequence[object]]:
+def rows_of(result: sqlalchemy.CursorResult[object]) -> Iterator[Sequence[object]]:
     while rows := result.fetchmany(ROWS_AT_ONCE):
         yield from rows
 

@@ -221,19 +221,8 @@ class Guard:
 
         for node in list(tree.find_all(exp.Table)):
             if node.db.lower() == "information_schema":
-                rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(self._may_be_seen())
+                rows = exp.select("*").from_(exp.table_(node.name, db=node.db)).where(self.access.seen_in_catalog())
                 node.replace(rows.subquery(node.alias or node.name))
-
-    def _may_be_seen(self) -> Expr:
-        """Of a row of the catalog that tells of a relation."""
-        from sqlglot import exp
-
-        name, schema = (exp.func("LOWER", exp.column(column)) for column in ("table_name", "table_schema"))
-        if self.access.only:
-            return name.isin(*sorted(self.access.only))
-        others = [one for one in sorted(self.access.hidden) if one.name not in self.access.hidden_names]
-        conditions = [exp.and_(name.eq(one.name), schema.eq(one.schema)).not_() for one in others]
-        return exp.and_(name.isin(*sorted(self.access.hidden_names)).not_(), *conditions)
 
     def _relation(self, name: str, schema: str = "", is_own: bool = False) -> None:
         """``is_own``: a WITH of the statement has this name. Elsewhere in it the name can still be the database's."""

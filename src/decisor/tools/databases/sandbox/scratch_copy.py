@@ -165,7 +165,7 @@ class ScratchCopy:
         return all(self._run("vary", query, {"value": value}, own=True) for value in values)
 
     def _run(
-        self, part: str, statement: str, parameters: Mapping[str, Any], rows: int = 1000, own: bool = False
+        self, part: str, statement: str, parameters: Mapping[str, object], rows: int = 1000, own: bool = False
     ) -> list[tuple[Cell, ...]]:
         """The first rows, and one more where there are more."""
         seconds, cursor, begun = self.model["seconds"], self.db.cursor(), 0

@@ -128,7 +128,7 @@ def complaint(error: Exception) -> str:
     return " ".join(str(error).split("\n\nLINE ")[0].split())[:400]
 
 
-def settle(db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, values: dict[str, Any]) -> None:
+def settle(db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, values: dict[str, object]) -> None:
     """Raises ToolError where it does not settle."""
     last = None
     for _ in range(program.times or MAX_ROUNDS) if parts.recompute else ():
@@ -143,7 +143,7 @@ def settle(db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, values
         raise ToolError(f"recompute.until has not settled after {program.times or MAX_ROUNDS} rounds.")
 
 
-def number(db: duckdb.DuckDBPyConnection, statement: Statement, values: dict[str, Any]) -> float:
+def number(db: duckdb.DuckDBPyConnection, statement: Statement, values: dict[str, object]) -> float:
     """nan where there is none. Raises ToolError where there is another thing."""
     rows = execute(db, statement, values).fetchmany(2)
     if len(rows) > 1 or (rows and len(rows[0]) != 1):

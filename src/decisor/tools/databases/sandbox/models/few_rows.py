@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlglot import exp
 
 from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.new_rows import updated
+from decisor.tools.databases.sandbox.models.results import Floats
 from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, K, Version, Versions
 
@@ -74,7 +75,7 @@ def few_rows(
     return FewRows(name, shared, was, become)
 
 
-def numbers(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, few: FewRows) -> Any:
+def numbers(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, few: FewRows) -> Floats | None:
     """The measure of each candidate; None where it is not made of sums, or they would lose digits."""
     if not made_of_sums(statement, versions, few.table):
         return None
@@ -122,7 +123,7 @@ def aggregates(tree: exp.Expr) -> list[exp.Expr]:
 
 def of_version(
     db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, table: str, version: Version | None
-) -> Any:
+) -> Floats:
     """(candidates, or 1 where it is one for all; 2 x sums): each sum, and how many values it adds."""
     query = statement.tree.copy()
     pairs = [(one.copy(), exp.Count(this=one.this.copy())) for one in aggregates(query)]
@@ -134,7 +135,7 @@ def of_version(
     return np.array([[0.0 if cell is None else float(cell) for cell in row] for row in db.execute(inner).fetchall()])
 
 
-def finished(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, whole: Any) -> Any:
+def finished(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement, whole: Floats) -> Floats:
     """The expression around the sums, for each candidate."""
     tree = statement.tree.copy()
     for at, one in enumerate(aggregates(tree)):
@@ -148,4 +149,5 @@ def finished(db: duckdb.DuckDBPyConnection, versions: Versions, statement: State
         cells = db.execute(f"SELECT CAST({value} AS DOUBLE) AS v FROM __sums AS __s ORDER BY c").fetchnumpy()["v"]
     finally:
         db.unregister("__sums")
-    return np.ma.filled(np.ma.asarray(cells, dtype=np.float64), np.nan)
+    values: Floats = np.ma.filled(np.ma.asarray(cells, dtype=np.float64), np.nan)
+    return values

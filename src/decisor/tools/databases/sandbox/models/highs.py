@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from decisor.extras import lacks
+from decisor.tools.databases.sandbox.models.results import Floats
 
 NOT_WITHIN = "time limit"
 
@@ -19,16 +21,19 @@ class Matrix:
     """``low``, ``high``, ``whole``: of each unknown. ``rows``: (row, unknown, coefficient) triples, as arrays; a row
     is between ``least`` and ``greatest``."""
 
-    low: Any
-    high: Any
-    whole: Any
-    cost: Any
+    low: Floats
+    high: Floats
+    whole: NDArray[np.bool_]
+    cost: Floats
     smallest: bool
-    triples: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    triples: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]] = field(default_factory=list)
     least: list[float] = field(default_factory=list)
     greatest: list[float] = field(default_factory=list)
 
-    def add(self, row: Any, unknown: Any, coefficient: Any, least: Sequence[float], greatest: Sequence[float]) -> None:
+    def add(
+        self, row: ArrayLike, unknown: ArrayLike, coefficient: ArrayLike, least: Sequence[float],
+        greatest: Sequence[float],
+    ) -> None:  # fmt: skip
         """Rows after those that are there; ``row`` counts from 0."""
         self.triples.append((np.asarray(row) + len(self.least), np.asarray(unknown), np.asarray(coefficient, float)))
         self.least += list(least)
@@ -41,7 +46,7 @@ class Solution:
     ``bound``: no better objective is possible; ``checked``: solved a second time without presolve."""
 
     status: str
-    amounts: Any
+    amounts: Floats
     objective: float
     bound: float
     seconds: float

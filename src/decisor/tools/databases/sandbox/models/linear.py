@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decisor.errors import ToolError
 from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.alone import execute
 from decisor.tools.databases.sandbox.models.highs import Matrix
 from decisor.tools.databases.sandbox.models.program import Linear, Program
+from decisor.tools.databases.sandbox.models.results import Floats
 from decisor.tools.databases.sandbox.models.statements import queries
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ class Unknowns:
         greatest = none if side == "at_least" else bound
         matrix.add(cells["n"], cells["x"], cells["c"], least.tolist(), greatest.tolist())
 
-    def bound(self, part: str, value: Any, keys: list[str], size: int) -> Any:
+    def bound(self, part: str, value: Any, keys: list[str], size: int) -> Floats:
         """A number, a column of ``each``, or a query that gives one number."""
         if isinstance(value, str) and value.strip() in keys:
             cells = self.db.execute(f"SELECT CAST({quoted(value.strip())} AS DOUBLE) AS v FROM __key ORDER BY __n")
@@ -109,7 +111,7 @@ class Unknowns:
             value = rows[0][0]
         return np.full(size, float(value))
 
-    def terms(self, part: str, words: str, keys: list[str]) -> dict[str, Any]:
+    def terms(self, part: str, words: str, keys: list[str]) -> dict[str, NDArray[np.generic]]:
         """Row ``n`` of __key, unknown ``x`` and coefficient ``c``, each pair once."""
         parts = " UNION ALL ".join(self.term(part, *pieces, keys) for pieces in pieces_of(part, words))
         summed = f"SELECT n, x, sum(c) AS c FROM ({parts}) GROUP BY n, x ORDER BY n, x"
@@ -142,7 +144,7 @@ class Unknowns:
         return (f"SELECT k.__n AS n, {start} + v.__n AS x, {sign}1 * CAST({value} AS DOUBLE) AS c "
                 f"FROM __key AS k JOIN {quoted('__x_' + variable)} AS v ON {joined}")  # fmt: skip
 
-    def as_tables(self, amounts: Any) -> None:
+    def as_tables(self, amounts: Floats) -> None:
         """What is proposed, as tables under the names of the variables: their columns, ``amount``, ``chosen``."""
         for name, start in self.starts.items():
             values = amounts[start : start + self.sizes[name]]

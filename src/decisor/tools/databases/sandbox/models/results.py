@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decisor.tools.databases.sandbox.values import plain
 from decisor.types import Table, Value
 
 CELL_CHARS = 200
+
+Floats = NDArray[np.float64]
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Results:
     """``values``: measure -> one number for each candidate, nan where there is none. ``how``: 'together', or why the
     candidates were computed one by one. ``note``: what is to be said of them, ''. ``cpu``: seconds that it took."""
 
-    values: dict[str, Any]
+    values: dict[str, Floats]
     broken: dict[str, Broken]
     how: str = "together"
     note: str = ""

@@ -6,9 +6,10 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decisor.errors import SetupError
 from decisor.quoting import quoted
@@ -57,7 +58,7 @@ def cast(column: Column) -> str:
 MOMENT_TEXT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 
 
-def array(column: Column, wide: bool) -> Any:
+def array(column: Column, wide: bool) -> NDArray[np.generic]:
     """One numpy array, masked where a value is missing."""
     values = [number(value) for value in column.values] if numeric(column) else list(column.values)
     present = [value for value in values if value is not None]
@@ -76,7 +77,9 @@ def array(column: Column, wide: bool) -> Any:
     return texts
 
 
-def masked(values: Sequence[Any], missing: Any, kind: Any, empty: Any) -> Any:
+def masked(
+    values: Sequence[object], missing: NDArray[np.bool_], kind: type[np.generic], empty: object
+) -> NDArray[np.generic]:
     filled = np.array([empty if value is None else value for value in values], dtype=kind)
     return np.ma.masked_array(filled, mask=missing) if missing.any() else filled
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from decisor.errors import ToolError
 from decisor.quoting import quoted
@@ -16,7 +17,7 @@ from decisor.tools.databases.sandbox.models.few_rows import numbers as sums
 from decisor.tools.databases.sandbox.models.new_rows import run
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
-from decisor.tools.databases.sandbox.models.results import Broken, Results
+from decisor.tools.databases.sandbox.models.results import Broken, Floats, Results
 from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
 from decisor.tools.databases.sandbox.models.statements import FACTOR, Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
@@ -64,7 +65,7 @@ def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, 
     hold(db, versions, TRIALS, {"__t": np.arange(len(seeds)), **cells})
 
 
-def hold(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, Any]) -> None:
+def hold(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, object]) -> None:
     """A table of these columns, for as long as the versions are."""
     db.register("__cells", cells)
     db.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM __cells")
@@ -160,7 +161,7 @@ def settle(db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, versio
         raise ToolError(f"recompute.until has not settled after {program.times or MAX_ROUNDS} rounds.")
 
 
-def settled(here: Any, last: Any) -> bool:
+def settled(here: ArrayLike, last: ArrayLike) -> bool:
     return bool(np.allclose(here, last, rtol=SETTLED, atol=0, equal_nan=True))
 
 
@@ -175,9 +176,10 @@ def prune(db: duckdb.DuckDBPyConnection, versions: Versions) -> None:
     # the list keeps its length: names of relations are numbered by it
 
 
-def numbers(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement) -> Any:
+def numbers(db: duckdb.DuckDBPyConnection, versions: Versions, statement: Statement) -> Floats:
     cells = db.execute(versions.value(statement)).fetchnumpy()["v"]
-    return np.ma.filled(np.ma.asarray(cells, dtype=np.float64), np.nan)
+    values: Floats = np.ma.filled(np.ma.asarray(cells, dtype=np.float64), np.nan)
+    return values
 
 
 def breaking(
@@ -195,7 +197,7 @@ def breaking(
         broken.add(row[0], row[-1], cells if most else None)
 
 
-def beyond(limit: Limit, results: Results, broken: Broken, bounds: Any) -> None:
+def beyond(limit: Limit, results: Results, broken: Broken, bounds: Floats) -> None:
     """A rule on a measure, whose bound is there."""
     values = results.values[limit.measure]
     for at, (value, bound) in enumerate(zip(values.tolist(), bounds.tolist(), strict=True)):
