@@ -50,6 +50,15 @@ async def test_a_right_model_is_not_complained_about(tmp_path: Path) -> None:
     assert await findings(tmp_path, RIGHT) == []
 
 
+@pytest.mark.parametrize(("limit", "useless"), [(60_000, False), (10_000_000, True)])
+async def test_a_statement_is_useless_only_where_it_is_so_on_other_data_too(
+    limit: int, useless: bool, tmp_path: Path
+) -> None:
+    capped = f"UPDATE site SET rent = {limit} WHERE rent > {limit}; DELETE FROM site WHERE name IN"
+    seen = await findings(tmp_path, RIGHT.replace("DELETE FROM site WHERE name IN", capped))
+    assert any(one.number == 7 and "statement 1 of change" in one.words for one in seen) == useless
+
+
 @pytest.mark.parametrize("part", MISTAKES)
 async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp_path: Path) -> None:
     instead, numbers = MISTAKES[part]

@@ -166,13 +166,14 @@ async def test_a_limit_of_seconds_ends_it_with_what_is_known(tmp_path: Path) -> 
 
 async def test_one_after_the_other_where_a_statement_cannot_be_rewritten(tmp_path: Path) -> None:
     text = CLOSE.replace('change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"',
-                         'change = "DELETE FROM site USING choice WHERE site.name = choice.name"')  # fmt: skip
+                         'change = "DELETE FROM site WHERE name IN (SELECT name FROM choice); '
+                             'INSERT INTO site BY NAME SELECT * FROM site WHERE rent < 0"')  # fmt: skip
     async with opened(tmp_path) as model:
         expected = model.outcomes([3, 4])
     (tmp_path / "shop.duckdb").unlink()
     async with opened(tmp_path, text) as model:
         outcomes = model.outcomes([3, 4])
-        assert outcomes.how.startswith("one by one: DELETE with")
+        assert outcomes.how.startswith("one by one: INSERT with")
         np.testing.assert_allclose(outcomes.values, expected.values)
 
 

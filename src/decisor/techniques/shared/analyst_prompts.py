@@ -22,7 +22,7 @@ HOW_TO_WORK = """\
 """
 
 FINAL_ANSWER = f"""\
-Final answer: the candidate's name or id, nothing else
+Final answer: the name or id of the candidate, nothing else
 Because: one to three sentences with the figures that decide, each with its record's id, like [o2.r3]
 Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}

@@ -25,8 +25,8 @@ def run(versions: Versions, statement: Statement, keep: bool) -> None:
     tree = once(versions, tree)
     alias = tree.this.alias or name
     base = versions.base(name, depends, alias)
-    if isinstance(tree, exp.Update) and isinstance(single(tree), exp.Table):
-        versions.put(name, joined(versions, tree, quoted(alias), *base), key, keep)
+    if isinstance(tree, exp.Update) and (source := single(tree)) is not None:
+        versions.put(name, joined(versions, tree, source, quoted(alias), *base), key, keep)
         if versions.count(quoted(versions.now[name].relation)) == versions.count(base[0]):
             versions.now = {**before, name: versions.now[name]}
             return
@@ -36,20 +36,18 @@ def run(versions: Versions, statement: Statement, keep: bool) -> None:
     versions.put(name, sql, key, keep)
 
 
-def single(tree: exp.Expr) -> exp.Expr | None:
-    """The only source of an UPDATE ... FROM whose condition has no query."""
+def single(tree: exp.Expr) -> exp.Table | None:
+    """The only source of an UPDATE ... FROM, a table, where the condition has no query."""
     source, where = tree.args.get("from_"), tree.args.get("where")
     if source is None or source.this.args.get("joins") or (where is not None and where.find(exp.Query)):
         return None
-    table: exp.Expr = source.this
-    return table
+    return source.this if isinstance(source.this, exp.Table) else None
 
 
-def joined(versions: Versions, tree: exp.Expr, own: str, from_clause: str, columns: str) -> str:
+def joined(versions: Versions, tree: exp.Expr, source: exp.Table, own: str, from_clause: str, columns: str) -> str:
     """An UPDATE ... FROM a table, as a join: right where every row matches at most one, so it keeps their count."""
-    source, where = single(tree), tree.args.get("where")
     refuse_more(tree, {"this", "expressions", "where", "from_"})
-    assert source is not None
+    where = tree.args.get("where")
     version, other = versions.now.get(source.name.lower()), quoted(source.alias or source.name)
     relation = quoted(version.relation if version else source.name)
     on = [versions.sql(where.this)] if where is not None else []
