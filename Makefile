@@ -11,15 +11,20 @@ WORKERS ?= 2
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
 EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex,warehouse]' --group dev
 
-.PHONY: demo mcp test test-all test-314 check fix bench docs lock servers servers-stop clean
+.PHONY: demo mcp install test test-all test-314 check fix bench docs lock servers servers-stop clean
 
 demo: .venv/base
 	@$(BIN)/decisor demo
 
 # The command for a client of the Model Context Protocol, and the lines that give it to one (docs/tutorials/mcp.md).
 mcp: .venv/mcp
+	@echo "Decisor is ready for an MCP client. With Claude Code:"
 	@echo "claude mcp add decisor -- $(CURDIR)/$(BIN)/decisor mcp --demo"
 	@echo 'claude "Which supplier should we drop? Use decisor."'
+
+# More of it in .venv: make install EXTRAS=documents,serve (docs/faq.md says what there is).
+install: | .venv/bin/python
+	@$(INSTALL) -e '.[$(EXTRAS)]'
 
 test: .venv/dev
 	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)

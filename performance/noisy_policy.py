@@ -1,7 +1,7 @@
 """What bad replies cost: perfect policies whose replies are spoilt at rate p (tests/policies/noise.py), over HTTP.
 
     python performance/noisy_policy.py [DATA] [--only dqa|musique|game24] [--technique NAME] [--cases 60] [--seed 0]
-        [-o NAME=VALUE]
+        [--shares 0,.1,.3] [--form sql|graph] [-o NAME=VALUE]
 
 Right decisions, calls and tokens a question against p = 0, .1, .2, .3, .5. It measures the harness, not a model: what
 is lost at p is lost because a reply could not be read, or was read as something that it does not say. Bars for plan_rag
@@ -43,7 +43,7 @@ from policies.musique import MusiquePolicy
 from policies.noise import Noise, forms_in
 from servers.openai_server import completion, serve_app
 
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
+SHARES = "0,.1,.2,.3,.5"
 ON_TABLES = ("single_rag", "iter_rag", "plan_rag")
 SEARCHES = ("best_of_n", "tot", "lats", "radagent")
 CALLS = 60
@@ -68,7 +68,7 @@ async def main(asked: argparse.Namespace) -> None:
     print(f"{'':32} {'p':3}  {'right':>14}  {'calls':>6}  {'times':>5}  {'tokens':>7}  unread")
     for name, trials in trials_of(asked):
         base = 0.0
-        for share in SHARES:
+        for share in [float(text) for text in asked.shares.split(",")]:
             rows: list[Row] = []
             for trial in trials:
                 rows += await played(trial, name, Noise(trial.policy, share, forms, asked.seed), options)
@@ -102,7 +102,7 @@ def trials_of(asked: argparse.Namespace) -> list[tuple[str, list[Trial]]]:
     def wanted(bench: str, name: str) -> bool:
         return asked.only in (None, bench) and asked.technique in (None, name)
 
-    forms: tuple[Form, ...] = ("sql", "graph")
+    forms: tuple[Form, ...] = (asked.form,) if asked.form else ("sql", "graph")
     for form in forms:
         chosen += [(name, dqa_trials(asked.data, form, asked.cases)) for name in ON_TABLES if wanted("dqa", name)]
     if wanted("musique", "reasoning_dag"):
@@ -183,6 +183,8 @@ if __name__ == "__main__":
     parser.add_argument("--technique")
     parser.add_argument("--cases", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shares", default=SHARES)
+    parser.add_argument("--form", choices=("sql", "graph"), help="of Decision QA; both without it")
     parser.add_argument("-o", "--option", action="append", default=[], help="NAME=VALUE of every technique")
     parser.add_argument("--wrong", action="store_true", help="show what was not right")
     asyncio.run(main(parser.parse_args()))

@@ -6,15 +6,18 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from decisor.cli import COMMANDS
+from decisor.cli import COMMANDS, build
 from decisor.techniques import TECHNIQUES, kind_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TOOLS = ("sql", "cypher", "whatif", "calculator", "passages", "combine")
+COMMAND = re.compile(r"`decisor ([a-z][^`\n]*)`|^ *(?:[A-Z_]+=\S+ )*decisor ([a-z].*)$", re.M)
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 
@@ -54,6 +57,29 @@ def test_every_option_of_the_command_is_in_the_docs(command: str) -> None:
     options = set(re.findall(r"^ +(?:-\w, )?(--[a-z]+)", told, re.M)) - {"--help"}
     assert options
     assert not [option for option in options if option not in section]
+
+
+def test_every_command_on_a_page_has_options_that_there_are() -> None:
+    wrong = [
+        f"{page.name}: {line}"
+        for page in [*PAGES, ROOT / "SECURITY.md", ROOT / "Containerfile"]
+        if page.parent.name != "decisions"  # they tell of what was not chosen too
+        for words in COMMAND.findall(page.read_text("utf-8"))
+        if not is_understood(line := next(filter(None, words)))
+    ]
+    assert not wrong
+
+
+def is_understood(line: str) -> bool:
+    """Of words up to a comment, a pipe or a second command; quotes may go on in the next line."""
+    words = re.split(r" (?:#|\||>|&&|;) | \\$", re.sub(r"\"[^\"]*(\"|$)|'[^']*('|$)", "X", line))[0].split()
+    if words[0] not in COMMANDS:
+        return False
+    command: Any = get_command(build([words[0]]))
+    for word in words:
+        command = getattr(command, "commands", {}).get(word, command)
+    options = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
+    return all(word.partition("=")[0].rstrip(",.;)") in options for word in words if word.startswith("--"))
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

@@ -41,11 +41,14 @@ def finite(value: object) -> Any:
     >>> finite({"outcomes": (1.5, float("inf"))})
     {'outcomes': [1.5, None]}
     """
-    value = json_value(value)
+    return _finite(json_value(value))
+
+
+def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [finite(item) for item in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -58,6 +58,8 @@ def margin(ranking: Ranking) -> str:
 
 def varied(ranking: Ranking) -> str:
     """What was varied and how, who stayed in front, and who won in the other trials."""
+    if ranking.robustness is None and ranking.stopped and ranking.count == ranking.candidates:
+        return f"Nothing is said of how robust this is: {ranking.stopped}. More seconds or fewer trials would say it."
     if ranking.robustness is None and ranking.covered:
         return f"{ranking.covered}, so nothing is said of how robust this is."
     if ranking.robustness is None:
@@ -69,6 +71,8 @@ def varied(ranking: Ranking) -> str:
     ends = [f"{end:.0%}" for end in interval(ranking.robustness, ranking.trials)] if ranking.trials else []
     between = f" ({ends[0]} to {ends[1]} with 95 % confidence)" if ends else ""
     covered = f" {ranking.covered}." if ranking.covered else ""
+    if ranking.stopped and ranking.count == ranking.candidates:
+        covered += f" It ended early: {ranking.stopped}; more seconds give more."
     return f"Varied: {how}. It stays best in {ranking.robustness:.0%}{times}{between}{rest}.{covered}"
 
 

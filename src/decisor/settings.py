@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, NoneType, UnionType
@@ -30,6 +31,12 @@ def settings_of(kind: type) -> dict[str, Field[object]]:
     return {field.name: field for field in fields(kind) if field.repr and field.name != "name"}
 
 
+@cache
+def hints_of(kind: type) -> Mapping[str, Any]:
+    """The types of its fields."""
+    return get_type_hints(kind)
+
+
 def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
     """A frozen dataclass from its settings as text.
 
@@ -37,7 +44,7 @@ def build(kind: type, name: str, settings: Mapping[str, str]) -> Any:
         SetupError: there is no such setting, one is missing, or a value does not fit it.
     """
     known = settings_of(kind)
-    hints = get_type_hints(kind) if settings else {}
+    hints = hints_of(kind) if settings else {}
     if unknown := settings.keys() - known.keys():
         there = ", ".join(key for key in known if sayable(hints[key])) or "no settings"
         raise SetupError(f"{name} has no {', '.join(sorted(unknown))}; it has {there}.")
@@ -116,14 +123,15 @@ def without_none(kind: object) -> Any:
     return others[0] if get_origin(kind) in (Union, UnionType) and len(others) == 1 else kind
 
 
-def import_named(path: str) -> ModuleType:
-    """The module of ``module:name``; modules of the working directory come first. Only for what a person typed.
+def import_named(path: str, folder: str = "") -> ModuleType:
+    """The module of ``module:name``; modules of ``folder``, else the working directory, come first. Only for what a
+    person typed.
 
     Raises:
         SetupError: there is no such module, or it cannot be imported.
     """
     name = path.partition(":")[0]
-    here = str(Path.cwd())
+    here = folder or str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -134,8 +142,8 @@ def import_named(path: str) -> ModuleType:
         raise SetupError(f"{path}: {name} cannot be imported: {type(error).__name__}: {error}") from error
 
 
-def import_class(path: str) -> type:
-    """The class that ``module:Class`` names; modules of the working directory come first. Only for what a person typed.
+def import_class(path: str, folder: str = "") -> type:
+    """The class that ``module:Class`` names, as ``import_named``.
 
     >>> import_class("fractions:Fraction")
     <class 'fractions.Fraction'>
@@ -146,7 +154,7 @@ def import_class(path: str) -> type:
     if not IMPORT_PATH.fullmatch(path):
         raise SetupError(f"{path!r} is no import path: write module:Class.")
     module_name, _, class_name = path.partition(":")
-    module = import_named(path)
+    module = import_named(path, folder)
     kind = getattr(module, class_name, None)
     if not isinstance(kind, type):
         own = [name for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"

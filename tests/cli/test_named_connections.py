@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from decisor.cli import run
+from decisor.config.current import current
+from decisor.errors import SetupError
+from decisor.session.source_tools import open_source
+from decisor.session.sources import sources_of
 
 CONFIG = """
 [connections.shop]
@@ -80,3 +84,72 @@ def test_a_decision_model_ranks_only_what_a_connection_lets_be_read(
     assert "CANARY" not in output.out + output.err
     assert "private.example" not in output.out + output.err
     assert output.out.count("masked_") == 1
+
+
+def test_doctor_shows_only_what_a_connection_lets_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "statements.jsonl").write_text(
+        '{"statement": "SELECT token FROM secrets"}\n{"statement": "SELECT city FROM customers"}\n'
+    )
+    assert run(["doctor", "--db", "shop", "--lm", "none"]) == 0
+    text = capsys.readouterr().out
+    assert "table customers" in text and "secrets" not in text and "private.example" not in text
+    run(["doctor", "--db", "shop", "--statements", "statements.jsonl"])
+    assert "1 of 2 allowed" in capsys.readouterr().out
+
+
+def test_an_index_holds_only_what_a_connection_lets_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["index", "shop", "--out", "places"]) == 0
+    assert run(["index", "shop", "--table", "secrets", "--out", "tokens"]) != 0
+    stored = b"".join(path.read_bytes() for path in folder.joinpath("places").rglob("*") if path.is_file())
+    assert b"Ghent" in stored and b"CANARY" not in stored and b"private.example" not in stored and b"Oslo" not in stored
+    assert "decisor.toml" in capsys.readouterr().err
+
+
+def test_a_graph_is_loaded_from_one_connection_into_another(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("kglite")
+    (folder / "decisor.toml").write_text(CONFIG + '\n[connections]\nroads = "kglite:///roads.kgl"\n')
+    assert run(["graph", "load", "--from", "shop", "--out", "roads", "--json"]) == 0
+    assert '"customers": 1' in capsys.readouterr().out and (folder / "roads.kgl").exists()
+
+
+SEARCH = """
+from dataclasses import dataclass
+from decisor.types import Record
+
+@dataclass(frozen=True)
+class Ports:
+    "Ports by their stone."
+    stone: str = ""
+    most: int = 1
+
+    async def find(self, query, limit=10):
+        return tuple(Record(f"r{n}", text=f"{self.stone} from port {n}") for n in range(self.most))
+"""
+
+
+async def test_a_retriever_of_ones_own_is_a_connection_with_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, here = tmp_path / "home" / "decisor", tmp_path / "here"
+    home.mkdir(parents=True)
+    here.mkdir()
+    (home / "own_ports_search.py").write_text(SEARCH)
+    (here / "own_ports_search.py").write_text("raise SystemExit('somebody else wrote this')")
+    config = '[connections.ports]\nurl = "own_ports_search:Ports"\nsettings = { stone = "marble", most = "2" }\n'
+    (home / "decisor.toml").write_text(config)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(here)
+    tool = await open_source(sources_of(docs=current().connection("ports")).places[0])
+    seen = await tool.call("marble")
+    assert [record.text for record in seen.records] == ["marble from port 0", "marble from port 1"]
+    assert "Ports by their stone" in tool.describe()
+    await tool.close()
+    (home / "decisor.toml").unlink()
+    (here / "decisor.toml").write_text(config)
+    assert "ports" not in current().connections, "a folder's file names no code until it is trusted"
+
+
+def test_settings_are_for_a_retriever_alone(folder: Path) -> None:
+    (folder / "decisor.toml").write_text('[connections.shop]\nurl = "shop.db"\nsettings = { a = "b" }\n')
+    with pytest.raises(SetupError, match="settings are for a retriever of your own"):
+        current()

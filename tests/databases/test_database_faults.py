@@ -165,6 +165,7 @@ async def test_a_server_that_fell_silent_is_an_outage_at_its_first_query() -> No
         with pytest.raises(ToolError) as silence:
             await tool.call("SELECT 1 AS x")
         between.mode = Mode()
+        await tool.worker.run("SELECT 1 AS x", caps=WARM)  # it opens again
         with pytest.raises(ToolError, match="Stopped: the query ran") as slow:
             await tool.call("SELECT count(*) FROM generate_series(1, 2000000000)")
         await tool.close()

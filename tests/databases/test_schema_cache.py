@@ -5,13 +5,16 @@ import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import duckdb
 import psycopg
+import pymysql
 import pytest
 
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.databases.sql_tables import TableInfo
-from servers.sql_databases import postgres_database
+from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
 TABLES = (
     "CREATE TABLE city (id integer PRIMARY KEY, name text)",
@@ -104,6 +107,58 @@ async def test_any_change_of_a_table_in_postgresql_is_seen_at_the_next_opening(s
         assert after != before
         assert "from the file" not in {table.comment for table in after.values()}
         assert await schema_of(url) == after
+
+
+IN_DUCKDB = ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
+             "ALTER TABLE city RENAME COLUMN name TO called", "ALTER TABLE site ALTER COLUMN city TYPE integer",
+             "COMMENT ON TABLE city IS 'towns too'", "COMMENT ON COLUMN city.name IS 'in its own language'",
+             "ALTER TABLE site ALTER COLUMN city SET NOT NULL", "CREATE VIEW v AS SELECT name FROM city",
+             "INSERT INTO city SELECT i, 'x' FROM range(20) AS t(i)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", IN_DUCKDB)
+async def test_any_change_of_a_table_in_duckdb_is_seen_at_the_next_opening(statement: str, tmp_path: Path) -> None:
+    path = tmp_path / "cities.duckdb"
+    with duckdb.connect(str(path)) as db:
+        db.execute(";".join(TABLES))
+    before = await schema_of(str(path))
+    assert await schema_of(str(path)) == before
+    mark(files(tmp_path)[0])
+    assert {table.comment for table in (await schema_of(str(path))).values()} == {"from the file"}
+    with duckdb.connect(str(path)) as db:
+        db.execute(statement)
+    after = await schema_of(str(path))
+    assert after != before
+    assert "from the file" not in {table.comment for table in after.values()}
+
+
+IN_MYSQL = ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
+            "ALTER TABLE site MODIFY COLUMN city varchar(9)", "ALTER TABLE city COMMENT = 'towns too'",
+            "ALTER TABLE city MODIFY COLUMN name text COMMENT 'its own'",
+            "ALTER TABLE site ADD FOREIGN KEY (id) REFERENCES city (id)",
+            "ALTER TABLE site MODIFY COLUMN city text NOT NULL",
+            "ALTER TABLE city MODIFY COLUMN size enum('S', 'L')", "CREATE VIEW v AS SELECT id FROM city",
+            "ALTER TABLE city CHANGE COLUMN name called text"]  # fmt: skip
+
+
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_any_change_of_a_table_in_mysql_is_seen_at_the_next_opening(server: str, tmp_path: Path) -> None:
+    with mysql_database([*TABLES, "ALTER TABLE city ADD COLUMN size enum('S', 'M')"], MYSQLS[server]) as url:
+        parts = urlsplit(url)
+        with pymysql.connect(host="127.0.0.1", port=parts.port or 3306, user="root", database=parts.path[1:]) as db:
+            for statement in IN_MYSQL:
+                before = await schema_of(url)
+                assert await schema_of(url) == before
+                mark(files(tmp_path)[0])
+                assert {table.comment for table in (await schema_of(url)).values()} == {"from the file"}
+                with db.cursor() as cursor:
+                    cursor.execute(statement)
+                after = await schema_of(url)
+                assert after != before, statement
+                assert "from the file" not in {table.comment for table in after.values()}, statement
+                if statement.startswith("DROP"):
+                    with db.cursor() as cursor:
+                        cursor.execute(TABLES[1])
 
 
 async def test_who_may_see_less_does_not_read_the_file_of_who_sees_more(cities: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sqlglot
 
 from decisor.errors import SetupError, ToolError
 from decisor.session.checks import check_database
+from decisor.session.sources import sources_of
 from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engines import NAMES, engine
@@ -148,7 +149,7 @@ def test_other_catalogs_are_not_named_where_some_tables_may_not_be_read() -> Non
 
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(name: str) -> None:
-    check = check_database(f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop")
+    check = check_database(sources_of(db=f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop"))
     assert not check.ok and "hunter22" not in check.error and "\n" not in check.error
     assert check.role and "hunter22" not in " ".join(check.role)
     marks = [line for line in check.layers if line.startswith(("run on a real one", "never run"))]

@@ -20,6 +20,27 @@ CHANGES = [
     "DELETE FROM lane WHERE cost > 9",
     "UPDATE customer SET units = units * 1.5; UPDATE site SET rent = (SELECT sum(units) FROM customer) "
     "WHERE name IN (SELECT name FROM choice)",
+    "UPDATE site AS s SET rent = s.rent * 2 WHERE s.name IN (SELECT name FROM choice)",
+    "UPDATE site SET rent = site.rent + c.n FROM (SELECT name, length(name) AS n FROM choice) c "
+    "WHERE c.name = site.name",
+    "UPDATE site SET rent = NULL FROM choice WHERE choice.name = site.name",
+    "UPDATE lane l SET cost = l.cost * 3 FROM choice c, site s WHERE s.name = c.name AND l.site = s.name",
+    "UPDATE site SET capacity = 1 FROM lane WHERE lane.site = site.name AND site.name IN (SELECT name FROM choice)",
+    "UPDATE site SET (rent, capacity) = (capacity, rent) WHERE name IN (SELECT name FROM choice)",
+    "DELETE FROM lane USING choice c, site s WHERE c.name = lane.site AND s.name = c.name AND lane.cost > 5",
+    "DELETE FROM site s WHERE EXISTS (SELECT 1 FROM choice c WHERE c.name = s.name)",
+    "UPDATE lane SET cost = cost + (SELECT count(*) FROM choice c WHERE c.name = lane.site); UPDATE site SET rent = "
+    "(WITH least AS (SELECT customer, min(cost) AS m FROM lane GROUP BY customer), all_of AS (SELECT sum(m) AS m FROM "
+    "least) SELECT max(l.cost) + any_value(all_of.m) FROM lane l, all_of WHERE l.site = site.name)",
+    "UPDATE lane SET cost = cost + (SELECT count(*) FROM choice c WHERE c.name = lane.site); UPDATE site SET rent = "
+    "(SELECT sum(coalesce(x.m, 0) * c.units) FROM customer c JOIN (SELECT customer, site, avg(cost) AS m FROM lane "
+    "GROUP BY customer, site) a ON a.customer = c.id LEFT JOIN (SELECT customer, min(cost) AS m FROM lane GROUP BY "
+    "customer) x ON x.customer = c.id WHERE a.site = site.name)",
+    "UPDATE site SET rent = (SELECT sum(q.c) FROM (SELECT cost AS c FROM lane WHERE lane.site = site.name) q) "
+    "WHERE name IN (SELECT name FROM choice)",
+    "UPDATE customer SET units = x.n FROM (SELECT customer, count(*) AS n FROM lane WHERE site IN (SELECT name FROM "
+    "choice) GROUP BY customer) x WHERE x.customer = customer.id; UPDATE customer AS c SET units = c.units + d.u FROM "
+    "(SELECT max(units) AS u FROM customer) d",
 ]  # fmt: skip
 QUERIES = [
     "SELECT sum(rent) FROM site",
@@ -38,6 +59,8 @@ QUERIES = [
     "GROUP BY customer HAVING m > 3)",
     "SELECT quantile_cont(rent, 0.5) FROM site",
     "SELECT sum(a.rent * b.capacity) FROM site a, site b WHERE a.name < b.name",
+    "SELECT sum(coalesce(m, 0)) FROM customer c JOIN lane l ON l.customer = c.id LEFT JOIN (SELECT name, "
+    "max(rent) AS m FROM site GROUP BY name) s ON s.name = l.site",
     "SELECT NULL", "SELECT count(*) FROM site WHERE rent > 1e12",
 ]  # fmt: skip
 MODEL = """

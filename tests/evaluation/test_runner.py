@@ -206,7 +206,7 @@ async def test_after_the_grace_time_what_hangs_is_given_back(store: Store) -> No
     running = asyncio.create_task(evaluate(suite_with({"asks": asks}, hanging), store, stop))
     await hanging.started.wait()
     stop.ask()
-    tally = await asyncio.wait_for(running, 10)
+    tally = await asyncio.wait_for(running, 30)
     assert (tally.done, tally.total, hanging.calls) == (2, 4, 4)
     assert (await evaluate(suite_with({"asks": asks}), store)).done == 4
 

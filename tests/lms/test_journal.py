@@ -86,7 +86,7 @@ async def test_when_the_buyer_fails_or_is_stopped_another_one_buys() -> None:
     slow.cancel()
     with pytest.raises(LMError, match="script"):
         await failing
-    assert [reply.text for reply in await asyncio.wait_for(waiting, 5)] == ["1", "1"]
+    assert [reply.text for reply in await asyncio.wait_for(waiting, 30)] == ["1", "1"]
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter", "refusal"])

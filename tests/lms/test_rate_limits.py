@@ -92,7 +92,7 @@ async def test_attempts_of_either_kind_can_be_set() -> None:
 
 async def test_a_rate_limit_that_lasts_ends_with_the_time_of_the_call_as_what_it_is() -> None:
     async with faulty(*[status(429)] * 200) as server:
-        lm = server.lm(seconds=0.5, retries=Retries(first_seconds=0.05))
+        lm = server.lm(seconds=3.0, retries=Retries(first_seconds=0.05))
         with pytest.raises(LMError) as caught:
             await lm.complete(ASK)
         await lm.close()

@@ -85,7 +85,7 @@ async def test_a_broken_endpoint_is_not_asked_where_the_rest_is_longer_than_the_
 
 async def test_an_endpoint_that_hangs_counts_as_broken() -> None:
     async with faulty(hangs, hangs) as server:
-        lm = server.lm(seconds=0.2, retries=Retries(breaks_at=2, rest_seconds=9.0))
+        lm = server.lm(seconds=2.0, retries=Retries(breaks_at=2, rest_seconds=9.0))
         await asyncio.gather(lm.complete(ASK), lm.complete(ASK), return_exceptions=True)
         with pytest.raises(LMError, match="The last 2 calls failed"):
             await lm.complete(ASK)
@@ -142,7 +142,7 @@ async def test_what_failed_calls_have_cost_is_charged_and_traced() -> None:
         with pytest.raises(LMError):
             await run.ask("Where?", str)
         assert (run.budget.spent.calls, run.budget.spent.prompt_tokens) == (1, 3_000_000)
-        slow = server.lm(seconds=0.2)
+        slow = server.lm(seconds=2.0)
         with pytest.raises(LMError, match="no reply within"):
             await run.using(lm=slow).ask("x" * 4000, str)
         for lm in (run.lm, slow):

@@ -33,7 +33,7 @@ async def test_a_client_gets_a_cited_decision_hears_its_steps_and_may_read_the_r
 
     async with client(tmp_path, transport, *words(tmp_path, lm), mode=mode) as one:
         names = [tool.name for tool in (await one.list_tools()).tools]
-        assert names == ["decide", "describe_data", "query", "whatif", "explain_run"]
+        assert names == ["decide", "describe_data", "query", "whatif", "explain_run", "verify_run", "approve_run"]
         decision = text(await one.call_tool("decide", QUESTION, progress_callback=hear))
         assert decision.startswith("Decision: elm\nit costs 400 [o1.r1], oak 700 [o1.r2]")
         assert "[o1.r1] | elm | 400" in decision and "Run 1 (" in decision

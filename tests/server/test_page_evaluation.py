@@ -12,7 +12,9 @@ from decisor.server.serving import Serving
 from decisor.trace.events import Entry, Plan, Trace
 from decisor.types import Usage
 from report.browser import FOUND
-from server.page import window
+from server.axe import missing
+from server.page import Page, window
+from server.test_page_reach import axe, tab_to
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
 
@@ -56,3 +58,39 @@ def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path
         page.run("document.querySelector('.cases details').open = true")
         page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")
         page.picture("evaluation-case")
+
+
+@pytest.fixture
+def page(tmp_path: Path, store: Store) -> Iterator[Page]:
+    """On an evaluation with a case of each state."""
+    states: list[State] = ["right", "wrong", "crashed", "over_budget", "unscored"]
+    for number, state in enumerate(states):
+        store.finish(case(number, state), entries())
+    with window(Serving(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
+        page.open("/evaluations/trade")
+        page.see("5 finished")
+        page.until("document.querySelectorAll('.cases > li').length === 5")
+        yield page
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
+def test_axe_finds_nothing_serious_on_an_evaluation_with_a_case_opened(page: Page) -> None:
+    page.run("document.querySelector('.cases details').open = true")
+    page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")
+    for scheme in ("light", "dark"):
+        page.colours(scheme)
+        assert axe(page) == [], scheme
+    page.colours("light")
+    page.browser.size(390, 844)
+    assert axe(page) == [] and page.sideways() <= 0
+    page.picture("evaluation-case-phone", 390, 844, at=".cases")
+
+
+def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: Page) -> None:
+    page.run("document.querySelector('main').focus()")
+    tab_to(page, "document.activeElement.getAttribute('aria-label') === 'Which cases'")
+    page.press(*"wrong")
+    page.until("document.querySelectorAll('.cases > li').length === 1")
+    tab_to(page, "document.activeElement.matches('.cases summary')")
+    page.press("Enter")
+    page.until("document.querySelector('.cases')?.textContent.includes('look at the prices')")

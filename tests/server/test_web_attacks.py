@@ -44,7 +44,7 @@ def send(place: Served, raw: bytes) -> tuple[int, bytes]:
     """The status and everything that came; 0 where the connection was just closed."""
     with socket.create_connection(("127.0.0.1", port_of(place)), timeout=20) as connection:
         connection.sendall(raw)
-        connection.settimeout(5)
+        connection.settimeout(30)
         reply = b""
         try:
             while part := connection.recv(65536):

@@ -20,10 +20,12 @@ HOST = "lm.test"
 
 
 class Served:
-    """``ports``: of the client's side, one each time a request came; ``origin``: where it is served."""
+    """``ports``: of the client's side, one each time a request came, the first of which sets ``asked_once``;
+    ``origin``: where it is served."""
 
     def __init__(self) -> None:
         self.ports: list[int] = []
+        self.asked_once = asyncio.Event()
         self.origin = ""
 
     @property
@@ -38,6 +40,7 @@ async def served(seconds: float = 0.0, secure: ssl.SSLContext | None = None) -> 
     async def chat(request: web.Request) -> web.Response:
         assert request.transport is not None
         seen.ports.append(request.transport.get_extra_info("peername")[1])
+        seen.asked_once.set()
         await asyncio.sleep(seconds)
         return web.json_response(completion(await request.json(), "Lyon", "m"))
 

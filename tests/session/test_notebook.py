@@ -1,4 +1,4 @@
-"""``decisor.ask`` in a cell of a real kernel: what a notebook shows while it runs, and after."""
+"""``decisor.ask`` and ``await data.ask`` in a cell of a real kernel: what a notebook shows while it runs, and after."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ with sqlite3.connect("sites.db") as database:
     database.executemany("INSERT INTO site VALUES (?, ?)", [("oak", 700.0), ("elm", 400.0)])
 database.close()
 
+PLAN = ("Plan: [Step 1: compare the rents, Step 2: choose <b>one</b>]\\nThought: t\\nAction: sql\\n"
+        "Action input: SELECT name, rent FROM site ORDER BY rent")
+
 def reply(messages):
     time.sleep(0.5)
     if "o1.r1" not in messages[-1].content:
-        return ("Plan: [Step 1: compare the rents, Step 2: choose <b>one</b>]\\nThought: t\\nAction: sql\\n"
-                "Action input: SELECT name, rent FROM site ORDER BY rent")
+        return PLAN
     return "Final answer: elm\\nBecause: it costs 400 [o1.r1], oak 700 [o1.r2]"
 
 def ask(**options):
@@ -83,6 +85,23 @@ def test_who_hears_the_events_gets_no_view_and_a_follow_up_gets_its_own(tmp_path
     progress, answer = outputs(notebook.cells[2])
     assert "Decisor: done" in progress.data["text/html"] and answer.data["text/plain"] == "'elm'"
     assert [kind for kind, _ in messages].count("display_data") == 1
+
+
+def test_data_that_are_open_show_each_run_that_a_cell_waits_for(tmp_path: Path) -> None:
+    cell = """async with decisor.open(db="sqlite:///sites.db") as data:
+    wish = {"technique": "plan_rag", "settings": {"calling": "text"}}
+    lms = [decisor.ScriptedLM(one) for one in (reply, reply, [PLAN, "Final answer: oak\\nBecause: so it is [o2.r2]"])]
+    result = await data.ask("Which site?", lm=lms[0], **wish)
+    more = await asyncio.gather(data.ask("Quietly?", lm=lms[1], on_event=lambda entry: None, **wish),
+                                result.ask_async("And oak?", lm=lms[2], **wish))
+result"""
+    notebook, messages = executed(tmp_path, f"import asyncio{SITES}", cell)
+    first, further, result = outputs(notebook.cells[1])
+    for one in (first, further):
+        assert "Decisor: done" in one.data["text/html"] and "✓ 1. compare the rents" in one.data["text/html"]
+    assert any("▸ 1. compare the rents" in data["text/html"] for _, data in messages)
+    assert [kind for kind, _ in messages].count("display_data") == 2
+    assert 'class="answer">elm<' in result.data["text/html"]
 
 
 def test_a_run_that_fails_leaves_what_it_had_and_says_that_it_ended(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 import decisor
 from decisor import Limits, ScriptedLM, SetupError
 from decisor.definitions.readings.open import OpenReading
+from decisor.tools.databases.graph_load import load
+from decisor.tools.databases.graph_write import Edge, Node
 from decisor.trace.events import LMCall, Span, events_of
 from decisor.types import Message
 from definition_shops import definitions_file, shop
@@ -80,6 +82,28 @@ def test_where_nobody_can_be_asked_both_are_computed_and_the_decision_says_what_
         "the choice changes the decision.")  # fmt: skip
     assert result.decision.assumptions == ('"revenue" means after discounts, with line.discount',)
     assert str(result).count("Decision:") == 1 and result.evidence.ids == ("o1.r1",)
+
+
+def test_the_words_of_a_question_to_a_graph_can_be_open_too(tmp_path: Path) -> None:
+    url = f"kglite:///{tmp_path}/shop.kgl"
+    nodes = [Node("Customer", {"name": "Ann"}), Node("Customer", {"name": "Cy"})]
+    nodes += [Node("Line", {"price": price, "discount": discount}) for price, discount in ((60.0, 0.5), (55.0, 0.0))]
+    load(url, nodes, [Edge("BOUGHT", 0, 2), Edge("BOUGHT", 1, 3)])
+
+    def reply(messages: Sequence[Message]) -> str:
+        text = "\n".join(message.content for message in messages)
+        if "# How to judge" in text:
+            assert "(:Line)" in text and "- revenue: " in text, "the graph, and what the rules suspect"
+            return "Unclear: revenue | after discounts | before discounts"
+        value = "l.price * (1 - l.discount)" if '"revenue": after discounts' in text else "l.price"
+        if "[o" in messages[-1].content and ".r1] |" in messages[-1].content:
+            return f"Final answer: {'Ann' if value == 'l.price' else 'Cy'}\nBecause: it is first [o1.r1]"
+        return "Plan: [Step 1: add up]\nThought: t\nAction: cypher\nAction input: MATCH (c:Customer)-[:BOUGHT]->" \
+            f"(l:Line) RETURN c.name AS name, sum({value}) AS total ORDER BY total DESC"  # fmt: skip
+
+    result = decisor.ask(QUESTION, graph=url, lm=ScriptedLM(reply), settings=TEXT)
+    assert result.answer == "Cy" and result.decision.assumptions == ('"revenue" means after discounts',)
+    assert result.decision.reasons[-1].endswith("That gives Ann: the choice changes the decision.")
 
 
 def test_a_choice_that_changes_nothing_is_said_to_change_nothing(tmp_path: Path) -> None:

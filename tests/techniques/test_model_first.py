@@ -7,9 +7,11 @@ import pytest
 
 import decisor
 from decision_shops import CLOSE, SITES, database
-from decisor.errors import SetupError
+from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
+from decisor.session.modelling import ModellingTool
 from decisor.session.result import Result
+from decisor.tools.databases.sql import SqlTool
 from decisor.trace.events import ActionStart, events_of
 
 RULE = "No warehouse may hold more than its capacity."
@@ -138,3 +140,26 @@ def test_nobody_is_asked_where_there_is_no_terminal() -> None:
     from decisor.tools.person import person_is_there
 
     assert not sys.stdin.isatty() and not person_is_there()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('"site.rent"', '"site.rend"', r'^input: .*"rend" not found'),
+        (
+            'unit = "EUR"\n[rule',
+            "read = \"SELECT rent FROM site WHERE name = 'Bale'\"\n[rule",
+            "^measure.cost.read gives no",
+        ),
+    ],
+)
+async def test_facts_about_a_column_or_a_row_that_is_not_there_go_back(
+    old: str, new: str, complaint: str, tmp_path: Path
+) -> None:
+    sql = await SqlTool.open(database(tmp_path, SITES))
+    tool = ModellingTool(sql)
+    assert "nothing to read" in (await tool.call(f"facts\n{FACTS}")).note
+    assert old in FACTS
+    with pytest.raises(ToolError, match=complaint):
+        await tool.call(f"facts\n{FACTS.replace(old, new)}")
+    await sql.close()

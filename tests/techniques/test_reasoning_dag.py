@@ -176,11 +176,11 @@ async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:
                 await asyncio.sleep(60)
             return await super().call(text)
 
-    decision, run = await ask(Policy(BOTH), ReasoningDAG(node_seconds=0.3), Slow())
+    decision, run = await ask(Policy(BOTH), ReasoningDAG(node_seconds=3.0), Slow())
     assert [n.status for n in sorted(answers(run), key=lambda n: n.node)] == [
         "answered", "failed", "answered", "blocked",
     ]  # fmt: skip
-    assert any("took longer than 0.3 seconds" in reason for reason in decision.reasons)
+    assert any("took longer than 3 seconds" in reason for reason in decision.reasons)
 
 
 async def test_an_unknown_answer_is_not_put_in_and_its_question_stands_there_instead() -> None:
@@ -204,7 +204,7 @@ async def test_a_ready_queue_starts_a_node_when_its_own_parents_are_done_and_lev
         async def call(self, text: str) -> Any:
             started.append(text)
             if "Dune" in text:
-                await asyncio.wait_for(gate.wait(), 5)
+                await asyncio.wait_for(gate.wait(), 30)
             if "born" in text and "Denis" in text:
                 gate.set()
             return await super().call(text)

@@ -10,7 +10,9 @@ import importlib
 import io
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +59,7 @@ Try it without data or a model: decisor demo"""
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.excepthook = tell_bug
+    sys.excepthook, sys.unraisablehook = tell_bug, interrupt_again
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal or a pipe that cannot hold every character
             stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
@@ -76,6 +78,16 @@ def tell_bug(kind: type[BaseException], error: BaseException, frames: TracebackT
     from decisor.secrets import redact
 
     print(redact("".join(traceback.format_exception(kind, error, frames))), end="", file=sys.stderr)
+
+
+def interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Python drops an interrupt that comes while it cleans something up, as it does all along while it imports."""
+    if dropped.exc_type is KeyboardInterrupt:
+        again = threading.Timer(0.05, signal.raise_signal, [signal.SIGINT])
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def run(words: Sequence[str]) -> int:
@@ -124,6 +136,7 @@ def called(words: Sequence[str]) -> int:
     command: Any = typer.main.get_command(build(words_so_far() if is_completing else words))
     dress(command)
     check_repeats(command, words)
+    hear_interrupts()
     try:
         code = command(args=words, prog_name="decisor", standalone_mode=False)
     except wrong_usage as error:
@@ -137,6 +150,12 @@ def called(words: Sequence[str]) -> int:
         raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
     sys.stdout.flush()
     return code if isinstance(code, int) else 0
+
+
+def hear_interrupts() -> None:
+    """From here on there may be something to end well."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def in_our_words(message: str) -> str:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
-from decisor.decision_record.approving import approved, withdrawn
+from decisor.decision_record.approving import Change, change_of
 from decisor.errors import SetupError
-from decisor.history.past_run import Approval
-
-Change: TypeAlias = Callable[[Sequence[Approval], str], tuple[Approval, ...]]
 
 
 def command(
@@ -24,11 +20,9 @@ def command(
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the approval of this person back.")] = False,
 ) -> None:
     """Approve a decision: the approval is of its record as it is, and stands in it with its date."""
-
-    def change(approvals: Sequence[Approval], content: str) -> tuple[Approval, ...]:
-        return withdrawn(approvals, by, note) if withdraw else approved(approvals, content, by, note)
-
-    path = Path(which)
+    if not by.strip():
+        raise SetupError("Who approves? Name a person: --by NAME")
+    path, change = Path(which), change_of(by, note, withdraw)
     what = in_file(path, change) if path.is_file() else in_history(which, change)
     done = "no longer approved" if withdraw else "approved"
     print(f"{what} is {done} by {by.strip()}.", file=sys.stderr)
@@ -36,15 +30,12 @@ def command(
 
 def in_history(which: str, change: Change) -> str:
     from decisor.cli.history import run_named
+    from decisor.decision_record.of_run import change_approvals
     from decisor.history.store import History
-    from decisor.session.past import past_result
 
     history = History()
     run = run_named(history, which)
-    if not run.answer:
-        raise SetupError(f"Run {run.number} has no answer that could be approved.")
-    record = past_result(history, run).record()
-    history.approve(run.number, change(run.approvals, record.digest))
+    record = change_approvals(history, run.number, run.owner, change)
     return f"Run {run.number} ({record.digest[:12]}…)"
 
 

@@ -6,17 +6,29 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decisor.cli.again import sources_named
 from decisor.cli.doctor_parts import DATABASES, DOCUMENTS, OTHERS, part_lines, there
+from decisor.cli.settings import tell_folder_file
+from decisor.config.current import current
 from decisor.errors import SetupError
+from decisor.history.past_run import Inputs
 from decisor.plurals import plural
+
+if TYPE_CHECKING:
+    from decisor.session.sources import Sources
 
 
 def command(
-    db: Annotated[str, typer.Option("--db", metavar="URL", help="A database or graph to try.")] = "",
+    db: Annotated[
+        str,
+        typer.Option(
+            "--db", metavar="URL", help="A database or graph to try: a URL, files, or the name of a connection."
+        ),
+    ] = "",
     statements: Annotated[
         Path | None, typer.Option("--statements", help="JSON lines with a field `statement`, for the sandbox.")
     ] = None,
@@ -35,14 +47,22 @@ def command(
     if statements is not None:
         if not db:
             raise SetupError("--statements needs --db URL: whether a statement may run depends on the database.")
-        judge(db, statements, as_json)
+        judge(named(db), statements, as_json)
         return
     if tools:
         show_tools(tools, as_json)
         return
     if question and not db:
         raise SetupError("--question needs --db URL: it says which tables of it an LM is shown.")
-    raise typer.Exit(examine(db, lm, as_json, question))
+    raise typer.Exit(examine(named(db) if db else None, lm, as_json, question))
+
+
+def named(db: str) -> Sources:
+    """A database or graph as decisor ask takes it: a connection by its name, a URL or files."""
+    config = current()
+    if db in config.connections:
+        tell_folder_file(config)
+    return sources_named(Inputs(db=(db,)), config)
 
 
 def show_tools(specs: list[str], as_json: bool) -> None:
@@ -62,13 +82,13 @@ def show_tools(specs: list[str], as_json: bool) -> None:
         print("\nLeft out\n" + "\n".join(f"    {clean(line)}" for line in missing))
 
 
-def judge(url: str, path: Path, as_json: bool) -> None:
+def judge(sources: Sources, path: Path, as_json: bool) -> None:
     """A line for each statement: allowed, or why not."""
     from decisor.render.text import one_line
     from decisor.session.checks import judge_statements
 
     rows = read_statements(path)
-    verdicts = judge_statements(url, [row["statement"] for row in rows])
+    verdicts = judge_statements(sources, [row["statement"] for row in rows])
     for row, verdict in zip(rows, verdicts, strict=True):
         if as_json:
             line = {"statement": row["statement"], "allowed": verdict.allowed, "reason": verdict.reason}
@@ -100,7 +120,7 @@ def read_statements(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
+def examine(sources: Sources | None, lm: str | None, as_json: bool, question: str = "") -> int:
     """The LM (tested by a small call), the drivers, and the database where one is named. 0 where all named works."""
     from decisor.session.checks import check_database, check_lm, find_lms
     from decisor.tools.databases.sandbox.platforms import here
@@ -109,7 +129,7 @@ def examine(url: str, lm: str | None, as_json: bool, question: str = "") -> int:
     places = find_lms(lm)
     lm_check = check_lm(lm) if any(place.chosen and place.model for place in places) else None
     drivers, documents, others = there(DATABASES), there(DOCUMENTS), there(OTHERS)
-    database = check_database(url, question) if url else None
+    database = check_database(sources, question) if sources else None
     good = (lm_check is None or lm_check.probe.ok or lm_check.busy) and (database is None or database.ok)
     if as_json:
         from decisor.cli.doctor_lm import as_object

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 SHOWN = 12
 app = typer.Typer(no_args_is_help=True, help="Load a graph from files of nodes and edges, or from a database.")
 FilesOf = Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="CSV, JSON, Parquet or Excel.")]
-OutOf = Annotated[str, typer.Option("--out", metavar="PLACE", help="FILE.kgl, arcadedb:///FOLDER or bolt://HOST.")]
-FromOf = Annotated[str, typer.Option("--from", metavar="URL", help="A relational database, by its foreign keys.")]
+OutOf = Annotated[
+    str, typer.Option("--out", metavar="PLACE", help="FILE.kgl, arcadedb:///FOLDER, bolt://HOST, or a connection.")
+]
+FromOf = Annotated[
+    str, typer.Option("--from", metavar="URL", help="A relational database, or a connection, by its foreign keys.")
+]
 
 
 @app.callback()
@@ -53,6 +57,8 @@ def load_command(
 
     config = current()
     places = config.places([database]) if database else [""]
+    if out in config.connections:
+        out = config.connections[out].place
     request = GraphRequest(out, tuple(files or ()), places[0], Names(id, source, target, label, type))
     with bar(as_json) as progress:
         draft = asyncio.run(load_graph(request, progress))

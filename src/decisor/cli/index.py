@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.cli.exits import Exit
+from decisor.cli.settings import tell_folder_file
+from decisor.config.connection import Connection
+from decisor.config.current import current
 from decisor.plurals import counted
 from decisor.render.text import one_line
 from decisor.secrets import without_password
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
 SHOWN = 20
 TABLE = "Of a database: a table to read, once for each; all unless said."
 OUT = "A folder for the index, or postgresql://HOST/DATABASE/TABLE. An index that is there is updated."
-SOURCE = "A folder, a file (text, Markdown, HTML, PDF, Word, PowerPoint, Excel, JSON lines, CSV), or a database's URL."
+SOURCE = (
+    "A folder, a file (text, Markdown, HTML, PDF, Word, PowerPoint, Excel, JSON lines, CSV), a database's URL, or the "
+    "name of a connection."
+)
 
 
 def command(
@@ -50,7 +56,11 @@ def command(
     from decisor.tools.documents.row_documents import RowForm
 
     form = RowForm(text, title, id, words)
-    request = IndexRequest(source, out, language, dense, embed, form, table or (), fresh)
+    config = current()
+    place = config.connections.get(source, source)
+    if isinstance(place, Connection):
+        tell_folder_file(config)
+    request = IndexRequest(place, out, language, dense, embed, form, table or (), fresh)
     report = index(request, partial(bar, quiet=as_json))
     changes, reading = report.changes, report.reading
     summary: dict[str, Any] = {**figures(changes), "index": without_password(out), "bytes": report.bytes}

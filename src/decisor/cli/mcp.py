@@ -74,7 +74,7 @@ def command(
     users: Annotated[Path | None, typer.Option("--users", metavar="FILE", help=USERS)] = None,
     skill: Annotated[bool, typer.Option("--skill", help=SKILL)] = False,
 ) -> None:
-    """Serve the tools decide, describe_data, query, whatif and explain_run to a client of MCP."""
+    """Serve tools to a client of MCP: decide, describe_data, query, whatif, explain_run, verify_run and approve_run."""
     if skill:
         from importlib.resources import files
 

@@ -168,18 +168,8 @@ def of_store(place: str) -> Iterator[OldRun]:
 
 
 def show(name: str, one: Verification) -> None:
-    from decisor.plurals import counted
-    from decisor.render.text import clean, one_line
+    from decisor.render.text import clean
+    from decisor.session.verify_words import verification_lines
 
-    print(clean(f"{name}: {one.answer}: {one.state}. {one.why}"))
-    print(f"  {counted(one.records, 'cited record')} read again, {counted(len(one.changes), 'change')}.")
-    for change in one.changes:
-        print(clean(f"  [{change.id}] {change.before} -> {change.after or 'not there'}"))
-    for outcome in one.outcomes:
-        print(clean(f"  {outcome.id}: {outcome.before} -> {outcome.after or 'no candidate that may be chosen'}"))
-    for query in one.others:
-        print(clean(f"  Beside those that it cites, other rows: {one_line(query, 200)}"))
-    for fault in one.faults:
-        print(clean(f"  {fault}"))
-    for rule in one.rules:
-        print(clean(f"  rule {rule.name}: {rule.state}: {rule.why}"))
+    first, *rest = verification_lines(one)
+    print(clean("\n".join([f"{name}: {first}", *rest])))

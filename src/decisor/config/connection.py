@@ -11,10 +11,11 @@ from typing import Any
 from decisor.config.secret_names import named_secrets, refuse_password, with_secrets
 from decisor.errors import SetupError
 from decisor.max_scan import parse_max_scan
+from decisor.settings import IMPORT_PATH
 
 FILES = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
 PATTERN = re.compile(r"[*?\[]")
-LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows"), ("url", "definitions", "max_scan")
+LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows", "settings"), ("url", "definitions", "max_scan")
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,9 @@ class Connection:
     """``url``: as for ``--db``, ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``. Where ``tables``
     names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``mask``: how a column is shown, by
     ``"table.column"``. ``rows``: a condition in SQL that the rows of a table fulfil, by the table. ``definitions``: a
-    file with what words mean in these data. ``max_scan``: what one query may read, as ``--max-scan``. ``folder``: what
-    a path in ``url`` and ``definitions`` is relative to."""
+    file with what words mean in these data. ``max_scan``: what one query may read, as ``--max-scan``.
+    ``settings``: of a retriever that ``url`` names by its import path. ``folder``: what a path in ``url`` and
+    ``definitions`` is relative to."""
 
     name: str
     url: str
@@ -33,6 +35,7 @@ class Connection:
     rows: Mapping[str, str] = field(default_factory=dict)
     definitions: str = ""
     max_scan: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
 
     @property
@@ -53,14 +56,19 @@ class Connection:
         'postgresql://ann@host/shop'
         """
         head = next((scheme for scheme in FILES if self.url.startswith(scheme)), "")
-        if not self.folder or self.url.startswith("${") or ("://" in self.url and not head):
+        if not self.folder or self.url.startswith("${") or ("://" in self.url and not head) or self.names_code:
             return self.url
         return head + str(Path(self.folder) / self.url[len(head) :])
 
     @property
+    def names_code(self) -> bool:
+        """Whether it is a retriever of somebody's own, ``module:Class``."""
+        return bool(IMPORT_PATH.fullmatch(self.url)) and not Path(self.folder, self.url).exists()
+
+    @property
     def file(self) -> Path | None:
-        """The file or folder that it is, None where it is a server."""
-        if "://" in self.url and not self.url.startswith(FILES):
+        """The file or folder that it is, None where it is a server or code."""
+        if self.names_code or ("://" in self.url and not self.url.startswith(FILES)):
             return None
         return Path(self.absolute.partition(":///")[2] or self.absolute)
 
@@ -95,7 +103,10 @@ def read_connection(name: str, values: object, folder: Path) -> Connection:
     for key, value in table.items():
         check(f"{where}.{key}", key, value)
     parts: dict[str, Any] = {key: tuple(value) if key in LISTS else value for key, value in table.items()}
-    return Connection(name, **parts, folder=str(folder))
+    connection = Connection(name, **parts, folder=str(folder))
+    if connection.settings and not connection.names_code:
+        raise SetupError(f'{where}.settings are for a retriever of your own: url = "module:Class".')
+    return connection
 
 
 def check(where: str, key: str, value: object) -> None:

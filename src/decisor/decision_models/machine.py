@@ -15,10 +15,15 @@ from decisor.decision_models.format import Model
 from decisor.decision_models.outcomes import Gathered, Outcomes
 from decisor.errors import SetupError, ToolError
 from decisor.types import Source, Table, Value
+from decisor.watching import watched
 
 FIRST = 16
+SMALL = 200_000
+"""So many rows x candidates x trials take little longer than one: a request has no fewer."""
 CHUNK_SECONDS = 1.0
-"""A request takes about so long, so that progress is seen and a limit ends the run with what is known."""
+"""A request takes about so long of CPU, so that progress is seen and a limit ends the run with what is known. What it
+takes on a busy machine says nothing of how much there was to do."""
+TIME_OVER = "the limit of seconds is reached"
 CELLS = 5_000_000
 """Rows x candidates that a request may hold."""
 CELLS_AT_ONCE = 1_000_000
@@ -56,12 +61,14 @@ async def open_model(model: Model, source: Source, start: StartMachine) -> OpenM
 
 @dataclass(eq=False)
 class OpenModel:
-    """Blocking: call it from a thread where an event loop runs. ``copies``: the tables as they were read."""
+    """Blocking: call it from a thread where an event loop runs. ``copies``: the tables as they were read. ``size``: of
+    the next request, in candidates. ``together``: the last one computed them all at once."""
 
     model: Model
     jobs: Jobs
     copies: Mapping[str, Copy]
     size: int = FIRST
+    together: bool = False
     names: tuple[str, ...] = field(init=False)
     rules: tuple[str, ...] = field(init=False)
 
@@ -97,7 +104,7 @@ class OpenModel:
             ToolError: a statement fails; the message has its line.
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
-        gathered = Gathered(chosen, self.names, self.rules)
+        gathered, progress = Gathered(chosen, self.names, self.rules), progress or watched("candidate")
         wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "most": most,
                 "single": alone, "skip": skip}  # fmt: skip
         began, at, stopped = time.monotonic(), 0, ""
@@ -139,27 +146,28 @@ class OpenModel:
         progress: Progress | None,
     ) -> Outcomes:  # fmt: skip
         """``what``: seeds or factors."""
-        count = len(each)
+        count, progress = len(each), progress or watched("trial")
         gathered = Gathered(chosen, self.names, self.rules, count)
         began, at, stopped = time.monotonic(), 0, ""
-        size = 1 if what == "seeds" else self._trials_at_once(len(chosen), count, CHUNK_SECONDS, "together")
+        size = self._trials_at_once(max(1, len(chosen)), 1 if what == "seeds" else count, CHUNK_SECONDS)
         while at < count and chosen and not stopped:
-            some, since = range(at, min(at + size, count)), time.monotonic()
+            some = range(at, min(at + size, count))
             here = {**wish, what: list(each[some.start : some.stop]), "most": 0, "single": False}
-            stopped = self._part(gathered, here, chosen, 0, some, seconds - (since - began))
+            stopped = self._part(gathered, here, chosen, 0, some, seconds - (time.monotonic() - began))
             at += len(some)
-            size = self._trials_at_once(len(chosen), len(some), time.monotonic() - since, gathered.how)
+            size = self._trials_at_once(len(chosen), len(some), gathered.cpu)
             if progress is not None and not stopped:
                 progress(at, count)
         return gathered.outcomes(stopped, time.monotonic() - began)
 
-    def _trials_at_once(self, candidates: int, trials: int, took: float, how: str) -> int:
+    def _trials_at_once(self, candidates: int, trials: int, took: float) -> int:
         """Small tables are varied many times in one request; large ones are quicker one after the other."""
-        cells = self.rows * candidates
-        if cells >= CELLS_AT_ONCE or how != "together":
+        cells = max(1, self.rows * candidates)
+        if cells >= CELLS_AT_ONCE or not self.together:
             return 1
         most = CELLS_AT_ONCE // max(1, cells if self.model.recompute else self.rows)
-        return max(1, min(most, 8 * trials, int(trials * CHUNK_SECONDS / max(took, 1e-3)), MOST_AT_ONCE // candidates))
+        wanted = min(8 * trials, int(trials * CHUNK_SECONDS / max(took, 1e-3)))
+        return max(1, min(most, max(wanted, SMALL // cells), MOST_AT_ONCE // candidates))
 
     def present(self, scenario: str = "", changes: str = "") -> dict[str, float | None]:
         """Each measure with nothing chosen; None where it is made of the choice."""
@@ -190,25 +198,28 @@ class OpenModel:
     ) -> str:
         """One request; why the run ends here, '' where it goes on. The next one is sized by how long it took."""
         if left <= 0:
-            return "the limit of seconds is reached"
+            return TIME_OVER
         places = self.candidates.places
         began, longest = time.monotonic(), self._longest(len(part))
         try:
             reply = self.job("outcomes", {"candidates": [places[one] for one in part], **wish}, min(longest, left))
         except ToolError:
             if left < longest and time.monotonic() - began >= left:
-                return "the limit of seconds is reached"
+                return TIME_OVER
             raise
         gathered.add(reply, at, len(part), trials)
+        if not wish["single"]:
+            self.together = gathered.how == "together"
         if not trials and not wish["single"]:
-            self._resize(len(part), time.monotonic() - began, gathered.how)
+            self._resize(len(part), gathered.cpu)
         return ""
 
-    def _resize(self, count: int, took: float, how: str) -> None:
+    def _resize(self, count: int, took: float) -> None:
         most = max(1, CELLS // max(self.rows, 1)) if self.model.recompute else MOST_AT_ONCE
         wanted = int(count * CHUNK_SECONDS / max(took, 1e-3)) + 1
-        growth = 4 * count if how == "together" else 2 * count
-        self.size = max(1, min(wanted, growth, most))
+        if self.together:
+            wanted = max(min(wanted, 4 * count), SMALL // max(self.rows, 1))
+        self.size = max(1, min(wanted, most))
 
     def _longest(self, count: int) -> float:
         """Seconds that a request may take in all."""

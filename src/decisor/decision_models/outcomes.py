@@ -76,7 +76,7 @@ class Outcomes:
 
 @dataclass
 class Gathered:
-    """Fills the arrays as replies come. ``trial``: None where no input varies."""
+    """Fills the arrays as replies come. ``trials``: None where no input varies. ``cpu``: seconds of the last reply."""
 
     candidates: Sequence[int]
     measures: tuple[str, ...]
@@ -92,6 +92,7 @@ class Gathered:
         self.reasons: dict[tuple[int, str], Reason] = {}
         self.how = "together"
         self.note = ""
+        self.cpu = 0.0
 
     def add(self, reply: Table, start: int, count: int, trials: range = range(0)) -> None:
         """A reply for ``count`` candidates from place ``start``, in these trials (in none: no input varied)."""
@@ -102,6 +103,7 @@ class Gathered:
             match kind:
                 case "how":
                     self.how = str(name)
+                    self.cpu = float(rows_in_all)  # type: ignore[arg-type]
                     self.note = self.note or str(value or "")
                 case "measure":
                     numbers = np.array([np.nan if one is None else one for one in value], dtype=np.float64)  # type: ignore[union-attr]

@@ -42,11 +42,11 @@ def rank_model(
         candidates, scenario=scenario, changes=changes, seconds=seconds, most=1, progress=progress
     )
     if not outcomes.stopped:
-        agree(model, outcomes, scenario, changes)
+        agree(model, outcomes, scenario, changes, seconds - (time.monotonic() - began))
     ranking = ranking_of(model, outcomes)
     varied = tuple(f"{one.name} {one.spread}" for one in model.model.inputs if one.spread)
     left = seconds - (time.monotonic() - began)
-    if not trials or not varied or not ranking.options or left <= 0:
+    if not trials or not varied or not ranking.options:
         return ranking
     few = contenders(outcomes, model.model.first.goal)
     shaken = model.trials(few, trials, first_seed=seed, scenario=scenario, changes=changes, seconds=left,
@@ -117,7 +117,7 @@ def with_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tu
     places = shaken.winners(model.model.first.goal)[whole]
     trials = int(whole.sum())
     if not trials:
-        return replace(ranking, stopped=ranking.stopped or shaken.stopped)
+        return replace(ranking, stopped=ranking.stopped or cut(shaken, 0))
     counts = Counter(model.candidates.name(int(shaken.candidates[at])) if at >= 0 else "none allowed" for at in places)
     winners = tuple(Winner(name, count / trials) for name, count in counts.most_common())
     varied = (*varied, shaken.note) if shaken.note else varied
@@ -130,18 +130,31 @@ def with_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tu
         for one in ranking.options
     )
     return replace(ranking, options=options, robustness=stayed, trials=trials, varied=varied, winners=winners,
-                   stopped=ranking.stopped or shaken.stopped)  # fmt: skip
+                   stopped=ranking.stopped or cut(shaken, trials))  # fmt: skip
 
 
-def agree(model: OpenModel, outcomes: Outcomes, scenario: str = "", changes: str = "") -> None:
-    """A sample, one by one, has the same outcomes and breaks the same rules. Raises ToolError where it does not."""
+def cut(shaken: Outcomes, trials: int) -> str:
+    """Why there are no more trials; '' where all were computed."""
+    if not shaken.stopped:
+        return ""
+    why = "" if shaken.how == "together" else f", and candidates are computed {shaken.how}"
+    return f"{shaken.stopped} after {trials} of {shaken.known.shape[-1]} trials{why}"
+
+
+def agree(
+    model: OpenModel, outcomes: Outcomes, scenario: str = "", changes: str = "", seconds: float = float("inf")
+) -> None:
+    """A sample, one by one, has the same outcomes and breaks the same rules: as many as the seconds allow. Raises
+    ToolError where it does not."""
     if outcomes.how != "together" or not len(outcomes.candidates):
         return
     order = outcomes.order(model.model.first.goal)
     places = sorted({0, len(outcomes.candidates) - 1, *(int(at) for at in order[:1])})[:SAMPLE]
     sample = [int(outcomes.candidates[at]) for at in places]
-    alone = model.outcomes(sample, scenario=scenario, changes=changes, most=0, alone=True)
+    alone = model.outcomes(sample, scenario=scenario, changes=changes, most=0, alone=True, seconds=seconds)
     for at, place in enumerate(places):
+        if not alone.known[at]:
+            return
         same = np.allclose(alone.values[at], outcomes.values[place], rtol=ALIKE, atol=1e-9, equal_nan=True)
         if not same or (alone.broken[at] != outcomes.broken[place]).any():
             name = model.candidates.name(sample[at])

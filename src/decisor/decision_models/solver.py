@@ -10,7 +10,7 @@ from typing import Any
 
 from decisor.decision_models.candidates import LIMIT
 from decisor.decision_models.explain import say
-from decisor.decision_models.machine import OpenModel, Progress
+from decisor.decision_models.machine import FIRST, OpenModel, Progress
 from decisor.decision_models.outcomes import Reason
 from decisor.decision_models.rank_model import distance, rank_model
 from decisor.errors import ToolError
@@ -203,5 +203,5 @@ def enumerable(model: OpenModel) -> bool:
     count = len(model.candidates)
     if count > LIMIT:
         return False
-    sample = range(min(count, 4 * model.size))
+    sample = range(min(count, 4 * FIRST))
     return model.outcomes(sample, most=0).seconds / len(sample) * count <= ENUMERATE_SECONDS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from decisor.decision_record.digests import digest_of
 from decisor.errors import SetupError
@@ -13,7 +13,18 @@ from decisor.history.past_run import Approval
 from decisor.outside import one_line
 
 Standing = Literal["holds", "withdrawn", "of another content", "changed"]
+Change: TypeAlias = Callable[[Sequence[Approval], str], tuple[Approval, ...]]
+"""Of the approvals of a content, by its digest."""
 MOST_NAME, MOST_NOTE = 200, 2_000
+
+
+def change_of(by: str, note: str = "", withdraw: bool = False) -> Change:
+    """That one person approves, or takes it back."""
+
+    def change(approvals: Sequence[Approval], content: str) -> tuple[Approval, ...]:
+        return withdrawn(approvals, by, note) if withdraw else approved(approvals, content, by, note)
+
+    return change
 
 
 def approved(approvals: Sequence[Approval], content: str, by: str, note: str = "") -> tuple[Approval, ...]:
@@ -24,7 +35,7 @@ def approved(approvals: Sequence[Approval], content: str, by: str, note: str = "
     """
     by = name_of(by)
     if any(one.by == by and standing(one, content) == "holds" for one in approvals):
-        raise SetupError(f"{by} has approved this already. To take it back: --withdraw")
+        raise SetupError(f"{by} has approved this already, and may withdraw that.")
     return (*approvals, sealed(Approval(by, present(), content, one_line(note, MOST_NOTE))))
 
 
@@ -66,7 +77,7 @@ def name_of(by: str) -> str:
     """Raises SetupError where it is empty."""
     name = one_line(by, MOST_NAME)
     if not name:
-        raise SetupError("Who approves? Name a person: --by NAME")
+        raise SetupError("Who approves? Name a person.")
     return name
 
 

@@ -38,6 +38,7 @@ INDEX = "CREATE INDEX IF NOT EXISTS run_of_owner ON run (owner, number)"
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Values: TypeAlias = "list[str]"
+Numbers: TypeAlias = "list[int]"
 
 
 class History:
@@ -48,7 +49,7 @@ class History:
 
     def __init__(self, folder: Path | None = None, cap: int = CAP) -> None:
         """``cap``: bytes that all traces may have together."""
-        self.folder, self.cap = folder or data_folder(), cap
+        self.folder, self.cap, self.room = folder or data_folder(), cap, 0
 
     def begin(self, run: PastRun) -> int:
         """A new run; its number. Its trace is then written to ``trace_of(number)``."""
@@ -71,10 +72,20 @@ class History:
         with self.database() as database:
             database.executemany(query, [(run.words, run.mark is not None, text_of(run), run.number, run.owner)
                                          for run in runs])  # fmt: skip
-            dropped = over_cap(database, self.sizes(), self.cap, max(run.number for run in runs))
+            dropped = self.beyond_cap(database, [run.number for run in runs])
             database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
         for number in dropped:
             self.trace_of(number).unlink(missing_ok=True)
+
+    def beyond_cap(self, database: sqlite3.Connection, numbers: Sequence[int]) -> Numbers:
+        """The numbers of those that do not fit any more, now that these were written. All sizes are looked at when half
+        of the room that was left may be full: other processes write too."""
+        self.room -= sum(path.stat().st_size for path in map(self.trace_of, numbers) if path.exists())
+        if self.room > 0:
+            return []
+        sizes = self.sizes()
+        self.room = (self.cap - sum(sizes.values())) // 2
+        return over_cap(database, sizes, self.cap, max(numbers))
 
     def list(self, owner: str = "", words: str = "", most: int = 20, before: int = 0) -> tuple[PastRun, ...]:
         """The newest first; of those only that hold each of ``words``, in any case, in the question, the rules, the

@@ -9,19 +9,17 @@ from itertools import count
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError as Failure
-from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from decisor import __version__
-from decisor.errors import Error, SetupError
-from decisor.log import logger
+from decisor.errors import SetupError
+from decisor.mcp.answering import as_asked, has_person, reply_of, telling
 from decisor.mcp.deciding import KEY, Ask, Client, Deciding, answer_of
+from decisor.mcp.recording import Records
 from decisor.mcp.serving import Serving
 from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
 from decisor.mcp.waiting import Waiting
-from decisor.secrets import redact
-from decisor.server.places import Full
 from decisor.session.data import about
 from decisor.session.definitions import meaning_of
 from decisor.session.following import following
@@ -44,7 +42,7 @@ class Tools:
     """Their methods are the tools."""
 
     serving: Serving
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: Waiting[Deciding] = field(default_factory=Waiting)
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     async def decide(
@@ -59,7 +57,7 @@ class Tools:
         """Decide a question from the data: plans, queries, replans where the data demand it, computes, and answers with
         a ranking and the records that it rests on. Takes seconds to minutes. Give the whole question at once."""
         with telling():
-            serving = self.of(context)
+            serving = as_asked(self.serving, context)
             if context.request_state:
                 run = self.waiting.take(context.request_state, serving.user.name)
                 self.hand_over(run, context)
@@ -82,7 +80,7 @@ class Tools:
         whole = Question(question.strip(), rules, goal)
         if not whole.text:
             raise SetupError("What is to be decided? The question is empty.")
-        serving = self.of(context)
+        serving = as_asked(self.serving, context)
         if after:
             whole = following(await serving.past(after), whole)
         serving.places.check()
@@ -94,19 +92,13 @@ class Tools:
             self.serving.numbers.add(result.number)
             return result
 
-        capabilities = context.client_capabilities
-        return Deciding(work, serving.places, capabilities is not None and capabilities.elicitation is not None)
+        return Deciding(work, serving.places, has_person(context))
 
     def hand_over(self, run: Deciding, context: Client) -> None:
         """A person's answer, to the run that waits for it."""
         reply = (context.input_responses or {}).get(KEY)
         assert run.ask is not None
         run.ask.settle(answer_of(reply, run.ask.one) if isinstance(reply, ElicitResult) else "")
-
-    def of(self, context: Client) -> Serving:
-        """What whoever asks may see: the guard says who it is, where there is one."""
-        request = context.request_context.request
-        return self.serving if request is None else replace(self.serving, user=request.scope["decisor_user"])
 
     async def describe_data(
         self,
@@ -117,7 +109,7 @@ class Tools:
         """The connections with their tables, columns, keys and example values, the words that are defined for them, and
         the decision model where there is one. Call it before query and whatif."""
         with telling():
-            data = await self.of(context).data([connection] if connection else [])
+            data = await as_asked(self.serving, context).data([connection] if connection else [])
             topic = Question(question or "What is there?")
             databases = await about(topic, data.databases) if question else list(data.databases)
             meaning = meaning_of(topic, databases, data.definitions)
@@ -133,7 +125,7 @@ class Tools:
     ) -> CallToolResult:
         """Run one query on a connection, in a sandbox that only reads. Rows come back with ids to cite."""
         with telling():
-            serving = self.of(context)
+            serving = as_asked(self.serving, context)
             name = self.one_of(connection, [key for key, one in serving.members.items() if one.places])
             tool = (await serving.member(name)).tools[0]
             return reply_of(await self.observed(tool, query))
@@ -149,7 +141,7 @@ class Tools:
         """Ask the decision model: rank the candidates, change an input, ask why not another one. No LM is asked, and
         the data stay as they are."""
         with telling():
-            serving = self.of(context)
+            serving = as_asked(self.serving, context)
             name = self.one_of(connection, [key for key, one in serving.members.items() if one.model is not None])
             tool = next(one for one in (await serving.member(name)).tools if one.name == "whatif")
             return reply_of(await self.observed(tool, input))
@@ -161,7 +153,7 @@ class Tools:
     ) -> CallToolResult:
         """How a decision came about: its plan, queries with their first rows, replans, the decision, its evidence."""
         with telling():
-            return reply_of(story_text(await self.of(context).past(number)))
+            return reply_of(story_text(await as_asked(self.serving, context).past(number)))
 
     def one_of(self, name: str, names: Sequence[str]) -> str:
         """Raises SetupError where it is not clear which is meant."""
@@ -183,35 +175,20 @@ def described(tool: Tool) -> str:
     return f"# {tool.name}{f' (query takes {form})' if form else ''}\n{tool.describe().strip()}"
 
 
-def reply_of(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)])
-
-
-class telling:  # noqa: N801
-    """Around a tool: our errors become the client's, in one line; a crash says its kind alone."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, frames: object) -> None:
-        if isinstance(error, Error | Full):
-            raise Failure(redact(str(error))) from error
-        if isinstance(error, Exception) and not isinstance(error, Failure):
-            logger.error("a tool crashed", exc_info=error)
-            raise Failure(f"It crashed: {type(error).__name__}. The log of the server has more.") from error
-
-
 @asynccontextmanager
 async def server_of(serving: Serving) -> AsyncIterator[Server]:
     """The protocol's server with the tools, until the block ends."""
-    tools = Tools(serving)
+    tools, records = Tools(serving), Records(serving)
     server: Server = MCPServer(
         "decisor", title="Decisor", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run):
+    for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):
         server.add_tool(tool, annotations=reads, structured_output=False)
+    notes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    server.add_tool(records.approve_run, annotations=notes, structured_output=False)
     try:
         yield server
     finally:
         await tools.waiting.close()
+        await records.waiting.close()

@@ -127,8 +127,11 @@ def read_labelled(value: Mapping[str, Value], tools: Sequence[str], observations
 
     >>> read_labelled({"thought": "look", "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).call
     Call(tool='sql', input='SELECT 1')
+    >>> read_labelled({"plan": ["Step 1: look"], "action": "sql", "action_input": "SELECT 1"}, ["sql"], 0).plan
+    ('look',)
     """
     written: LabelledReply = read_object(LabelledReply, flat(value))
+    written = replace(written, plan=tuple(text for step in written.plan for text in parse_plan(step)))
     if written.answer is not None:
         answer, because = parse_answer({"answer": written.answer, "because": written.because})
         written = replace(written, answer=answer, because=because)

@@ -24,7 +24,7 @@ from decisor.server.hosts import hosts_of
 from decisor.server.keeper import Keeper
 from decisor.server.places import Full
 from decisor.server.responses import Fault
-from decisor.server.routes import asking, deciding, describing, drawing, entering, evaluations, reading
+from decisor.server.routes import asking, deciding, describing, drawing, entering, evaluations, reading, recording
 from decisor.server.runs import NotThere, Runs
 from decisor.server.serving import Serving
 from decisor.server.stream import Busy
@@ -64,7 +64,7 @@ def make_app(serving: Serving, here: Here) -> FastAPI:
         responses=FAULTS, generate_unique_id_function=name_of,
     )  # fmt: skip
     app.state.here, app.state.page = here, pages.read_page()
-    for kind in (asking, reading, drawing, deciding, evaluations, entering, describing, pages):
+    for kind in (asking, reading, recording, drawing, deciding, evaluations, entering, describing, pages):
         app.include_router(kind.router)
     app.add_exception_handler(RequestValidationError, say_wrong)
     app.add_exception_handler(HTTPException, say_http)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ class Keeper:
     pens: dict[int, Pen] = field(default_factory=dict)
     live: dict[int, LiveRun] = field(default_factory=dict)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    written_at: float = 0.0
     fault: str = ""
 
     async def begin(self, run: PastRun) -> int:
@@ -76,7 +78,7 @@ class Keeper:
     async def write(self) -> None:
         begun, ended = self.beginning, self.ending
         self.beginning, self.ending = [], []
-        open_runs = [live for number, live in self.live.items() if number in self.pens]
+        open_runs = self.due()
         over = [live for live, _ in ended]
         numbers = await asyncio.to_thread(self.written, [run for run, _ in begun], open_runs, over)
         for (_, began), number in zip(begun, numbers, strict=True):
@@ -86,6 +88,14 @@ class Keeper:
             self.live.pop(live.past.number, None)
             if not done.done():
                 done.set_result(None)
+
+    def due(self) -> Sequence[LiveRun]:
+        """Those that are under way, where their traces were not written for a while."""
+        now = time.monotonic()
+        if now - self.written_at < TICK_SECONDS:
+            return ()
+        self.written_at = now
+        return [live for number, live in self.live.items() if number in self.pens]
 
     def written(self, begun: Sequence[PastRun], live: Sequence[LiveRun], over: Sequence[LiveRun]) -> list[int]:
         """Numbers of the runs that begin. What goes wrong here ends no run."""

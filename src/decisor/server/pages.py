@@ -64,6 +64,7 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/", response_class=HTMLResponse)
 @router.get("/runs/{id}", response_class=HTMLResponse)
+@router.get("/runs/{id}/record", response_class=HTMLResponse)
 @router.get("/history", response_class=HTMLResponse)
 @router.get("/compare", response_class=HTMLResponse)
 @router.get("/models/{name}", response_class=HTMLResponse)

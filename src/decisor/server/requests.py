@@ -89,6 +89,14 @@ class MarkBody(Body):
     note: Annotated[str, Field(max_length=20_000)] = ""
 
 
+class RecordApprovalBody(Body):
+    """``by``: who approves, where the server knows no users. ``withdraw`` takes theirs back, with ``note`` as why."""
+
+    by: Name = ""
+    note: Annotated[str, Field(max_length=2_000)] = ""
+    withdraw: bool = False
+
+
 class WhatIfBody(Body):
     """One input of the tool ``whatif``, such as ``rank``, ``set site.rent = rent * 1.1`` or ``why elm``."""
 

@@ -246,6 +246,46 @@ class PictureReply(Reply):
     charts: tuple[ChartReply, ...] = ()
 
 
+class ApprovalReply(Reply):
+    """``standing``: whether it is of the record as it is. ``withdrawn``: when it was taken back, ``why``."""
+
+    by: str
+    at: str
+    note: str
+    withdrawn: str
+    why: str
+    standing: Literal["holds", "withdrawn", "of another content", "changed"]
+
+
+class ApprovalList(Reply):
+    """``digest``: of the content of the record, which an approval is of."""
+
+    digest: str
+    approvals: tuple[ApprovalReply, ...]
+
+
+class DifferenceReply(Reply):
+    """``after`` is "" where it is gone."""
+
+    id: str
+    before: str
+    after: str
+
+
+class VerifyReply(Reply):
+    """As ``decisor verify --json`` prints it."""
+
+    answer: str
+    state: Literal["holds", "does not hold", "cannot be said"]
+    why: str
+    records: int
+    changes: tuple[DifferenceReply, ...]
+    best: str
+    rules: tuple[Json, ...]
+    others: tuple[str, ...]
+    outcomes: tuple[DifferenceReply, ...]
+
+
 class CaseReply(Reply):
     id: str
     benchmark: str

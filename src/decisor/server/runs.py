@@ -8,6 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from decisor.decision_record.approving import change_of
+from decisor.decision_record.format import DecisionRecord
+from decisor.decision_record.of_run import change_approvals
 from decisor.errors import Error, SetupError
 from decisor.history.past_run import Mark, PastRun
 from decisor.log import logger
@@ -16,7 +19,7 @@ from decisor.server.asking import check_technique, chosen, edit_of, options_of, 
 from decisor.server.keeper import Keeper
 from decisor.server.live import LiveRun, from_past
 from decisor.server.places import Full, Places
-from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody
+from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody, RecordApprovalBody
 from decisor.server.serving import Serving, connections_of
 from decisor.server.users import User
 from decisor.server.watching import Watchers
@@ -26,6 +29,7 @@ from decisor.session.options import Options
 from decisor.session.pool import Pool
 from decisor.session.recorded import recorded_result
 from decisor.session.rerun import go_on
+from decisor.session.verify import Verification, verify
 from decisor.trace.events import RunStart, events_of
 from decisor.types import Question
 
@@ -218,11 +222,31 @@ class Runs:
         """Those that the history does not have."""
         return [live for live in self.live.values() if not live.past.number and live.past.owner == user.name]
 
-    async def mark(self, user: User, id: str, body: MarkBody) -> LiveRun:
+    async def find_kept(self, user: User, id: str) -> LiveRun:
         """Raises SetupError where the history does not have the run yet."""
         live = await self.find(user, id)
         if not live.is_kept:
-            raise SetupError("A run is marked when it is over and in the history.")
+            raise SetupError("A run is marked and approved when it is over and in the history.")
+        return live
+
+    async def approve(self, user: User, id: str, body: RecordApprovalBody) -> DecisionRecord:
+        """A person stands behind a decision, or takes that back. Raises SetupError where they may not, or it cannot be
+        approved."""
+        if user.name and body.by not in ("", user.name):
+            raise SetupError(f"You approve as {user.name}, and for nobody else.")
+        live, change = await self.find_kept(user, id), change_of(user.name or body.by, body.note, body.withdraw)
+        return await asyncio.to_thread(change_approvals, self.keeper.history, live.past.number, user.name, change)
+
+    async def verify(self, user: User, id: str) -> Verification:
+        """A decision computed again on the data of today, as this user may see them."""
+        live = await self.find(user, id)
+        names = chosen(live.connections, self.connections(user))
+        self.places.check()
+        async with self.places:
+            return await verify(live.entries, await self.pool.data(names, user.reader))
+
+    async def mark(self, user: User, id: str, body: MarkBody) -> LiveRun:
+        live = await self.find_kept(user, id)
         mark = Mark(body.mark, body.note, body.answer) if body.mark else None
         await asyncio.to_thread(self.keeper.history.mark, live.past.number, mark, user.name)
         return await self.find(user, id)

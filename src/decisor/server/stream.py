@@ -151,17 +151,18 @@ async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterat
         with streams.one():
             while True:
                 changed.clear()
-                if text := "".join(reader.news()):
+                text = "".join(reader.news())
+                if live.is_over and not reader.is_behind:
+                    yield text + event_text("end", reply_of(live).model_dump_json())
+                    break
+                if text:
                     yield text
                 if reader.is_behind:
                     continue
-                if live.is_over:
-                    break
                 if await waited(changed):
                     await asyncio.sleep(streams.pause)
                 else:
                     yield ALIVE
-            yield event_text("end", reply_of(live).model_dump_json())
     finally:
         live.watchers.discard(changed)
 

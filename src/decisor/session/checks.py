@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decisor.calls.estimates import tokens_in
 from decisor.errors import Error
@@ -15,8 +15,8 @@ from decisor.lms.measure import Measurement, measure
 from decisor.lms.probe import probe
 from decisor.secrets import redact
 from decisor.session.lms import LMs
-from decisor.session.source_tools import open_source
-from decisor.session.sources import sources_of
+from decisor.session.opening import open_first_of
+from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.tools import left_out, open_tools, servers, tool_specs
 from decisor.tools.abilities import Describing
@@ -75,15 +75,17 @@ def check_lm(spec: str | None) -> Measurement | None:
     return in_thread(check())
 
 
-def check_database(url: str, question: str = "") -> DatabaseCheck:
-    """Opens it in its sandbox and describes it, for a question where one is named. Never raises for what it finds."""
+def check_database(sources: Sources, question: str = "") -> DatabaseCheck:
+    """Opens the first database in its sandbox and describes it, for a question where one is named. Never raises for
+    what it finds."""
 
     from decisor.tools.databases.sql import SqlTool
     from decisor.tools.databases.sql_brief import Brief
 
+    source = sources.databases[0]
+
     async def check() -> DatabaseCheck:
-        source = sources_of(db=url).places[0]
-        tool = await open_source(source)
+        tool = await open_first_of(sources)
         try:
             described = await tool.about(question) if question and isinstance(tool, Describing) else tool
             schema = described.describe()
@@ -97,8 +99,8 @@ def check_database(url: str, question: str = "") -> DatabaseCheck:
     try:
         return in_thread(check())
     except Error as error:
-        layers, role = care_of(url)
-        return DatabaseCheck(redact(url.rpartition("@")[2]), False, redact(str(error)), layers=layers, role=role)
+        layers, role = care_of(source.place)
+        return DatabaseCheck(source.label, False, redact(str(error)), layers=layers, role=role)
 
 
 def care_of(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -115,11 +117,18 @@ def care_of(place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return warehouse.layers(bool(dialect.token), bool(dialect.fence), dialect.plan), warehouse.role
 
 
-def judge_statements(url: str, statements: Sequence[str]) -> list[Verdict]:
+def judge_statements(sources: Sources, statements: Sequence[str]) -> list[Verdict]:
     """Whether each may run, in order; nothing runs. Raises SetupError where the database cannot be opened."""
-    from decisor.tools.databases.sandbox.report import check_statements
+    from decisor.tools.databases.sandbox.report import verdicts
 
-    return in_thread(check_statements(url, statements))
+    async def judge() -> list[Verdict]:
+        tool: Any = await open_first_of(sources)
+        try:
+            return await verdicts(tool.worker, statements)
+        finally:
+            await tool.close()
+
+    return in_thread(judge())
 
 
 def check_tools(specs: list[str]) -> tuple[list[ToolCheck], list[str], list[str]]:

@@ -35,6 +35,7 @@ from decisor.session.scan_limits import within
 from decisor.session.sources import Sources
 from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
+from decisor.session.watching import watched
 from decisor.telemetry import telemetry
 from decisor.tools.abilities import Describing
 from decisor.trace.events import ActionResult, Entry, Note, RunStart, RunUsage, Trace, events_of
@@ -87,12 +88,12 @@ class Data:
     @cached_property
     def origin(self) -> Provenance:
         """Where all runs on these data are from; files are read for it at the first question."""
-        return origin_of(self.sources, self.tools, self.tells_places)
+        origin = origin_of(self.sources, self.tools, self.tells_places)
+        return replace(origin, by=user_name() if self.tells_places else "")
 
     def provenance(self, owner: str) -> Provenance:
         """Of a run that begins. ``owner``: of the history that it is kept in."""
-        by = self.sources.who or owner or (user_name() if self.tells_places else "")
-        return replace(self.origin, at=round(time.time(), 3), by=by)
+        return replace(self.origin, at=round(time.time(), 3), by=self.sources.who or owner or self.origin.by)
 
     async def ask(self, question: str | Question, *, past: Sequence[Entry] = (), **options: Unpack[Options]) -> Result:
         """Decide one question. ``past``: a run of it that did not come to its end; what it bought is not bought again,
@@ -109,9 +110,9 @@ class Data:
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
         view = await self.view_of(question, choice, options)
         keeping = keeping_of(options, self.sources)
-        with recorded(keeping, question) as recording:
+        with watched(options) as own, recorded(keeping, question) as recording:
             listeners = [recording.write] if recording is not None else []
-            run, decision = await self.run_through(question, choice, view, options, past, listeners)
+            run, decision = await self.run_through(question, choice, view, own, past, listeners)
         result = Result(
             question=question, decision=decision, technique=choice.name, lm=run.lm.name, settings=choice.settings,
             usage=run.budget.spent, records=records_of(decision, run.trace.entries), trace=tuple(run.trace.entries),

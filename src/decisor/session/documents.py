@@ -17,6 +17,7 @@ from decisor.settings import IMPORT_PATH
 from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
+    from decisor.config.connection import Connection
     from decisor.tools.documents.embedder import Embedder
     from decisor.tools.documents.index import Index
     from decisor.tools.documents.passage import Passage
@@ -26,9 +27,11 @@ MOST_BYTES = 50_000_000
 PASSAGES = "passages"
 
 
-async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> PassagesTool:
+async def open_documents(
+    place: str, name: str = PASSAGES, limit: int = 10, connection: Connection | None = None
+) -> PassagesTool:
     """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED. Code is only
-    imported by a path that a person typed: those of a config file are absolute.
+    imported by a path that a person typed, or a file of theirs has: ``connection``.
 
     Raises:
         SetupError: there is nothing that can be read, or too much to be indexed at once.
@@ -43,7 +46,7 @@ async def open_documents(place: str, name: str = PASSAGES, limit: int = 10) -> P
     if names_table(place):
         return await open_documents_table(place, name, limit)
     if IMPORT_PATH.fullmatch(place) and not path.exists():
-        retriever = open_own(place)
+        retriever = open_own(place, connection.settings, connection.folder) if connection else open_own(place)
         return PassagesTool(retriever, limit, retriever.about, name, end=retriever.close)
     if place.startswith(("http://", "https://")):
         raise SetupError(f"{without_password(place)} is an address: pages are not fetched, since they change and "

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from decisor.config.connection import Connection
 from decisor.errors import SetupError
 from decisor.secrets import without_password
 from decisor.session.opening import open_first
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexRequest:
-    """``source``: a folder, a file, or the URL of a database, of which ``tables`` are read (all where none is named).
+    """``source``: a folder, a file, or a database, of which ``tables`` are read (all where none is named).
     ``out``: the index, a folder or the table of ``postgresql://HOST/DATABASE/TABLE``, which is updated where it is
     there, and built anew where ``fresh``. ``dense``: vectors by the
     model on this machine; ``embed``: by an endpoint, MODEL@URL."""
 
-    source: str
+    source: str | Connection
     out: str
     language: str
     dense: bool
@@ -132,8 +133,9 @@ def embedder_in_table(place: TablePlace) -> str:
 class OpenSource:
     """The documents of a source, and what reads them (None for a database)."""
 
-    def __init__(self, source: str, form: RowForm, tables: Sequence[str]) -> None:
-        self.source, self.form, self.tables = source, form, tables
+    def __init__(self, source: str | Connection, form: RowForm, tables: Sequence[str]) -> None:
+        self.connection, self.form, self.tables = source, form, tables
+        self.source = source.place if isinstance(source, Connection) else source
         self.reading: Reading | None = None
 
     def __enter__(self) -> tuple[Iterable[Document], Reading | None]:
@@ -145,7 +147,7 @@ class OpenSource:
         if is_index(Path(self.source)):
             raise SetupError(f"{self.source} is an index: ask of it (--docs), or name the documents it is made of.")
         if "://" in self.source or is_database(Path(self.source)):
-            return asyncio.run(rows_of(self.source, self.form, self.tables)), None
+            return asyncio.run(rows_of(self.connection, self.form, self.tables)), None
         if self.tables:
             raise SetupError(f"--table is for databases, and {without_password(self.source)} is none.")
         self.reading = Reading(Path(self.source), self.form)
@@ -160,14 +162,14 @@ def is_database(path: Path) -> bool:
     return names_database(path.name) and path.is_file()
 
 
-async def rows_of(url: str, form: RowForm, tables: Sequence[str]) -> list[Document]:
+async def rows_of(source: str | Connection, form: RowForm, tables: Sequence[str]) -> list[Document]:
     from decisor.tools.databases.sql import SqlTool
     from decisor.tools.documents.row_documents import table_documents
 
-    tool = await open_first(url)
+    tool = await open_first(source)
     try:
         if not isinstance(tool, SqlTool):
-            raise SetupError(f"{without_password(url)} is a graph; rows are indexed of relational databases.")
+            raise SetupError(f"{tool.name} is a graph; rows are indexed of relational databases.")
         return await table_documents(tool, tables, form)
     finally:
         await tool.close()

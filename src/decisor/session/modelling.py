@@ -18,8 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from decisor.decision_models.checks.run import check, subject_of
-from decisor.decision_models.checks.twofold import second
+from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.format import Model
 from decisor.decision_models.machine import OpenModel, open_model
 from decisor.decision_models.parse import contradictions, model_of, parse
@@ -29,21 +28,26 @@ from decisor.decision_models.solver import decide
 from decisor.errors import ModelMistake, SetupError, ToolError
 from decisor.finding import Finding
 from decisor.plurals import counted
+from decisor.quoting import quoted
 from decisor.rankings import note
 from decisor.types import Observation, Record, Tool, Value
 
 SECOND = "#### second"
 MOST = 10
+LOOKED_UP = "looked_up"
+"""A measure of ours that names the columns of the inputs."""
+NOTHING = "SELECT 0.0"
+"""What a measure without ``read`` is at present."""
 
 
 @dataclass(frozen=True)
 class ModellingTool:
-    """On the first database of a session. Satisfies ``types.Tool``. ``seconds``: the longest that the trials of a
-    ranking may take; it then says how many there were."""
+    """On the first database of a session. Satisfies ``types.Tool``. ``seconds``: the longest that a ranking, the checks
+    of a model or a comparison of two may take each; it then ends with what is known, and says so."""
 
     source: Any
     trials: int = 200
-    seconds: float = 300.0
+    seconds: float = 120.0
     name: str = "decision_model"
 
     def describe(self) -> str:
@@ -59,7 +63,7 @@ class ModellingTool:
         try:
             return await jobs[job.strip()](body)
         except (SetupError, ModelMistake) as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(str(error).replace(f"measure.{LOOKED_UP}.sql", "input")) from error
 
     async def facts(self, text: str) -> Observation:
         async with self.opened(model_of_facts(text)) as model:
@@ -67,10 +71,16 @@ class ModellingTool:
             count = len(candidates)
             places = [count // 8, count - 1 - count // 8] if count > 2 else [0, count - 1]
             present = await asyncio.to_thread(model.present)
+            read = [one for one in model.model.measures if one.sql != NOTHING and one.name != LOOKED_UP]
+            whole = [one.name for one in read if "choice" not in one.sql and "$" not in one.sql]
+            if empty := [name for name in whole if present[name] is None]:
+                raise ToolError(f"measure.{empty[0]}.read gives no number on the present rows: name values as the data "
+                                "have them, or leave read out.")  # fmt: skip
             named: list[dict[str, Value]] = [{"candidate": candidates.name(at), "choice": json.dumps(labels(model, at))}
                      for at in dict.fromkeys(places)]  # fmt: skip
             ends = " and ".join(dict.fromkeys(candidates.name(at) for at in (0, count - 1)))
-        now = ", ".join(f"{name} {value:.10g}" for name, value in present.items() if value is not None)
+        values = [(one.name, present[one.name]) for one in read]
+        now = ", ".join(f"{name} {value:.10g}" for name, value in values if value is not None)
         records = [Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(named, 1)]
         now = now or "nothing to read"
         words = f"{counted(count, 'candidate')}, such as {ends}. At present, by your read queries: {now}."
@@ -83,12 +93,12 @@ class ModellingTool:
 
     async def check(self, text: str) -> Observation:
         async with self.opened(parse(text)) as model:
-            return reported(await asyncio.to_thread(lambda: list(check(model))))
+            return reported(await asyncio.to_thread(lambda: list(check(model, seconds=self.seconds))))
 
     async def compare(self, text: str) -> Observation:
         first, _, other = text.partition(SECOND)
         async with self.opened(parse(first)) as one, self.opened(parse(other)) as two:
-            return reported(await asyncio.to_thread(lambda: list(second(subject_of(one), two))))
+            return reported(await asyncio.to_thread(lambda: list(compared(one, two, self.seconds))))
 
     async def rank(self, text: str) -> Observation:
         async with self.opened(parse(text)) as model:
@@ -151,14 +161,16 @@ def model_of_facts(text: str) -> Model:
     """
     try:
         facts = tomllib.loads(text)
-        tables = dict.fromkeys(name.split(".")[0] for name in facts.get("input", {}))
-        zero = "SELECT 0.0" + "".join(f' + 0 * (SELECT count(*) FROM "{name}")' for name in tables)
-        measures = {name: {"goal": one.get("goal"), "unit": one.get("unit", ""), "sql": one.get("read") or zero}
+        columns = [name.partition(".") for name in facts.get("input", {})]
+        zero = "SELECT 0.0" + "".join(
+            f" + 0 * (SELECT count({quoted(column) if column else '*'}) FROM {quoted(table)})"
+            for table, _, column in columns
+        )
+        measures = {name: {"goal": one.get("goal"), "unit": one.get("unit", ""), "sql": one.get("read") or NOTHING}
                     for name, one in facts.get("measure", {}).items()}  # fmt: skip
     except (ValueError, AttributeError, RecursionError) as error:
         raise ToolError(f"The facts cannot be read: {error}.") from error
-    if any(one["sql"] != zero for one in measures.values()):
-        measures["looked_up"] = {"goal": "min", "unit": "", "sql": zero}
+    measures[LOOKED_UP] = {"goal": "min", "unit": "", "sql": zero}
     content: dict[str, object] = {
         key: facts[key] for key in ("decide", "choice", "take", "parameter", "input", "copy") if key in facts
     }

@@ -72,9 +72,13 @@ async def open_first(db: Places = (), graph: Places = ()) -> Tool:
     Raises:
         SetupError: none is named, or it cannot be opened.
     """
+    return await open_first_of(sources_of(db=db or (), graph=graph or ()))
+
+
+async def open_first_of(sources: Sources) -> Tool:
+    """The first of their databases. Raises SetupError as ``open_first``."""
     from decisor.session.denied import check_denied
 
-    sources = sources_of(db=db or (), graph=graph or ())
     if not sources.databases:
         raise SetupError("Which data? Give --db or --graph.")
     if sources.deny_tables:

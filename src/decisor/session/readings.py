@@ -57,7 +57,7 @@ async def settle(
 ) -> Settled:  # fmt: skip
     """What is open is asked of the ``reader``; the first choice is taken where nobody can be asked, or knows."""
     settled = Settled(question)
-    sources: list[Any] = [tool for tool in databases if getattr(tool, "form", "") == "sql"]
+    sources: Sequence[Any] = databases
     if readings == "off" or not sources:
         return settled
     from decisor.definitions.readings.rules import suspicions

@@ -35,7 +35,7 @@ async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence
     if source.form == "passages":
         from decisor.session.documents import open_documents
 
-        return await open_documents(source.place, source.name)
+        return await open_documents(source.place, source.name, connection=source.connection)
     if source.form == "cypher":
         from decisor.tools.databases.cypher import CypherTool
 

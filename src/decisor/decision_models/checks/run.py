@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from decisor.decision_models.candidates import LIMIT
 from decisor.decision_models.checks import by_hand, shaking, twofold
-from decisor.decision_models.checks.subject import Check, Subject
+from decisor.decision_models.checks.subject import Check, Subject, TimeOver
 from decisor.decision_models.machine import OpenModel
 from decisor.errors import ToolError
 from decisor.finding import Finding
@@ -20,19 +22,26 @@ CHECKS: tuple[Check, ...] = (
 )  # fmt: skip
 
 
-def check(model: OpenModel, second: OpenModel | None = None) -> Iterator[Finding]:
+def check(model: OpenModel, second: OpenModel | None = None, seconds: float = float("inf")) -> Iterator[Finding]:
     """What is wrong, as it is found. ``second``: an independent model of the same question. Of more than 2,000
-    candidates a sample is computed."""
+    candidates a sample is computed. After ``seconds`` it says so and leaves the other checks on changed data out."""
+    until = time.monotonic() + seconds
     if model.model.choice:
         try:
-            subject = subject_of(model)
+            subject = replace(subject_of(model, seconds), until=until)
         except ToolError as error:
             yield finding(error)
             return
-        for each in CHECKS:
-            yield from shielded(lambda each=each: each(subject))  # type: ignore[misc]
-        if second is not None:
-            yield from shielded(lambda: twofold.second(subject, second))
+        if subject.outcomes.stopped:
+            yield over(subject, seconds)
+            return
+        try:
+            for each in CHECKS:
+                yield from shielded(lambda each=each: each(subject))  # type: ignore[misc]
+            if second is not None:
+                yield from shielded(lambda: twofold.second(subject, second))
+        except TimeOver:
+            yield over(subject, seconds)
     yield from shielded(lambda: twofold.solver(model))
     yield from twofold.words(model)
 
@@ -45,12 +54,30 @@ def shielded(each: Callable[[], object]) -> Iterator[Finding]:
         yield finding(error)
 
 
+def compared(model: OpenModel, other: OpenModel, seconds: float) -> Iterator[Finding]:
+    """Check 16 alone. Raises ToolError where a statement of one of them does not run."""
+    until = time.monotonic() + seconds
+    subject = replace(subject_of(model, seconds), until=until)
+    try:
+        if subject.outcomes.stopped:
+            raise TimeOver
+        yield from twofold.second(subject, other)
+    except TimeOver:
+        yield over(subject, seconds)
+
+
+def over(subject: Subject, seconds: float) -> Finding:
+    took = f"{int(subject.outcomes.known.sum()):,} candidates take {subject.outcomes.seconds:.1f} s"
+    how = "" if subject.outcomes.how == "together" else f", as they are computed {subject.outcomes.how}"
+    return Finding(1, 0, f"{seconds:.0f} s were over before all checks were made: {took}{how}", "doubt")
+
+
 def finding(error: ToolError) -> Finding:
     """Check 1: the complaint has the line."""
     return Finding(1, 0, str(error).rstrip("."))
 
 
-def subject_of(model: OpenModel) -> Subject:
+def subject_of(model: OpenModel, seconds: float = float("inf")) -> Subject:
     """Raises ToolError where a statement, also of a scenario, does not run."""
     count = len(model.candidates)
     if count > LIMIT and model.model.variables:
@@ -59,4 +86,4 @@ def subject_of(model: OpenModel) -> Subject:
     model.outcomes(numbers[:1], alone=True)
     for scenario in model.model.scenarios:
         model.outcomes(numbers[:1], scenario=scenario.name, alone=True)
-    return Subject(model, model.outcomes(numbers, most=1))
+    return Subject(model, model.outcomes(numbers, most=1, seconds=seconds))

@@ -41,15 +41,18 @@ def differs(subject: Subject) -> Iterator[Finding]:
 
 
 def statements(subject: Subject) -> Iterator[Finding]:
-    """Check 7: without a statement, nothing is otherwise."""
+    """Check 7: without a statement, nothing is otherwise, also where every row of every input is another."""
     model = subject.model.model
+    changes = "; ".join(unevenly(one) for one in model.inputs)
     counts = subject.model.statement_counts()
     for number in range(sum(counts)):
         try:
-            without = subject.again(skip=number)
+            useless = same(subject.again(skip=number), subject.outcomes) and (
+                not changes or same(subject.again(skip=number, changes=changes), subject.again(changes=changes))
+            )
         except ToolError:
             continue  # what does not run without it needs it
-        if same(without, subject.outcomes):
+        if useless:
             part = "change" if number < counts[0] else "recompute"
             place = number + 1 - (0 if part == "change" else counts[0])
             words = f"statement {place} of {part} changes no outcome and no rule"

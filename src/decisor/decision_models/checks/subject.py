@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -32,19 +33,29 @@ CHECKS = {
 }
 
 
+class TimeOver(Exception):
+    """The checks have no more time."""
+
+
 @dataclass(frozen=True)
 class Subject:
-    """An open model, and the outcomes of its candidates as they are; of very many, of a sample."""
+    """An open model, and the outcomes of its candidates as they are; of very many, of a sample. ``until``: the moment
+    (``time.monotonic``) at which the checks end."""
 
     model: OpenModel
     outcomes: Outcomes
+    until: float = float("inf")
 
     def name(self, place: int) -> str:
         return self.model.candidates.name(int(self.outcomes.candidates[place]))
 
     def again(self, **changes: object) -> Outcomes:
-        """The same candidates, with something changed."""
-        return self.model.outcomes(self.outcomes.candidates, most=0, **changes)  # type: ignore[arg-type]
+        """The same candidates, with something changed. Raises TimeOver."""
+        seconds = self.until - time.monotonic()
+        shaken = self.model.outcomes(self.outcomes.candidates, most=0, seconds=seconds, **changes)  # type: ignore[arg-type]
+        if shaken.stopped:
+            raise TimeOver
+        return shaken
 
 
 Check: TypeAlias = Callable[[Subject], Iterable[Finding]]

@@ -7,10 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from decisor.decision_record.build import record_of
-from decisor.decision_record.format import DecisionRecord
-from decisor.decision_record.page import page_of
-from decisor.decision_record.read import text_of
 from decisor.encoding import json_text
 from decisor.server.here import HereNow, Who
 from decisor.server.live import LiveRun
@@ -117,26 +113,6 @@ async def as_json(id: str, here: HereNow, who: Who, download: bool = False) -> R
     """The result, as ``decisor ask --json`` prints it."""
     result = recorded_result((await here.runs.find(who, id)).entries).as_object()
     return Response(json_text(result), media_type="application/json", headers=named(id, "json", download))
-
-
-@router.get("/runs/{id}/record")
-async def record(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
-    """The record of the decision, as ``decisor show --record`` writes it."""
-    text = text_of(recorded(await here.runs.find(who, id)))
-    return Response(text, media_type="application/json", headers=named(id, "record.json", download))
-
-
-@router.get("/runs/{id}/record-page")
-async def record_page(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
-    """The record of the decision as one page."""
-    headers = {"content-security-policy": PAGE_POLICY, **named(id, "record.html", download)}
-    text = page_of(recorded(await here.runs.find(who, id)))
-    return Response(text, media_type="text/html; charset=utf-8", headers=headers)
-
-
-def recorded(live: LiveRun) -> DecisionRecord:
-    past = live.past
-    return record_of(live.entries, past.number, past.approvals, past.owner)
 
 
 @router.get("/runs/{id}/trace")

@@ -5,10 +5,12 @@ import { askView } from "./ask.js";
 import { compareView } from "./compare.js";
 import { evaluationView } from "./evaluation.js";
 import { modelView } from "./model.js";
+import { recordView } from "./record.js";
 import { begin, mark_current } from "./runs.js";
 import { runView } from "./run.js";
 
 const VIEWS = [
+  [/^\/runs\/([^/]+)\/record$/, (id) => recordView(id)],
   [/^\/runs\/([^/]+)$/, (id) => runView(id)],
   [/^\/models\/([^/]+)$/, (name) => modelView(decodeURIComponent(name))],
   [/^\/evaluations\/([^/]+)$/, (name) => evaluationView(decodeURIComponent(name))],

@@ -135,7 +135,7 @@ export class RunView {
     this.status.replaceChildren(el("span.dot", { "aria-hidden": "true" }), this.words);
     const again = { question: run.question };
     this.deeds.replaceChildren(...(this.side ? [] : is_over(run)
-      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), run.state !== "finished" || run.stopped === "budget" ? button("Go on", () => this.resume(), { kind: "plain" }) : null, share(run), markOf(run)].filter(Boolean)
+      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), run.state !== "finished" || run.stopped === "budget" ? button("Go on", () => this.resume(), { kind: "plain" }) : null, run.answer ? el("a.button.plain", { href: `/runs/${run.id}/record` }, "Record") : null, share(run), markOf(run)].filter(Boolean)
       : [button("Stop", async () => { await ask(`/api/runs/${run.id}/stop`, {}); say("Stopped."); }, { kind: "stop" })]));
     if (run.error) this.top.replaceChildren(fault(run.error));
     this.show_spend();

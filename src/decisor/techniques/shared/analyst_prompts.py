@@ -9,27 +9,26 @@ from decisor.types import Earlier, Question
 
 THINK_TOOL = """\
 ### Tool: think
-A note to yourself, such as a comparison. It returns nothing and costs no action."""
+A note to yourself. It returns nothing and costs no action."""
 
 HOW_TO_WORK = """\
 # How to work
 - First settle which candidates the question allows: what it wants to reach is rarely one of them.
-- Put the rules into formulas: a large stored value is not yet a large effect. Then let one query compute the outcome
-  for every candidate and rank them by it, best first. A computed column can be cited.
-- Test an unclear rule on stored rows: does it give what is stored? Where two readings remain and choose differently,
-  follow the wording of the rules, and say so in Assumptions.
-- Where the data contradict themselves, find out what the rules mean, and name the other place.
-- You see seven digits, a query all of them: compute in the query, and join on keys.
+- Turn the rules into formulas: a large stored value is not yet a large effect. Let one query compute the outcome of
+  every candidate and rank them by it. Computed columns can be cited.
+- Test an unclear rule on stored rows. Where two readings choose differently, follow its wording; say so in Assumptions.
+- Where data contradict each other, find out which the rules mean, and name the other.
+- You see seven digits, a query all: compute in the query, join on keys.
 """
 
 FINAL_ANSWER = f"""\
-Final answer: the name or id of the candidate, and nothing else
-Because: one to three sentences with the figures that decide, each with the id of its record, like [o2.r3]
+Final answer: the candidate's name or id, nothing else
+Because: one to three sentences with the figures that decide, each with its record's id, like [o2.r3]
 Runner-up: {RUNNER_UP}
 Assumptions: {ASSUMPTIONS}
 
 Cite only ids that you were shown. Where the data cannot decide: Final answer: none
-Where a table or a series is wanted: Final answer: {TABLE}
+For a table or a series: Final answer: {TABLE}
 """
 
 

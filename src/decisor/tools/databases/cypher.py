@@ -12,13 +12,17 @@ from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.cypher_brief import brief
 from decisor.tools.databases.cypher_literals import literals
+from decisor.tools.databases.cypher_lookup import label_tables, language_of, type_tables
 from decisor.tools.databases.cypher_names import near_names, wrong_ways
 from decisor.tools.databases.cypher_schema import GraphSchema, read_schema
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
+from decisor.tools.databases.lookup import Lookup, description, find, named_tables, parse_lookup
 from decisor.tools.databases.pitfalls.cypher_fan_out import Paths
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.schema_index import SchemaIndex
+from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0
@@ -85,8 +89,11 @@ class CypherTool:
         return brief(self.schema, self.question)
 
     async def call(self, text: str) -> Observation:
-        """One reading statement. Raises ToolError, with close names where one is misspelt."""
+        """One reading statement, or ``describe LABEL``, ``find WORDS``. Raises ToolError, with close names where one is
+        misspelt."""
         statement = strip_fence(text)
+        if (lookup := parse_lookup(statement)) is not None:
+            return await self._look_up(lookup)
         try:
             table = await self.worker.run(statement)
         except ToolError as error:
@@ -109,13 +116,29 @@ class CypherTool:
     def paths(self) -> Paths:
         return Paths(self.worker, self.schema)
 
+    @cached_property
+    def tables(self) -> Sequence[TableInfo]:
+        """Its labels, with their properties and ties."""
+        return label_tables(self.schema)
+
+    @cached_property
+    def index(self) -> SchemaIndex:
+        """Of labels and relationship types; where both have a name, it means the label."""
+        return SchemaIndex([*type_tables(self.schema), *self.tables])
+
+    async def _look_up(self, lookup: Lookup) -> Observation:
+        language = language_of(self.schema)
+        if lookup.verb == "describe":
+            labels = named_tables(lookup.words, self.index.tables, language)
+            return Observation(note=description(labels, self.index, language))
+        return await find(lookup.words, self.index, language, self._read, self.worker.caps, self.name)
+
+    async def _read(self, query: str, caps: Caps) -> Table:
+        return await self.worker.run(query, caps=caps)
+
     async def _nothing(self, statement: str, table: Table) -> str:
         """What is said of a result without rows."""
-
-        async def read(query: str, caps: Caps) -> Table:
-            return await self.worker.run(query, caps=caps)
-
-        about = await about_nothing(table, literals(statement, self.schema), read, self.worker.caps)
+        about = await about_nothing(table, literals(statement, self.schema), self._read, self.worker.caps)
         return f"{about} {wrong_ways(statement, self.schema)}".strip()
 
     async def fetch(

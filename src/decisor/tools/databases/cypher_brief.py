@@ -8,14 +8,18 @@ from dataclasses import replace
 
 from decisor.calls.estimates import tokens_in
 from decisor.outside import one_line
+from decisor.tools.databases.cypher_lookup import label_tables
 from decisor.tools.databases.cypher_schema import GraphSchema, name_of, render
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_brief import BUDGET
-from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
 
 NAME_CHARS = 40
 SHARE = 0.9
 """Of the budget, for what is shown with properties; the rest is for names."""
+HOW = (
+    "It has {count} labels; those that fit the question best are shown. Other inputs: `describe LABEL` shows all of a "
+    "label or type, `find WORDS` says which labels, properties and stored values have them."
+)
 
 
 def brief(schema: GraphSchema, question: str, budget: int = BUDGET) -> str:
@@ -24,6 +28,8 @@ def brief(schema: GraphSchema, question: str, budget: int = BUDGET) -> str:
     if tokens_in(text) <= budget:
         return text
     labels = ranked(schema, question)
+    how = HOW.format(count=len(labels))
+    budget -= tokens_in(how)
     low, high = 0, len(labels)
     while low < high:  # the most labels that fit
         middle = (low + high + 1) // 2
@@ -33,25 +39,14 @@ def brief(schema: GraphSchema, question: str, budget: int = BUDGET) -> str:
             high = middle - 1
     view = part(schema, labels[:low])
     left = budget - tokens_in(render(view)) - 30
-    lines = [render(view), *rest(f"{len(labels) - low} more labels", labels[low:], left / 2)]
+    lines = [how, render(view), *rest(f"{len(labels) - low} more labels", labels[low:], left / 2)]
     types = [kind for kind in schema.types if kind not in view.types]
     return "\n".join([*lines, *rest(f"{len(types)} more relationship types", types, left / 2)])
 
 
 def ranked(schema: GraphSchema, question: str) -> list[str]:
     """Labels, the best fit first: those that a relationship ties lend to each other; its type is a word of both."""
-    ties: dict[str, dict[str, str]] = {label: {} for label in schema.labels}
-    for source, kind, target in schema.links:
-        for here, there in ((source, target), (target, source)):
-            if here in ties and there in ties:
-                ties[here].setdefault(f"{kind} {there}", f"{there}.id")
-    tables = [
-        TableInfo(label, (
-            *(ColumnInfo(one.name, "", examples=one.samples) for one in schema.properties.get(label, ())),
-            *(ColumnInfo(name, "", references=there) for name, there in ties[label].items()),
-        ))
-        for label in schema.labels
-    ]  # fmt: skip
+    tables = label_tables(schema)
     return [tables[number].name for fit in SchemaIndex(tables).rank(question) for number in fit.family.tables]
 
 

@@ -12,6 +12,7 @@ from decisor.max_scan import MaxScan
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
+from decisor.tools.databases.lookup import parse_lookup
 from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.engine import Caps
@@ -22,7 +23,6 @@ from decisor.tools.databases.scan import check_limits, check_scan, names_in
 from decisor.tools.databases.sql_brief import Brief
 from decisor.tools.databases.sql_cache import LARGE
 from decisor.tools.databases.sql_literals import literals
-from decisor.tools.databases.sql_lookup import parse_lookup
 from decisor.tools.databases.sql_schema import close_names, read_schema
 from decisor.tools.databases.sql_tables import TableInfo
 from decisor.tools.databases.sql_view import SchemaView

@@ -1,189 +1,56 @@
-"""What a model may write instead of SQL: ``describe TABLE`` shows all of a table, ``find WORDS`` says which tables,
-columns and stored values have them."""
+"""How a relational schema is described and searched, in a dialect."""
 
 from __future__ import annotations
 
-import difflib
 import re
-import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 
-from decisor.calls.estimates import tokens_in
-from decisor.errors import ToolError
-from decisor.outside import one_line
+from decisor.tools.databases.lookup import MOST_HITS, SCANNED, Language
 from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.schema_index import SchemaIndex, column_fits, masked
-from decisor.tools.databases.schema_words import question_words, quotations
 from decisor.tools.databases.sql_brief import about
 from decisor.tools.databases.sql_render import column_line, identifier, path, table_head
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
-from decisor.types import Observation, Record, Table
 
-LOOKUP = re.compile(r"\s*(describe|desc|find)\s+(?!select\b|with\b|table\b|from\b)(.+?)\s*;?\s*", re.I | re.S)
-TOKENS = 3_000
-"""Of the descriptions that one input asks for."""
-MOST_TABLES, MOST_HITS, NAMED = 12, 20, 0.5
-ALIKE = 3
-"""Tables of a family that are searched for a value."""
-SECONDS = 4.0
-SCANNED = 1_000_000
-"""Rows of a table that are searched for a value."""
 TEXTS = re.compile(r"CHAR|TEXT|CLOB|STRING|^NAME$|^$", re.I)
 ENUM = re.compile(r"ENUM\((.*)\)", re.I | re.S)
-Read = Callable[[str, Caps], Awaitable[Table]]
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """``describe`` tables by name, or ``find`` words."""
-
-    verb: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A stored value."""
-
-    table: str
-    column: str
-    value: str
-
-
-def parse_lookup(text: str) -> Lookup | None:
-    """None for a statement in SQL.
-
-    >>> parse_lookup("find 'manowars'"), parse_lookup("DESCRIBE orders;"), parse_lookup("SELECT 1")
-    (Lookup(verb='find', words="'manowars'"), Lookup(verb='describe', words='orders'), None)
-    """
-    match = LOOKUP.fullmatch(text)
-    return Lookup("find" if match[1].lower() == "find" else "describe", match[2]) if match else None
-
-
-def named_tables(words: str, tables: Sequence[TableInfo]) -> list[TableInfo]:
-    """The tables that a model names, separated by commas or blanks.
-
-    Raises:
-        ToolError: one is not there, with names that are near.
-    """
-    by_name: dict[str, TableInfo] = {}
-    for table in tables:
-        by_name.setdefault(table.bare.lower(), table)
-        by_name[table.name.lower()] = table
-    whole = by_name.get(plain(words))
-    names = [words] if whole else re.split(r"\s*,\s*|\s+", words.strip())
-    unknown = [name for name in names if plain(name) not in by_name]
-    if unknown:
-        near = difflib.get_close_matches(plain(unknown[0]), by_name, 3, 0.5)
-        hint = f" Did you mean: {', '.join(by_name[name].name for name in near)}?" if near else " Try find WORDS."
-        raise ToolError(f"There is no table {one_line(unknown[0], 60)}.{hint}")
-    return list(dict.fromkeys(by_name[plain(name)] for name in names))
-
-
-def plain(name: str) -> str:
-    return re.sub(r"[\"'`\[\]]", "", name).strip().lower()
-
-
-def description(tables: Sequence[TableInfo], index: SchemaIndex, dialect: Dialect) -> str:
-    """All columns of the tables, with types and examples as far as ``TOKENS`` goes, then by name."""
-    lines: list[str] = []
-    left = TOKENS
-    for table in tables:
-        lines.append(table_head(table, dialect) + about(table.comment))
-        names: list[str] = []
+def language_of(dialect: Dialect) -> Language:
+    def lines(table: TableInfo) -> Iterator[tuple[str, str]]:
         for column in table.columns:
-            line = column_line(column, dialect) + about(column.comment)
-            left -= tokens_in(line) + 1
-            if left > 0:
-                lines.append(line)
-            else:
-                names.append(identifier(column.name, dialect))
-        if names:
-            lines.append(f"  and {len(names)} more: {one_line(', '.join(names), 4 * TOKENS)}")
-        mask = masked(table.name)
-        alike = [other.name for other in index.tables if other.name != table.name and masked(other.name) == mask]
-        if alike:
-            more = f" and {len(alike) - MOST_TABLES} more" if len(alike) > MOST_TABLES else ""
-            lines.append(f"  Tables like it: {', '.join(alike[-MOST_TABLES:])}{more}")
-    return "\n".join(lines)
+            yield column_line(column, dialect) + about(column.comment), identifier(column.name, dialect)
 
+    def search(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Sequence[str]) -> str:
+        return search_query(table, columns, wishes, dialect)
 
-async def find(words: str, index: SchemaIndex, dialect: Dialect, read: Read, caps: Caps, source: str) -> Observation:
-    """The tables and columns that have the words, and where a value with them is stored: each a record."""
-    names = "\n".join(names_with(words, index, dialect))
-    wishes = quotations(words) or (words.strip(),)
-    hits, looked, total = await stored(wishes, index, words, dialect, read, caps)
-    records = tuple(
-        Record(f"r{number}", {"table": one.table, "column": one.column, "value": one.value}, source=source)
-        for number, one in enumerate(hits, 1)
+    return Language(
+        "table",
+        "column",
+        head=lambda table: table_head(table, dialect) + about(table.comment),
+        lines=lines,
+        place=lambda table: f"{'view' if table.view else 'table'} {path(table, dialect)}",
+        name=lambda column: identifier(column, dialect),
+        texts=lambda table: [column for column in table.columns if is_text(column)],
+        known=labels,
+        search=search,
     )
-    quoted = ", ".join(f'"{one_line(wish, 60)}"' for wish in wishes)
-    values = f"Stored values with {quoted}: " + ("the records." if records else "none.")
-    if looked < total and len(hits) < MOST_HITS:
-        values += f" There was time to look into {looked} of {total} tables with texts."
-    return Observation(records, f"{names or 'No name of a table or column has them.'}\n{values}", total=len(records))
-
-
-def names_with(words: str, index: SchemaIndex, dialect: Dialect) -> Iterator[str]:
-    """A line for each table that the words fit, with the columns that they fit."""
-    wishes = frozenset(question_words(words))
-    for fit in index.rank(words, tied=False)[:MOST_TABLES]:
-        if fit.score > 0:
-            table = index.tables[fit.family.tables[-1]]
-            fits = column_fits(table.columns, wishes)
-            columns = [column for column, one in zip(table.columns, fits, strict=True) if one >= NAMED][:8]
-            more = len(fit.family.tables) - 1
-            yield (
-                f"{'view' if table.view else 'table'} {path(table, dialect)}{f' and {more} alike' if more else ''}"
-                + (": " + ", ".join(identifier(column.name, dialect) for column in columns) if columns else "")
-            )
-
-
-async def stored(
-    wishes: Sequence[str], index: SchemaIndex, words: str, dialect: Dialect, read: Read, caps: Caps
-) -> tuple[list[Hit], int, int]:
-    """Values that hold one of ``wishes`` in any case; how many tables were looked into, and how many have texts. Tables
-    that fit best come first. Through the same checks as a query of the model's."""
-    until = time.monotonic() + SECONDS
-    numbers = [number for fit in index.rank(words) for number in fit.family.tables[-ALIKE:]]
-    homes = [(table, columns) for table in (index.tables[number] for number in numbers)
-             if table.runs and (columns := [one for one in table.columns if is_text(one)])]  # fmt: skip
-    hits: list[Hit] = []
-    for looked, (table, columns) in enumerate(homes):
-        left = until - time.monotonic()
-        if left <= 0 or len(hits) >= MOST_HITS:
-            return hits[:MOST_HITS], looked, len(homes)
-        hits += labels(table, columns, wishes)
-        own = [column for column in columns if not ENUM.search(column.type)]
-        narrow = replace(caps, rows=MOST_HITS, cell_chars=200, seconds=min(left, 1.0, caps.seconds))
-        try:
-            rows = (await read(search(table, own, wishes, dialect), narrow)).rows if own else ()
-        except ToolError:
-            continue
-        for row in rows:
-            hits += [Hit(table.name, column.name, str(value)) for column, value in zip(own, row, strict=False)
-                     if any(wish.lower() in str(value).lower() for wish in wishes)]  # fmt: skip
-        hits = list(dict.fromkeys(hits))
-    return hits[:MOST_HITS], len(homes), len(homes)
 
 
 def is_text(column: ColumnInfo) -> bool:
     return not column.type.endswith("]") and bool(TEXTS.search(column.type) or ENUM.search(column.type))
 
 
-def labels(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Sequence[str]) -> Iterator[Hit]:
-    """Values of enumerations, which the catalog tells."""
-    for column in columns:
-        if match := ENUM.search(column.type):
-            for text in re.findall(r"'((?:[^']|'')*)'", match[1]):
-                label = text.replace("''", "'")
-                if any(wish.lower() in label.lower() for wish in wishes):
-                    yield Hit(table.name, column.name, label)
+def labels(column: ColumnInfo) -> list[str] | None:
+    """The values of an enumeration, which the catalog tells.
+
+    >>> labels(ColumnInfo("size", "ENUM('S', 'it''s')")), labels(ColumnInfo("name", "TEXT"))
+    (['S', "it's"], None)
+    """
+    match = ENUM.search(column.type)
+    return [text.replace("''", "'") for text in re.findall(r"'((?:[^']|'')*)'", match[1])] if match else None
 
 
-def search(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Sequence[str], dialect: Dialect) -> str:
+def search_query(table: TableInfo, columns: Sequence[ColumnInfo], wishes: Sequence[str], dialect: Dialect) -> str:
     """A query for rows with one of the texts. Signs that LIKE takes for others stand for any."""
     from sqlglot import exp
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from decisor.errors import ToolError
+from decisor.tools.databases.lookup import Lookup, description, find, named_tables
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_brief import BUDGET, Brief, schema_text
-from decisor.tools.databases.sql_lookup import Lookup, description, find, named_tables
+from decisor.tools.databases.sql_lookup import language_of
 from decisor.tools.databases.sql_schema import sampled
 from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Observation, Table
@@ -21,6 +22,8 @@ from decisor.types import Observation, Table
 LOOK_SECONDS = 1.0
 """For the values of the tables that fit a question, where none were looked at before."""
 MOST_LOOKS = 12
+MOST_TEXTS = 512
+"""Questions at once, with room to spare: an open database may be asked for years."""
 
 
 @dataclass(eq=False)
@@ -31,15 +34,24 @@ class SchemaView:
     tables: tuple[TableInfo, ...]
     budget: int = BUDGET
     texts: dict[str, Brief] = field(default_factory=dict)
+    whole: Brief | None = None
 
     @cached_property
     def index(self) -> SchemaIndex:
         return SchemaIndex(list(self.tables))
 
     def text(self, question: str = "") -> Brief:
-        """For a question, written once."""
+        """For a question, written once; one for all of them where the whole schema is shown."""
+        if self.whole is not None:
+            return self.whole
         if question not in self.texts:
-            self.texts[question] = schema_text(self.worker.description, self.index, question, self.budget)
+            text = schema_text(self.worker.description, self.index, question, self.budget)
+            if text.complete:
+                self.whole = text
+                return text
+            if len(self.texts) >= MOST_TEXTS:
+                del self.texts[next(iter(self.texts))]
+            self.texts[question] = text
         return self.texts[question]
 
     async def look(self, question: str) -> bool:
@@ -48,7 +60,7 @@ class SchemaView:
         if brief.complete:
             return False
         if await self._sample({one.table for one in brief.tables[:MOST_LOOKS] if one.whole}):
-            del self.texts[question]
+            self.texts.pop(question, None)
         return True
 
     async def counted(self, names: set[str]) -> Sequence[TableInfo]:
@@ -59,17 +71,17 @@ class SchemaView:
 
     async def look_up(self, lookup: Lookup, source: str) -> Observation:
         """Raises ToolError where there is no such table."""
-        dialect = self.dialect
+        language = language_of(self.dialect)
         if lookup.verb == "describe":
-            names = {table.name for table in named_tables(lookup.words, self.index.tables)}
+            names = {table.name for table in named_tables(lookup.words, self.index.tables, language)}
             await self._sample(names)
             there = [table for table in self.index.tables if table.name in names]
-            return Observation(note=description(there, self.index, dialect))
+            return Observation(note=description(there, self.index, language))
 
         async def read(query: str, caps: Caps) -> Table:
             return await self.worker.run(query, caps=caps)
 
-        return await find(lookup.words, self.index, dialect, read, self.worker.caps, source)
+        return await find(lookup.words, self.index, language, read, self.worker.caps, source)
 
     @property
     def dialect(self) -> Dialect:

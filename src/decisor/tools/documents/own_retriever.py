@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from decisor.errors import SetupError, ToolError
 from decisor.outside import quoted
 from decisor.secrets import redact
-from decisor.settings import import_class
+from decisor.settings import build, import_class
 from decisor.types import Record, Retriever
 
 
@@ -49,19 +50,20 @@ class OwnRetriever:
             await ending
 
 
-def open_own(path: str) -> OwnRetriever:
-    """An object of the class that ``module:Class`` names. Only for what a person typed.
+def open_own(path: str, settings: Mapping[str, str] = {}, folder: str = "") -> OwnRetriever:
+    """An object of the class that ``module:Class`` names, of a module in ``folder`` first; its fields are its settings.
+    Only for what a person typed.
 
     Raises:
-        SetupError: there is no such class, it cannot be made without arguments, or it finds nothing.
+        SetupError: there is no such class, it cannot be made with these settings, or it finds nothing.
     """
-    kind = import_class(path)
+    kind = import_class(path, folder)
     if not inspect.iscoroutinefunction(getattr(kind, "find", None)):
         raise SetupError(f"{path} is no retriever: it needs async def find(self, query, limit) to give Records.")
     try:
-        return OwnRetriever(kind(), path)
+        return OwnRetriever(build(kind, path, settings), path)
     except SetupError:
         raise
     except Exception as error:
         why = redact(f"{type(error).__name__}: {error}")
-        raise SetupError(f"{path}() cannot be made: {why}. It is made without arguments.") from error
+        raise SetupError(f"{path}() cannot be made: {why}. It is made with its settings alone.") from error

@@ -16,6 +16,7 @@ from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.forms import Form, special
+from decisor.tools.databases.sandbox.mysql_values import values_of
 from decisor.tools.databases.sandbox.names import FORMATTING, FUNCTION_CLASSES_REFUSED, NODES
 from decisor.tools.databases.sandbox.restricting import REFUSED, restrict, restricted_text
 from decisor.tools.databases.sandbox.statement_size import only_letters, refuse, within_size
@@ -312,32 +313,6 @@ def named_by_text(column: Expr, dialect: str) -> Expr:
 
 
 LONGEST_NAME = 200
-
-
-def values_of(text: str) -> Expr:
-    """MySQL's VALUES as a statement of its own, which sqlglot reads only inside a FROM, as selects: MySQL and MariaDB
-    do not write it alike."""
-    import sqlglot
-    from sqlglot import exp
-
-    tree = sqlglot.parse_one(f"INSERT INTO t {text}", dialect="mysql")
-    values = tree.expression
-    if not isinstance(values, exp.Values) or {key for key, value in tree.args.items() if value} != {
-        "this",
-        "expression",
-    }:
-        raise refuse("only plain rows may follow VALUES.")
-    selects = [exp.select(*_cells(row)) for row in values.expressions]
-    return selects[0] if len(selects) == 1 else exp.union(*selects, distinct=False, copy=False)
-
-
-def _cells(row: Expr) -> list[Expr]:
-    """Of ``(1, 2)`` and of ``ROW(1, 2)``."""
-    from sqlglot import exp
-
-    inner = row.expressions[0] if len(row.expressions) == 1 else row
-    cells = inner.expressions if isinstance(inner, exp.Func) and inner.name.upper() == "ROW" else row.expressions
-    return [exp.alias_(cell, f"column_{number}") for number, cell in enumerate(cells)]
 
 
 def _plain(error: Exception) -> str:

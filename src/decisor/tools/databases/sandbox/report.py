@@ -27,15 +27,21 @@ async def check_statements(url: str, statements: Iterable[str], caps: Caps = Cap
     """
     engine, address = parse_url(url)
     worker = Worker(engine, address, caps)
-    verdicts = []
     try:
         await worker.start()
-        for statement in statements:
-            try:
-                await worker.check(statement)
-                verdicts.append(Verdict(True))
-            except ToolError as error:
-                verdicts.append(Verdict(False, str(error)))
+        return await verdicts(worker, statements)
     finally:
         await worker.close()
-    return verdicts
+
+
+async def verdicts(worker: Worker, statements: Iterable[str]) -> list[Verdict]:
+    """One for each statement, in order."""
+    return [await verdict(worker, statement) for statement in statements]
+
+
+async def verdict(worker: Worker, statement: str) -> Verdict:
+    try:
+        await worker.check(statement)
+    except ToolError as error:
+        return Verdict(False, str(error))
+    return Verdict(True)

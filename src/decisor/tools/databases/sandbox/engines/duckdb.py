@@ -41,6 +41,15 @@ QUERIES = Queries(
             (SELECT table_name AS name, schema_oid, database_oid FROM system.main.duckdb_tables()) AS t
             ON t.name = c.table_name AND t.schema_oid = c.schema_oid AND t.database_oid = c.database_oid
             WHERE {OURS} ORDER BY t.name IS NULL, schema_name <> {HERE}, schema_name, c.table_name, c.column_index""",
+    # The text of a table has its columns, types and keys; of an estimate of rows only its digits count.
+    fingerprint=f"""SELECT 'tables', {HERE}, count(*), bit_xor(hash((schema_name, table_name, comment, sql,
+            length(CAST(estimated_size AS VARCHAR))))) FROM system.main.duckdb_tables() WHERE {OURS}
+        UNION ALL SELECT 'views', '', count(*), bit_xor(hash((schema_name, view_name, comment, sql)))
+            FROM system.main.duckdb_views() WHERE {OURS}
+        UNION ALL SELECT 'comments', '', count(*), bit_xor(hash((schema_name, table_name, column_name, comment)))
+            FROM system.main.duckdb_columns() WHERE {OURS} AND comment IS NOT NULL
+        UNION ALL SELECT 'types', '', count(*), bit_xor(hash((schema_name, type_name, labels)))
+            FROM system.main.duckdb_types() WHERE {OURS}""",
     keys=f"""SELECT {named("table_name")}, unnest(constraint_column_names),
             CASE WHEN coalesce(referenced_table, '') = '' THEN '' ELSE {named("referenced_table")} END,
             coalesce(unnest(referenced_column_names), '') FROM system.main.duckdb_constraints()

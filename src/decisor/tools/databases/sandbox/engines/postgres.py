@@ -31,6 +31,7 @@ ROWS_AT_ONCE = 20
 MOST_AT_ONCE = 5_000
 SMALL_ROW = 1_000
 CANCEL_SECONDS = 1
+LONGEST_NAME = 63
 BEGIN = """BEGIN READ ONLY; SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {lock};
 SET LOCAL idle_in_transaction_session_timeout = '60s'"""
 END = "ROLLBACK; SELECT pg_advisory_unlock_all()"
@@ -68,9 +69,6 @@ def place(table: str) -> str:
     """SQL for a table's schema, and whether its name alone finds it."""
     schema = f"(SELECT o.nspname FROM pg_catalog.pg_namespace AS o WHERE o.oid = {table}.relnamespace)"
     return f"{schema}, pg_catalog.pg_table_is_visible({table}.oid)"
-
-
-LONGEST_NAME = 63
 
 
 def marks(catalog: str, table: str, texts: str) -> str:

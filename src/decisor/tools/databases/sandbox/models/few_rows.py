@@ -15,6 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from decisor.quoting import quoted
+from decisor.tools.databases.sandbox.models.new_rows import updated
 from decisor.tools.databases.sandbox.models.results import Floats
 from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, K, Version, Versions
@@ -68,7 +69,7 @@ def few_rows(
         bare.set("where", None)
         versions.now[name] = was
         try:
-            become = versions.keep(name, versions.updated(bare, name, *versions.base(name, True)), "__c")
+            become = versions.keep(name, updated(versions, bare, quoted(name), *versions.base(name, True)), "__c")
         finally:
             versions.restore(name, shared)
     return FewRows(name, shared, was, become)

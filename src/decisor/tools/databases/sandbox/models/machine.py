@@ -6,6 +6,7 @@ checked on their trees; the database has no way to files, extensions or settings
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from decisor.tools.databases.sandbox.engines.duckdb import settings
 from decisor.tools.databases.sandbox.models import alone, looking, together
 from decisor.tools.databases.sandbox.models.choosing import moved
 from decisor.tools.databases.sandbox.models.parts import Parts
-from decisor.tools.databases.sandbox.models.program import Program, read
+from decisor.tools.databases.sandbox.models.program import Column, Program, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
 from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes, with_factor
 from decisor.tools.databases.sandbox.models.tables import load
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 MAX_CHOICE = 200_000
 CELL_CHARS = 1000
+FEW_ROWS = 10_000
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 
 
@@ -56,7 +58,10 @@ class Machine:
             case "choice":
                 return self.choice()
             case "outcomes":
-                return self.outcomes(**parameters).table()
+                began = time.process_time()
+                results = self.outcomes(**parameters)
+                results.cpu = time.process_time() - began
+                return results.table()
             case "present":
                 return self.present(**parameters)
             case "solve":
@@ -204,6 +209,11 @@ class Machine:
         return joined(every, len(places))
 
 
+def threads(tables: Mapping[str, Sequence[Column]]) -> int:
+    """A second thread costs more than it gives where a statement takes milliseconds."""
+    return 1 if sum(len(columns[0].values) for columns in tables.values() if columns) <= FEW_ROWS else 2
+
+
 def connect(url: str, caps: Caps) -> Machine:
     """Raises SetupError where the tables do not fit, or a statement is refused."""
     import duckdb
@@ -213,7 +223,7 @@ def connect(url: str, caps: Caps) -> Machine:
         parts = Parts.of(program)
     except ToolError as error:
         raise SetupError(str(error)) from error
-    db = duckdb.connect(config={**settings(caps.memory_mb), "threads": "2"})
+    db = duckdb.connect(config={**settings(caps.memory_mb), "threads": str(threads(tables))})
     load(db, tables, program.doubles)
     db.execute("SET python_enable_replacements = false")
     db.execute("SET lock_configuration = true")

@@ -33,12 +33,13 @@ class Broken:
 @dataclass
 class Results:
     """``values``: measure -> one number for each candidate, nan where there is none. ``how``: 'together', or why the
-    candidates were computed one by one. ``note``: what is to be said of them, ''."""
+    candidates were computed one by one. ``note``: what is to be said of them, ''. ``cpu``: seconds that it took."""
 
     values: dict[str, Floats]
     broken: dict[str, Broken]
     how: str = "together"
     note: str = ""
+    cpu: float = 0.0
 
     @classmethod
     def empty(cls, measures: Sequence[str], rules: Sequence[str], count: int) -> Results:
@@ -46,7 +47,7 @@ class Results:
 
     def table(self) -> Table:
         """As it travels to the parent."""
-        rows: list[tuple[Value, ...]] = [("how", self.how, self.note, None, None)]
+        rows: list[tuple[Value, ...]] = [("how", self.how, self.note, self.cpu, None)]
         for name, values in self.values.items():
             rows.append(("measure", name, [None if value != value else value for value in values.tolist()], None, None))
         for name, broken in self.broken.items():

@@ -14,6 +14,7 @@ from decisor.quoting import quoted
 from decisor.tools.databases.sandbox.models.choosing import ROWS, Anew, read_anew
 from decisor.tools.databases.sandbox.models.few_rows import few_rows
 from decisor.tools.databases.sandbox.models.few_rows import numbers as sums
+from decisor.tools.databases.sandbox.models.new_rows import run
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
 from decisor.tools.databases.sandbox.models.results import Broken, Floats, Results
@@ -53,7 +54,7 @@ def prepare(
         versions.key, versions.names = "__t", (FACTOR,)
         hold(db, versions, TRIALS, {"__t": np.arange(len(factors)), f"__p_{FACTOR}": np.array(factors)})
     for statement in before:
-        versions.run(statement, keep=True)
+        run(versions, statement, keep=True)
     versions.key, versions.names = "__c", names
 
 
@@ -89,7 +90,7 @@ def evaluate(
         few = few_rows(db, versions, parts.change[0], len(places))
     for at, statement in enumerate(parts.change):
         cells = versions.rows(statement.target) * len(places) * trials
-        versions.run(statement, keep=bool(parts.recompute) or (not few and cells <= MOST_CELLS and parts.keeps(at)))
+        run(versions, statement, keep=bool(parts.recompute) or (not few and cells <= MOST_CELLS and parts.keeps(at)))
     if parts.recompute:
         settle(db, program, parts, versions)
     results = Results.empty([*parts.measures], [*parts.rules, *parts.bounds], len(places) * trials)
@@ -149,7 +150,7 @@ def settle(db: duckdb.DuckDBPyConnection, program: Program, parts: Parts, versio
     last = None
     for _ in range(program.times or MAX_ROUNDS):
         for statement in parts.recompute:
-            versions.run(statement, keep=True)
+            run(versions, statement, keep=True)
         prune(db, versions)
         if parts.until is not None:
             here = numbers(db, versions, parts.until)

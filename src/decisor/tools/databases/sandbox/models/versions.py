@@ -8,7 +8,7 @@ raises Unfit, and the caller runs one candidate after the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,18 +69,19 @@ class Versions:
                 raise Unfit(f"there is no parameter ${place.name}")
             place.replace(column("__p_" + place.name, K))
         own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
-        for table in list(tree.find_all(exp.Table)):
-            version = self.now.get(table.name.lower())
-            if version is not None and table.name.lower() not in own:
-                place_version(table, version)
+        every = [(table, self.now[name]) for table in tree.find_all(exp.Table)
+                 if (name := table.name.lower()) in self.now and name not in own]  # fmt: skip
+        outer = {id(join.parent) for table, version in every if version.key for join in outer_joins(table)}
+        for table, version in every:
+            place_version(table, version, id(table.find_ancestor(exp.Select)) in outer)
         return tree
 
-    def base(self, name: str, depends: bool) -> tuple[str, str]:
+    def base(self, name: str, depends: bool, alias: str = "") -> tuple[str, str]:
         """A FROM clause with the present rows of a table, and the columns of a next version."""
-        version, own = self.now.get(name), quoted(name)
+        version, own = self.now.get(name), quoted(alias or name)
         if name not in self.tables:
             raise Unfit(f"there is no table {name}")
-        relation = f"{quoted(version.relation) if version else own} AS {own}"
+        relation = f"{quoted(version.relation if version else name)} AS {own}"
         if version is not None and version.key:
             joined = f"{relation} JOIN {EACH[self.key]} AS {K} ON {K}.{version.key} = {own}.{version.key}"
             if version.key == self.key:
@@ -112,72 +113,26 @@ class Versions:
         else:
             self.now[name] = version
 
-    def run(self, statement: Statement, keep: bool) -> None:
-        """An UPDATE, DELETE or INSERT makes a next version of its table."""
-        name = statement.target
-        version = self.now.get(name)
-        depends = self.depends(statement) or bool(version and version.key)
-        from_clause, columns = self.base(name, depends)
-        tree = statement.tree
-        match tree:
-            case exp.Update():
-                sql = self.updated(tree, name, from_clause, columns)
-            case exp.Delete():
-                sql = self._deleted(tree, from_clause, columns)
-            case _:
-                sql = self._inserted(tree, name, from_clause, columns, depends)
-        self.put(name, sql, self.key if depends else "", keep or not depends)
-
-    def updated(self, tree: exp.Expr, name: str, from_clause: str, columns: str) -> str:
-        refuse_more(tree, {"this", "expressions", "where"})
-        where, parts = tree.args.get("where"), []
-        alias_as(tree.this, name)
-        for one in tree.expressions:
-            if not isinstance(one, exp.EQ) or not isinstance(one.this, exp.Column):
-                raise Unfit("SET of several columns at once")
-            value, place = self._sql(one.expression), quoted(one.this.name)
-            if where is not None:
-                value = f"CASE WHEN {self._sql(where.this)} THEN {value} ELSE {quoted(name)}.{place} END"
-            parts.append(f"{value} AS {place}")
-        star, comma, more = columns.partition(", ")
-        return f"SELECT {star} REPLACE ({', '.join(parts)}){comma}{more} FROM {from_clause}"
-
-    def _deleted(self, tree: exp.Expr, from_clause: str, columns: str) -> str:
-        refuse_more(tree, {"this", "where"})
-        alias_as(tree.this, tree.this.name.lower())
-        where = tree.args.get("where")
-        gone = self._sql(where.this) if where is not None else "TRUE"
-        return f"SELECT {columns} FROM {from_clause} WHERE NOT coalesce({gone}, FALSE)"
-
-    def _inserted(self, tree: exp.Expr, name: str, from_clause: str, columns: str, depends: bool) -> str:
-        refuse_more(tree, {"this", "expression"})
-        listed = [one.name for one in tree.this.expressions] if isinstance(tree.this, exp.Schema) else self.tables[name]
-        names = ", ".join(map(quoted, listed))
-        rows = self._sql(tree.expression)
-        rows = rows if isinstance(tree.expression, exp.Query) else f"SELECT * FROM ({rows})"
-        fresh = f"SELECT __q.* FROM ({rows}) AS __q({names})"
-        if depends:
-            fresh = f"SELECT __q.*, {K}.{self.key} FROM {EACH[self.key]} AS {K}, LATERAL ({rows}) AS __q({names})"
-        return f"(SELECT {columns} FROM {from_clause}) UNION ALL BY NAME ({fresh})"
-
     def value(self, statement: Statement) -> str:
         """SQL of one number for each candidate: __c, value."""
-        inner = self._sql(statement.tree)
+        inner = self.sql(statement.tree)
         return f'SELECT {K}."__c" AS c, CAST(({inner}) AS DOUBLE) AS v FROM {CANDIDATES} AS {K} ORDER BY 1'
 
     def rows(self, name: str) -> int:
         """Of a table of the copy, as it was loaded."""
         if name not in self.tables:
             raise Unfit(f"there is no table {name}")
-        count = self.db.execute(f"SELECT count(*) FROM {quoted(name)}").fetchall()[0][0]
-        return int(count)
+        return self.count(quoted(name))
+
+    def count(self, from_clause: str) -> int:
+        return int(self.db.execute(f"SELECT count(*) FROM {from_clause}").fetchall()[0][0])
 
     def rows_of(self, statement: Statement) -> str:
         """SQL of the rows for each candidate: __c, then the columns."""
-        inner = self._sql(statement.tree)
+        inner = self.sql(statement.tree)
         return f'SELECT {K}."__c" AS "__c", __q.* FROM {CANDIDATES} AS {K}, LATERAL ({inner}) AS __q'
 
-    def _sql(self, tree: exp.Expr) -> str:
+    def sql(self, tree: exp.Expr) -> str:
         return self.inside(tree).sql("duckdb")
 
     def drop(self) -> None:
@@ -187,8 +142,9 @@ class Versions:
         self.now.clear()
 
 
-def place_version(table: exp.Expr, version: Version) -> None:
-    """Puts a version in the place of a table, in place, under the name that the query has for it."""
+def place_version(table: exp.Expr, version: Version, apart: bool) -> None:
+    """Puts a version in the place of a table, in place, under the name that the query has for it. ``apart``: an outer
+    join of the same query joins a version too; with a condition beside its own, DuckDB 1.5 fails."""
     alias = table.alias or table.name
     named = exp.alias_(exp.to_table(quoted(version.relation), dialect="duckdb"), alias, table=True, quoted=True)
     if not version.key:
@@ -196,7 +152,7 @@ def place_version(table: exp.Expr, version: Version) -> None:
         return
     here = column(version.key, alias).eq(column(version.key, K))
     select, up = table.find_ancestor(exp.Select), table.parent
-    if select is not None and isinstance(up, exp.From | exp.Join) and beside(select, up):
+    if not apart and select is not None and isinstance(up, exp.From | exp.Join) and beside(select, up):
         table.replace(named)  # DuckDB then joins once, on all conditions
         select.where(here, append=True, copy=False)
         return
@@ -204,6 +160,15 @@ def place_version(table: exp.Expr, version: Version) -> None:
     text = f"SELECT * EXCLUDE ({version.key}) FROM {quoted(version.relation)} AS __v WHERE {same}"
     rows = sqlglot.parse_one(text, read="duckdb")
     table.replace(exp.alias_(exp.Subquery(this=rows), alias, table=True, quoted=True))
+
+
+def outer_joins(table: exp.Expr) -> Iterator[exp.Expr]:
+    """Those that the table stands on the joined side of, at whatever depth."""
+    up = table.parent
+    while up is not None:
+        if isinstance(up, exp.Join) and up.side:
+            yield up
+        up = up.parent
 
 
 def beside(select: exp.Expr, up: exp.Expr) -> bool:
@@ -216,17 +181,6 @@ def beside(select: exp.Expr, up: exp.Expr) -> bool:
     turned = any(join.side in ("RIGHT", "FULL") or join.kind in ("SEMI", "ANTI") for join in joins)
     own = up is select.args.get("from_") or up is select.args.get("from") or any(up is join for join in joins)
     return own and not stars and not turned and not (isinstance(up, exp.Join) and up.side)
-
-
-def alias_as(table: exp.Expr, name: str) -> None:
-    """An UPDATE or DELETE that gives its table another name."""
-    if table.alias and table.alias.lower() != name:
-        raise Unfit("the changed table has a second name")
-
-
-def refuse_more(tree: exp.Expr, known: Collection[str]) -> None:
-    if more := {name for name, value in tree.args.items() if value} - set(known):
-        raise Unfit(f"{type(tree).__name__.upper()} with {', '.join(sorted(more))}")
 
 
 def column(name: str, table: str) -> exp.Expr:

@@ -1,0 +1,16 @@
+"""How far a long computation is, for whoever watches the run that it is part of; nobody, unless they say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+
+WATCHER: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("WATCHER", default=None)
+"""Called with what is counted, how many are done, and how many there are; from the thread that computes."""
+
+
+def watched(what: str) -> Callable[[int, int], None] | None:
+    """To be called with how many are done and how many there are; None where nobody watches."""
+    watcher = WATCHER.get()
+    return None if watcher is None else partial(watcher, what)

@@ -1,0 +1,51 @@
+"""A person who waits for a decision model sees how many candidates and trials are computed."""
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+import decisor
+from decisor.story.live import LiveView
+from decisor.types import Question
+from decisor.watching import WATCHER
+
+MODEL = """
+decide = "the shop"
+choice = "SELECT name, rent FROM shop"
+[measure.rent]
+goal = "min"
+sql = "SELECT $rent"
+[input]
+"shop.rent" = { spread = "10 % each" }
+"""
+
+
+def shops(folder: Path) -> tuple[str, str]:
+    (folder / "shop.csv").write_text("name,rent\nash,900\noak,700\n")
+    (folder / "shop.toml").write_text(MODEL)
+    return str(folder / "shop.csv"), str(folder / "shop.toml")
+
+
+def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Path) -> None:
+    news: list[tuple[str, int, int]] = []
+    view = LiveView(Console(file=io.StringIO(), force_terminal=True, width=100), Question("Which?"))
+    data, model = shops(tmp_path)
+
+    def hear(what: str, done: int, count: int) -> None:
+        news.append((what, done, count))
+        view.hear_count(what, done, count)
+
+    with view:
+        assert WATCHER.get() == view.hear_count
+        WATCHER.set(hear)
+        decisor.ask("Which?", db=data, model=model, lm="none", settings={"trials": "5"})
+    assert ("candidate", 2, 2) in news and ("trial", 5, 5) in news
+    view.hear_count("candidate", 1200, 3000)
+    assert view.progress.doing == "computed 1,200 of 3,000 candidates"
+
+
+def test_nobody_is_told_of_another_run(tmp_path: Path) -> None:
+    with LiveView(Console(file=io.StringIO()), Question("Which?")):
+        assert WATCHER.get() is not None
+    assert WATCHER.get() is None

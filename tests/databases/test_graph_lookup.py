@@ -1,0 +1,91 @@
+"""A graph is described and searched as a database is: describe LABEL, find WORDS, within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from decisor.calls.estimates import tokens_in
+from decisor.errors import ToolError
+from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.cypher_schema import render
+from decisor.tools.databases.graph_load import load
+from decisor.tools.databases.graph_write import Edge, Node
+from servers.neo4j_server import neo4j_database
+
+QUESTION = "Which ships carry the most cannons?"
+NAMES = [
+    f"{a}{b}{c}{d}".title() for a in "bdfgk" for b in "aeo" for c in "rstn" for d in ("va", "lo", "mi", "ku", "pe")
+]
+NODES = [
+    Node("Ship", {"name": "Sant'Ana", "cannons": 12}), Node("Ship", {"name": "Manowar II", "cannons": 74}),
+    Node("Harbour", {"name": "Ghent", "code": 17}), Node("Secret", {"name": "Manowar plans"}),
+    *(Node(name, {"id": at, "title": f"a {name.lower()} of number {at}"}) for at, name in enumerate(NAMES)),
+]  # fmt: skip
+EDGES = [Edge("LIES_IN", 0, 2, {"since": "the MANOWAR years"}), Edge("LIES_IN", 1, 2)]
+
+
+@pytest_asyncio.fixture(params=["kglite", pytest.param("neo4j", marks=pytest.mark.slow)])
+async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[CypherTool]:
+    """302 labels that may be seen; on a server, which is asked of each, four."""
+    if request.param == "neo4j":
+        with neo4j_database() as url:
+            load(url, NODES[:6], EDGES)
+            tool = await CypherTool.open(url, deny=["Secret"])
+            yield tool
+            await tool.close()
+        return
+    load(f"kglite:///{tmp_path}/ships.kgl", NODES, EDGES)
+    tool = await CypherTool.open(f"kglite:///{tmp_path}/ships.kgl", deny=["Secret"])
+    yield tool
+    await tool.close()
+
+
+async def test_300_labels_are_shown_for_the_question_within_the_budget(graph: CypherTool) -> None:
+    if len(graph.schema.labels) < 100:
+        pytest.skip("its graph is small enough to be shown whole")
+    assert len(graph.schema.labels) == 302 and tokens_in(render(graph.schema)) > 6_000
+    text = (await graph.about(QUESTION)).describe()
+    assert tokens_in(text) <= 2_000
+    assert "(:Ship) 2 nodes" in text and "(:Ship)-[:LIES_IN]->(:Harbour) 2" in text
+    assert "`describe LABEL`" in text and "It has 302 labels" in text
+
+
+async def test_a_label_and_a_type_are_described_with_what_ties_them(graph: CypherTool) -> None:
+    for name in ("Ship", "(:ship)", "`Ship`"):
+        note = (await graph.call(f"describe {name}")).note
+        assert note.startswith("(:Ship) 2 nodes") and "cannons: int (samples: 12, 74)" in note
+        assert "(:Ship)-[:LIES_IN]->(:Harbour) 2" in note
+    note = (await graph.call("describe LIES_IN, Harbour")).note
+    assert note.startswith("[:LIES_IN]") and "since: string" in note and "(:Harbour) 1 nodes" in note
+
+
+async def test_a_label_that_is_not_there_is_told_with_near_ones(graph: CypherTool) -> None:
+    with pytest.raises(ToolError, match=r"There is no label Shipp\. Did you mean: Ship"):
+        await graph.call("describe Shipp")
+
+
+async def test_a_value_is_found_with_its_label_and_property_and_nothing_that_is_denied(graph: CypherTool) -> None:
+    seen = await graph.call("find 'manowar'")
+    places = {tuple(record.fields.values()) for record in seen.records}
+    assert places == {("Ship", "name", "Manowar II"), ("[LIES_IN]", "since", "the MANOWAR years")}
+    assert list(seen.records[0].fields) == ["label", "property", "value"] and seen.total == 2
+    for text, value in (('find "sant\'ana"', "Sant'Ana"), ("find 'ghent'", "Ghent")):
+        assert [record.fields["value"] for record in (await graph.call(text)).records] == [value]
+    nothing = await graph.call("find 'no such thing at all'")
+    assert not nothing.records and nothing.note.endswith("none.")
+    with pytest.raises(ToolError, match="no label Secret"):
+        await graph.call("describe Secret")
+
+
+async def test_words_find_labels_and_their_properties(graph: CypherTool) -> None:
+    note = (await graph.call("find cannons of ships")).note
+    assert note.startswith("(:Ship): cannons")
+
+
+async def test_a_text_that_tries_to_leave_its_quotes_finds_nothing(graph: CypherTool) -> None:
+    seen = await graph.call("find x\\' OR true RETURN 1 //")
+    assert not seen.records

@@ -1,0 +1,33 @@
+"""What is said where the seconds end before the work does."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from decision_shops import CLOSE, opened
+from decisor.decision_models.checks.run import check, compared
+from decisor.decision_models.rank_model import ranking_of, with_trials
+from decisor.rankings import note
+
+
+async def test_trials_that_were_cut_off_are_told_with_their_number_and_what_to_do(tmp_path: Path) -> None:
+    async with opened(tmp_path, CLOSE) as model:
+        outcomes = model.outcomes()
+        ranking, whole = ranking_of(model, outcomes), model.trials(outcomes.candidates, 2)
+        none = note(with_trials(model, ranking, model.trials(outcomes.candidates, 2, seconds=0), ("rent 5 %",)))
+        known = whole.known.copy()
+        known[:, 1] = False
+        half = replace(whole, known=known, stopped="the limit of seconds is reached")
+        some = note(with_trials(model, ranking, half, ("rent 5 %",)))
+    assert "the limit of seconds is reached after 0 of 2 trials. More seconds or fewer trials would say it." in none
+    assert "of 1 trial (" in some
+    assert "It ended early: the limit of seconds is reached after 1 of 2 trials; more seconds give more." in some
+
+
+async def test_checks_that_were_not_made_are_a_doubt_that_says_what_took_so_long(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    async with opened(tmp_path, CLOSE) as one, opened(tmp_path / "other", CLOSE) as two:
+        cut, both = list(check(one, seconds=0)), list(compared(one, two, 0))
+        whole = list(compared(one, two, 600))
+    assert [finding.kind for finding in cut[:1]] == ["doubt"] and cut[0].words.startswith("0 s were over")
+    assert [finding.words for finding in both] == [cut[0].words]
+    assert whole == []

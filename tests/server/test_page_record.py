@@ -1,0 +1,104 @@
+"""The record of a decision on the page of a real server, in a real Chromium: read, approved, computed again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from decisor.server.serving import Serving
+from report.browser import FOUND
+from server.axe import missing
+from server.page import Page, window
+from server.serving import planner, sources
+from server.test_page_reach import axe, tab_to
+from servers.openai_server import serve_threaded
+
+pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Page]:
+    """On the record of a decision of two sites."""
+    with serve_threaded(planner()) as url, window(Serving(sources(tmp_path), {"m": f"m@{url}"})) as page:
+        page.ask("Which site should we open?")
+        page.answered()
+        page.click("Record")
+        page.see("Nobody has approved this decision.")
+        yield page
+
+
+def approve(page: Page, name: str, note: str = "") -> None:
+    page.write("by", name)
+    page.write("approval-note", note)
+    page.click("Approve")
+
+
+def test_a_person_approves_a_decision_and_takes_it_back(page: Page) -> None:
+    page.picture("record")
+    approve(page, "Bo Smith", "if the lease ends in May")
+    page.see("if the lease ends in May", ".approved .holds")
+    assert page.text("#say") == "Approved by Bo Smith."
+    approve(page, "Bo Smith")
+    page.see("Bo Smith has approved this already")
+    page.picture("record-approved", at=".record .card:nth-of-type(2)")
+    page.run("document.querySelector('.approved details').open = true")
+    page.run("document.querySelector('.approved details input').value = 'the rents were old'")
+    page.run("document.querySelector('.approved details button').click()")
+    page.see("the rents were old", ".approved .withdrawn")
+    approve(page, "Cy Lee")
+    page.see("Cy Lee", ".approved .holds")
+    page.open(str(page.run("return location.pathname")))
+    assert [page.text(".approved .withdrawn b"), page.text(".approved .holds b")] == ["Bo Smith", "Cy Lee"]
+
+
+def test_a_decision_is_computed_again_and_says_what_changed(page: Page, tmp_path: Path) -> None:
+    page.click("Compute it again")
+    page.see("It holds.", ".verdict.holds")
+    with closing(sqlite3.connect(tmp_path / "sites.db")) as database, database:
+        database.execute("UPDATE site SET rent = 900 WHERE name = 'elm'")
+    page.click("Compute it again")
+    page.see("It cannot be said", ".verdict.cannot-be-said")
+    row = page.run("return [...document.querySelectorAll('[aria-label=\"What changed\"] tbody td')].map((one) => "
+                   "one.innerText)")  # fmt: skip
+    assert row[:3] == ["o1.r1", "rent 400.0", "rent 900.0"]
+    page.picture("record-verified", at=".verdict")
+    page.picture("record-verified-phone", 390, 844, at=".verdict")
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
+def test_axe_has_nothing_to_say_of_the_record_and_of_its_page_to_print(page: Page) -> None:
+    approve(page, "Bo Smith")
+    page.see("Bo Smith", ".approved .holds")
+    page.click("Compute it again")
+    page.see("It holds.")
+    page.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    page.browser.size(390, 844)
+    assert page.sideways() <= 0
+    page.picture("record-phone", 390, 844)
+    page.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
+    for scheme in ("light", "dark"):
+        page.colours(scheme)
+        assert axe(page) == [], scheme
+    page.click("The whole record, to print")
+    page.until("document.querySelector('main.decisor.record')")
+    page.picture("record-print")
+    page.picture("record-print-phone", 390, 844)
+    for scheme in ("light", "dark"):
+        page.colours(scheme)
+        assert axe(page) == [], scheme
+
+
+def test_a_decision_is_approved_and_computed_again_by_keyboard_alone(page: Page) -> None:
+    page.run("document.querySelector('main').focus()")
+    tab_to(page, "document.activeElement.id === 'by'")
+    page.press(*"Bo")
+    tab_to(page, "document.activeElement.innerText === 'Approve'")
+    page.press("Enter")
+    page.see("Bo", ".approved .holds")
+    tab_to(page, "document.activeElement.innerText === 'Compute it again'")
+    page.press("Enter")
+    page.see("It holds.", ".verdict")
