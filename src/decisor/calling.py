@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from decisor.errors import SetupError
 
 Way = Literal["text", "json", "tools"]
+T = TypeVar("T")
 Calling = Literal["text", "json", "tools", "auto"]
 """What a person sets: one way, or ``auto``, which takes what the endpoint has."""
 CALLINGS: tuple[Calling, ...] = get_args(Calling)
@@ -46,7 +47,7 @@ def ways_of(lm: object) -> Ways | None:
     return ways
 
 
-def split_calling(settings: Mapping[str, Any], default: Calling) -> tuple[Calling, dict[str, Any]]:
+def split_calling(settings: Mapping[str, T], default: Calling) -> tuple[Calling, dict[str, T]]:
     """The setting ``calling``, which every technique that asks an LM has, and the other settings.
 
     >>> split_calling({"calling": "json", "max_steps": "9"}, "text")

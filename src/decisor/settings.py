@@ -20,7 +20,7 @@ IMPORT_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 TRUTH = {"yes": True, "true": True, "1": True, "on": True, "no": False, "false": False, "0": False, "off": False}
 
 
-def settings_of(kind: type) -> dict[str, Field[Any]]:
+def settings_of(kind: type) -> dict[str, Field[object]]:
     """The fields that are settings: ``name``, and what the repr leaves out, are none. A plain class has none.
 
     >>> settings_of(int)
@@ -71,7 +71,7 @@ def label(name: str, instance: object, settings: Mapping[str, str]) -> str:
     return " ".join([name, *changes])
 
 
-def read(field: Field[Any], kind: object, text: str) -> Any:
+def read(field: Field[object], kind: object, text: str) -> Any:
     """A setting from its text, by the type of its field: where None is the default, by the other type.
 
     Raises:
@@ -97,7 +97,7 @@ def read(field: Field[Any], kind: object, text: str) -> Any:
     return text
 
 
-def read_number(field: Field[Any], kind: type[int] | type[float], text: str) -> float:
+def read_number(field: Field[object], kind: type[int] | type[float], text: str) -> float:
     try:
         number = kind(text)
     except ValueError as error:

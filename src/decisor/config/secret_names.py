@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from importlib import import_module
-from typing import Any
 from urllib.parse import quote
 
 from decisor.errors import SetupError
@@ -48,7 +47,7 @@ def from_keyring(name: str) -> str:
     if not (service and slash and user):
         raise SetupError(f"A secret of the keyring is named ${{keyring:SERVICE/USER}}, not ${{keyring:{name}}}.")
     try:
-        keyring: Any = import_module("keyring")
+        keyring = import_module("keyring")
     except ImportError as error:
         raise SetupError("Secrets of a keyring need another package: pip install 'decisor[keyring]'") from error
     try:

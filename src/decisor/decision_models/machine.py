@@ -14,7 +14,7 @@ from decisor.decision_models.copying import Copy, copies_of
 from decisor.decision_models.format import Model
 from decisor.decision_models.outcomes import Gathered, Outcomes
 from decisor.errors import SetupError, ToolError
-from decisor.types import Source, Table
+from decisor.types import Source, Table, Value
 from decisor.watching import watched
 
 FIRST = 16
@@ -37,7 +37,7 @@ class Jobs(Protocol):
     """A machine in a process of its own. ``run`` raises ToolError; its jobs are in
     ``tools.databases.sandbox.models.machine``."""
 
-    def run(self, statement: str, parameters: Mapping[str, Any], seconds: float) -> Table: ...
+    def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table: ...
 
     def close(self) -> None: ...
 
@@ -142,7 +142,7 @@ class OpenModel:
         return self._trials([int(one) for one in candidates], {"changes": changes}, "factors", factors, seconds, None)
 
     def _trials(
-        self, chosen: list[int], wish: Mapping[str, Any], what: str, each: Sequence[float], seconds: float,
+        self, chosen: list[int], wish: Mapping[str, object], what: str, each: Sequence[float], seconds: float,
         progress: Progress | None,
     ) -> Outcomes:  # fmt: skip
         """``what``: seeds or factors."""
@@ -194,7 +194,7 @@ class OpenModel:
             raise ToolError(placed(self.model, str(error)), error.refused, error.outage) from error
 
     def _part(
-        self, gathered: Gathered, wish: Mapping[str, Any], part: list[int], at: int, trials: range, left: float
+        self, gathered: Gathered, wish: Mapping[str, object], part: list[int], at: int, trials: range, left: float
     ) -> str:
         """One request; why the run ends here, '' where it goes on. The next one is sized by how long it took."""
         if left <= 0:

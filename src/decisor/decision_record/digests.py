@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from decisor.encoding import finite
 from decisor.tools.databases.sandbox.policy import TOKEN
@@ -49,7 +48,7 @@ def rows_digest(records: Sequence[Record]) -> str:
     return digest_of(sorted(row_digest(one.fields, one.text) for one in records))
 
 
-def comparable(value: object) -> Any:
+def comparable(value: object) -> object:
     if isinstance(value, float):
         return f"{value:.12g}"
     if isinstance(value, Mapping):

@@ -68,7 +68,7 @@ def read_record(path: Path) -> RecordFile:
         raise SetupError(f"{path} is no JSON of a record: {one_line(str(error), 200)}") from error
 
 
-def each_once(pairs: Sequence[tuple[str, object]]) -> dict[str, Any]:
+def each_once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """An object; ValueError where a name stands twice, of which two readers could take one each."""
     names = dict(pairs)
     if len(names) < len(pairs):

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import chdir, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from decisor.child_process import folder, here
@@ -107,7 +108,7 @@ def reach(address: str) -> None:
 
 
 def _watch(
-    ray: Any, start: Callable[[], Any], store: SqlStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
+    ray: ModuleType, start: Callable[[], Any], store: SqlStore, workers: int, stop: Stop, hear: Callable[[Tally], None]
 ) -> Tally:
     running, lost, look = [start() for _ in range(workers)], 0, time.monotonic()
     left_out: dict[tuple[str, str], str] = {}

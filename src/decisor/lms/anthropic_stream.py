@@ -70,7 +70,7 @@ class MessageParts:
         content = [self._block(at, block) for at, block in sorted(self.blocks.items())]
         return {**self.message, "content": content, **({"stop_reason": finish} if finish else {})}
 
-    def _block(self, at: int, block: dict[str, Any]) -> dict[str, Any]:
+    def _block(self, at: int, block: dict[str, object]) -> dict[str, object]:
         text = self.inputs.get(at, "")
         if not text.strip():
             return block

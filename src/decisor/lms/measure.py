@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from decisor.calling import Function
 from decisor.calls.estimates import tokens_in
@@ -22,7 +22,7 @@ from decisor.types import LM, Completion, Message, Sampling
 Heeds = Literal["yes", "ignored", "refused"]
 TELL = [Message("user", "Tell a long story of a ship and the harbours that it comes to.")]
 ASK = [Message("user", "Name a city. Reply with its name.")]
-SCHEMA: Mapping[str, Any] = {
+SCHEMA: Mapping[str, object] = {
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False,
 }  # fmt: skip
 SHORT, LONG = 8, 48

@@ -59,7 +59,7 @@ def schema_of(one: OpenReading) -> dict[str, Any]:
 
 def answer_of(reply: ElicitResult, one: OpenReading) -> str:
     """What a person chose or wrote; '' where they do not say."""
-    content: Mapping[str, Any] = reply.content or {}
+    content: Mapping[str, object] = reply.content or {}
     if reply.action != "accept":
         return ""
     words, meaning = str(content.get("own_words") or ""), str(content.get("meaning") or "")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from typing import Any
 
 import uvicorn
-from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
+from decisor.mcp.tools import Server
 from decisor.server.guard import Guard
 from decisor.server.hosts import Hosts
 from decisor.server.serve import GRACE_SECONDS, MOST_HEAD
@@ -28,7 +27,7 @@ class Listening:
     users: Users
 
 
-async def serve_http(server: MCPServer[Any], place: Listening) -> None:
+async def serve_http(server: Server, place: Listening) -> None:
     """Until it is interrupted. The guard has looked at Host and Origin."""
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.streamable_http_app(streamable_http_path=PATH, transport_security=security)

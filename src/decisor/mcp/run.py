@@ -8,15 +8,14 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 
 from decisor.history.past_run import Inputs
 from decisor.history.store import History
 from decisor.mcp.serving import Serving
-from decisor.mcp.tools import server_of
+from decisor.mcp.tools import Server, server_of
 from decisor.server.places import Places
 from decisor.session.pool import pool_of
 from decisor.session.sources import Sources
@@ -43,7 +42,7 @@ async def run(
             await serve_http(server, listening)
 
 
-async def serve_stdio(server: MCPServer[Any]) -> None:
+async def serve_stdio(server: Server) -> None:
     """Until standard input ends. It is read in a thread that nothing waits for, so that a sign ends us at once."""
     async with stdio_server(stdin=cast("AsyncFile[str]", lines_of_stdin())) as (reading, writing):
         inside = server._lowlevel_server

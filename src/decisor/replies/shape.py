@@ -44,10 +44,10 @@ class Shape:
 
 
 @cache
-def slots_of(kind: type) -> Mapping[str, tuple[Field[Any], type | None, Any]]:
+def slots_of(kind: type) -> Mapping[str, tuple[Field[object], type | None, Any]]:
     """Key -> its field, the dataclass of the field where the key is one of that, and its type. A field that is a
     dataclass itself is no key: its own fields are. Metadata ``key`` is another name than the field's."""
-    slots: dict[str, tuple[Field[Any], type | None, Any]] = {}
+    slots: dict[str, tuple[Field[object], type | None, Any]] = {}
     hints = get_type_hints(kind)
     for one in fields(kind):
         type_ = without_none(hints[one.name])
@@ -123,7 +123,7 @@ def read_object(kind: type, value: Mapping[str, Value]) -> Any:
     return kind(**whole)
 
 
-def key_of(one: Field[Any]) -> str:
+def key_of(one: Field[object]) -> str:
     return str(one.metadata.get("key", one.name))
 
 

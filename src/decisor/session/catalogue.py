@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from decisor.settings import sayable, settings_of, without_none
 from decisor.techniques import TECHNIQUES, kind_of
@@ -19,7 +19,7 @@ class Setting:
     the LM of a part."""
 
     name: str
-    default: Any
+    default: object
     type: str
     harmless: bool = False
     choices: tuple[str, ...] = ()

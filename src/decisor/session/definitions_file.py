@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from decisor.decision_models.format import Model
 from decisor.definitions.format import Definitions
@@ -38,7 +37,7 @@ def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]
     return whole
 
 
-def with_metrics(model: Model, definitions: Definitions | None, source: Any) -> Model:
+def with_metrics(model: Model, definitions: Definitions | None, source: object) -> Model:
     """A decision model whose measures have the queries of the metrics that they name, in the SQL of its copy.
 
     Raises:

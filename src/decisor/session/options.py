@@ -75,7 +75,7 @@ def is_lm(value: object) -> bool:
     return value is None or isinstance(value, str | LMSpec) or (hasattr(value, "name") and hasattr(value, "complete"))
 
 
-FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+FORMS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "rules": (is_text, "a text"),
     "goal": (is_text, "a text"),
     "lm": (is_lm, '"MODEL[@URL]", LMSpec(...), "none", or an object with name and complete'),

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def in_thread(work: Coroutine[Any, Any, T]) -> T:
+def in_thread(work: Coroutine[object, object, T]) -> T:
     """The result of ``work``, also where a loop runs already, as in a notebook.
 
     An interrupt (Ctrl-C) cancels it, and is raised when what it had under way has ended.

@@ -39,7 +39,7 @@ class Choice:
 
 
 async def choose(
-    technique: Technique | str, settings: Mapping[str, Any], lm: LM | LMSpec | str | None, lms: LMs
+    technique: Technique | str, settings: Mapping[str, object], lm: LM | LMSpec | str | None, lms: LMs
 ) -> Choice:
     """``technique`` '' is plan_rag, or exact where there is no LM.
 

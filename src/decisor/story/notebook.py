@@ -39,7 +39,7 @@ class NotebookView:
         self.output: Any = None
 
     def __enter__(self) -> NotebookView:
-        display: Any = import_module("IPython.display").display
+        display = import_module("IPython.display").display
         self.output = display(self.bundle(), raw=True, display_id=True)
         return self
 

@@ -50,7 +50,7 @@ def _dataclass(kind: type) -> Decode:
     return decode
 
 
-def _is_required(field: dataclasses.Field[Any]) -> bool:
+def _is_required(field: dataclasses.Field[object]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 

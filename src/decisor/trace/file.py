@@ -28,12 +28,12 @@ CLASSES: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(E
 Row = Mapping[str, Any]
 
 
-def with_additions(value: object) -> Any:
+def with_additions(value: object) -> object:
     """As ``one_level``; a prompt as what it adds."""
     return value.as_addition() if isinstance(value, Prompt) else one_level(value)
 
 
-def with_messages(value: object) -> Any:
+def with_messages(value: object) -> object:
     """As ``one_level``; a prompt whole."""
     return list(value) if isinstance(value, Prompt) else one_level(value)
 

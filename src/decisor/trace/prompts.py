@@ -59,7 +59,7 @@ class Prompt(Sequence[Message]):
     def __len__(self) -> int:
         return self.same + len(self.new)
 
-    def as_addition(self) -> Any:
+    def as_addition(self) -> object:
         """For a line of a trace file: a list of messages, or an object that names the entry it builds on."""
         new = [{"role": message.role, "content": message.content} for message in self.new]
         if self.before is None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from decisor.benchmarks.dqa import dumps
@@ -18,6 +18,9 @@ from decisor.benchmarks.dqa.spark import to_spark
 from decisor.benchmarks.dqa.tables import WorldData, schema, tables_of
 from decisor.errors import SetupError
 from decisor.tools.databases.sandbox.urls import parse_url
+
+if TYPE_CHECKING:
+    import psycopg
 
 
 async def load_database(dump: Path, url: str) -> None:
@@ -87,7 +90,7 @@ def to_postgres(world: WorldData, url: str) -> None:
                     copy.write_row(row)
 
 
-def _postgres(url: str) -> Any:
+def _postgres(url: str) -> psycopg.Connection:
     """A connection to the database, which is made where there is none."""
     import psycopg
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from decisor.decision_models.building import BuildingData
 from decisor.decision_models.locating import LocatingData
@@ -21,7 +20,7 @@ KEYS = {
 }
 TYPES = {"str": "VARCHAR(255)", "float": "DOUBLE PRECISION", "int": "INT", "bool": "BOOLEAN"}
 WorldData = LocatingData | BuildingData
-Rows = Sequence[tuple[Any, ...]]
+Rows = Sequence[tuple[object, ...]]
 
 
 def tables_of(world: WorldData) -> Iterator[tuple[str, tuple[str, ...], Rows]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from decisor.decision_models.checks.subject import Subject
 from decisor.decision_models.format import Input, Measure
@@ -26,7 +26,7 @@ def same(one: Outcomes, other: Outcomes) -> bool:
     return alike(one.values, other.values) and bool((one.broken == other.broken).all())
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(one: ArrayLike, other: ArrayLike) -> bool:
     return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from decisor.errors import ParseError
 from decisor.replies.numbers import numbers_in
@@ -18,11 +17,11 @@ KINDS = ("limit", "how", "untestable")
 WRONG = ("first", "second", "both")
 
 
-def texts(value: Any) -> list[str]:
+def texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
-def tables(content: Mapping[str, Any], name: str) -> dict[str, dict[str, Any]]:
+def tables(content: Mapping[str, object], name: str) -> dict[str, dict[str, object]]:
     """The tables under a name; what is none is left out."""
     value = content.get(name)
     return {key: one for key, one in value.items() if isinstance(one, dict)} if isinstance(value, dict) else {}

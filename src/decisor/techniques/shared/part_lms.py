@@ -51,7 +51,7 @@ def with_lms(technique: Technique, lms: Mapping[str, LM]) -> Technique:
     """The technique, its parts asking these LMs. ``lms``: by a name that ``parts_of`` tells."""
     loop: Any = technique
     experts = {EXPERTS[name]: lm for name, lm in lms.items() if name in EXPERTS}
-    other: dict[str, Any] = {name: lm for name, lm in lms.items() if name not in EXPERTS}
+    other: dict[str, object] = {name: lm for name, lm in lms.items() if name not in EXPERTS}
     if experts:
         ours = loop.experts
         other["experts"] = replace(ours, **{name: by(lm, getattr(ours, name)) for name, lm in experts.items()})

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from decisor.asking import Asking
 from decisor.errors import SetupError
 from decisor.settings import settings_of
 
+T = TypeVar("T")
 ROOM = "decisor.techniques."
 NEEDED = {"question", "tools", "form", "steps", "task", "documents", "evidence"}
 """Places that a prompt which has them cannot do without."""
@@ -132,7 +133,7 @@ def places(text: str) -> set[str]:
     return set(string.Template(text).get_identifiers())
 
 
-def asking_of(kind: type, name: str, settings: Mapping[str, object]) -> tuple[Asking, dict[str, Any]]:
+def asking_of(kind: type, name: str, settings: Mapping[str, T]) -> tuple[Asking, dict[str, T]]:
     """The settings ``temperature``, ``top_p`` and ``prompts``, and the others.
 
     Raises:

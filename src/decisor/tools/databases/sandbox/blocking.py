@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.engine import Caps
@@ -62,7 +62,7 @@ class Blocking:
         await asyncio.gather(*running, return_exceptions=True)
         await self.worker.close()
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def _begin(self, work: Coroutine[object, object, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
 

@@ -121,8 +121,7 @@ QUERIES = Queries(
             AND (d.description IS NOT NULL OR c.relkind IN ('r', 'p', 'm'))""",
     # A partition holds rows of its parent, and its parent reads them. A column of a type that a user's function casts
     # without being asked to makes its table one that no query may read.
-    definitions=f"""SELECT c.relname,
-        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid)
+    definitions=f"""SELECT c.relname, CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid)
         WHEN {CASTS_ITSELF} THEN 'cast' ELSE '' END,
         CASE WHEN c.relkind IN ('v', 'm') OR {CASTS_ITSELF} THEN 'view' ELSE 'table' END, {place("c")}
         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace

@@ -96,7 +96,7 @@ def chosen(
     yield note
 
 
-def row_of(db: duckdb.DuckDBPyConnection, columns: Sequence[str], rows: Sequence[int]) -> dict[str, Any]:
+def row_of(db: duckdb.DuckDBPyConnection, columns: Sequence[str], rows: Sequence[int]) -> dict[str, object]:
     """The columns of the one row that is chosen, as what names it in a statement."""
     return {name: f"(SELECT {quoted(name)} FROM choice)" for name in columns} if len(rows) == 1 else {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def once(matrix: Matrix, seconds: float, presolve: bool) -> Solution:
     return Solution(word, amounts, info.objective_function_value, bound, time.monotonic() - began)
 
 
-def program(highspy: Any, matrix: Matrix) -> Any:
+def program(highspy: ModuleType, matrix: Matrix) -> Any:
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(matrix.low), len(matrix.least)
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = matrix.cost, matrix.low, matrix.high
