@@ -44,7 +44,7 @@ def finite(value: object) -> Any:
     return _finite(json_value(value))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):

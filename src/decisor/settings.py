@@ -32,7 +32,7 @@ def settings_of(kind: type) -> dict[str, Field[object]]:
 
 
 @cache
-def hints_of(kind: type) -> Mapping[str, Any]:
+def hints_of(kind: type) -> Mapping[str, object]:
     """The types of its fields."""
     return get_type_hints(kind)
 

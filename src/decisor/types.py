@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from decisor.evidence import Evidence as Evidence
 from decisor.evidence import Figure as Figure
@@ -96,7 +96,7 @@ class Sampling:
     max_tokens: int | None = None
     n: int = 1
     seed: int | None = None
-    schema: Mapping[str, Any] | None = None
+    schema: Mapping[str, object] | None = None
     functions: tuple[Function, ...] = ()
     logprobs: int = 0
     continuation: bool = False

@@ -15,14 +15,16 @@ from decisor.mcp.serving import Serving
 from decisor.secrets import redact
 from decisor.server.places import Full
 
+Client = Context[Any, Any]
 
-def as_asked(serving: Serving, context: Context[Any, Any]) -> Serving:
+
+def as_asked(serving: Serving, context: Client) -> Serving:
     """What whoever asks may see: the guard says who it is, where there is one."""
     request = context.request_context.request
     return serving if request is None else replace(serving, user=request.scope["decisor_user"])
 
 
-def has_person(context: Context[Any, Any]) -> bool:
+def has_person(context: Client) -> bool:
     """Whether the client can ask one."""
     capabilities = context.client_capabilities
     return capabilities is not None and capabilities.elicitation is not None

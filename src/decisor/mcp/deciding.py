@@ -7,12 +7,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
-from mcp.server.mcpserver import Context
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult
 
 from decisor.definitions.readings.open import OpenReading
+from decisor.mcp.answering import Client
 from decisor.plurals import counted
 from decisor.render.text import one_line
 from decisor.server.places import Places
@@ -23,7 +22,6 @@ from decisor.trace.events import Entry
 
 STOP_SECONDS = 10.0
 LINE = 200
-Client = Context[Any, Any]
 KEY = "reading"
 """What the answer of a person is called."""
 
@@ -45,7 +43,7 @@ class Ask:
             self.answer.set_result(answer)
 
 
-def schema_of(one: OpenReading) -> dict[str, Any]:
+def schema_of(one: OpenReading) -> dict[str, object]:
     """A form: one of the choices, or own words."""
     choices = [one_line(text, LINE) for text in one.choices]
     return {

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from mcp.server.mcpserver import Context
 from mcp_types import (
     CallToolResult,
     ElicitRequest,
@@ -22,7 +21,7 @@ from decisor.decision_record.of_run import change_approvals, record_of_run
 from decisor.errors import SetupError
 from decisor.history.past_run import Approval, PastRun
 from decisor.history.store import History
-from decisor.mcp.answering import as_asked, has_person, reply_of, telling
+from decisor.mcp.answering import Client, as_asked, has_person, reply_of, telling
 from decisor.mcp.serving import Serving
 from decisor.mcp.texts import short
 from decisor.mcp.waiting import Waiting
@@ -53,8 +52,10 @@ class Question:
         record = f"Record: {self.digest[:12]}… (to read it: decisor show {number} --record decision.html)"
         return f"Do you approve this decision of run {number}?\nQuestion: {question}\nDecision: {answer}\n{record}"
 
-    def schema(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"approve": {"type": "boolean", "title": "I approve this decision", "default": False}}
+    def schema(self) -> dict[str, object]:
+        fields: dict[str, object] = {
+            "approve": {"type": "boolean", "title": "I approve this decision", "default": False}
+        }
         if not self.name:
             fields["name"] = {"type": "string", "title": "Your name"}
         fields["note"] = {"type": "string", "title": "Note, such as a condition"}
@@ -62,7 +63,7 @@ class Question:
 
     def settle(self, reply: object) -> str:
         """What came of it. Raises SetupError where who approves is not said, or they did already."""
-        content: Mapping[str, Any] = (reply.content or {}) if isinstance(reply, ElicitResult) else {}
+        content: Mapping[str, object] = (reply.content or {}) if isinstance(reply, ElicitResult) else {}
         if not isinstance(reply, ElicitResult) or reply.action != "accept" or content.get("approve") is not True:
             return f"The person did not approve run {self.run.number}."
         name = self.name or str(content.get("name") or "")
@@ -87,7 +88,7 @@ class Records:
     serving: Serving
     waiting: Waiting[Question] = field(default_factory=Waiting)
 
-    async def verify_run(self, context: Context[Any, Any], number: Number = 0) -> CallToolResult:
+    async def verify_run(self, context: Client, number: Number = 0) -> CallToolResult:
         """Compute a decision again on the data of today, without an LM: whether it still holds, which cited records
         changed, what wins now."""
         with telling():
@@ -100,7 +101,7 @@ class Records:
                 verdict = await verify(entries, await serving.data(names))
             return reply_of(short("\n".join([f"Run {run.number}", *verification_lines(verdict)])))
 
-    async def approve_run(self, context: Context[Any, Any], number: Number = 0) -> CallToolResult | InputRequiredResult:
+    async def approve_run(self, context: Client, number: Number = 0) -> CallToolResult | InputRequiredResult:
         """Ask the person at the client whether they approve a decision; nobody else can. Call it only at their wish."""
         with telling():
             serving = as_asked(self.serving, context)

@@ -14,8 +14,8 @@ from pydantic import Field
 
 from decisor import __version__
 from decisor.errors import SetupError
-from decisor.mcp.answering import as_asked, has_person, reply_of, telling
-from decisor.mcp.deciding import KEY, Ask, Client, Deciding, answer_of
+from decisor.mcp.answering import Client, as_asked, has_person, reply_of, telling
+from decisor.mcp.deciding import KEY, Ask, Deciding, answer_of
 from decisor.mcp.recording import Records
 from decisor.mcp.serving import Serving
 from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
