@@ -10,7 +10,7 @@ LAYERS = [
     {"types", "protocols", "errors", "ranking", "evidence", "calling", "asking"},
     {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
     | {"log", "cache", "private_file", "calls", "rankings", "quoting", "extras", "finding", "cycles", "max_scan"}
-    | {"watching"},
+    | {"counting"},
     {"run", "history", "config", "telemetry"},
     {"learned"},
     {"lms", "tools", "techniques", "decision_models"},  # side by side: none imports another

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
+from decisor.counting import counter_of
 from decisor.decision_models.candidates import Candidates
 from decisor.decision_models.content import content
 from decisor.decision_models.copying import Copy, copies_of
@@ -15,7 +16,6 @@ from decisor.decision_models.format import Model
 from decisor.decision_models.outcomes import Gathered, Outcomes
 from decisor.errors import SetupError, ToolError
 from decisor.types import Source, Table, Value
-from decisor.watching import watched
 
 FIRST = 16
 SMALL = 200_000
@@ -104,7 +104,7 @@ class OpenModel:
             ToolError: a statement fails; the message has its line.
         """
         chosen = list(range(len(self.candidates.places))) if candidates is None else [int(one) for one in candidates]
-        gathered, progress = Gathered(chosen, self.names, self.rules), progress or watched("candidate")
+        gathered, progress = Gathered(chosen, self.names, self.rules), progress or counter_of("candidate")
         wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "most": most,
                 "single": alone, "skip": skip}  # fmt: skip
         began, at, stopped = time.monotonic(), 0, ""
@@ -146,7 +146,7 @@ class OpenModel:
         progress: Progress | None,
     ) -> Outcomes:  # fmt: skip
         """``what``: seeds or factors."""
-        count, progress = len(each), progress or watched("trial")
+        count, progress = len(each), progress or counter_of("trial")
         gathered = Gathered(chosen, self.names, self.rules, count)
         began, at, stopped = time.monotonic(), 0, ""
         size = self._trials_at_once(max(1, len(chosen)), 1 if what == "seeds" else count, CHUNK_SECONDS)

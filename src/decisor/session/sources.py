@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from decisor.config.connection import Connection
 from decisor.errors import SetupError
 from decisor.max_scan import MaxScan
-from decisor.secrets import redact
+from decisor.secrets import redact, without_password
 from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
 from decisor.tools.databases.files.frames import FrameStore, is_frame, store_frames
 from decisor.tools.databases.files.places import names_files
@@ -48,7 +48,7 @@ class Source:
     @property
     def label(self) -> str:
         """The place, for people: without a password."""
-        return redact(self.place.rpartition("@")[2]) if "://" in self.place else self.place
+        return redact(self.place.rpartition("@")[2]) if "://" in self.place else without_password(self.place)
 
 
 @dataclass(frozen=True)

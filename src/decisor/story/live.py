@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from decisor.counting import COUNTER
 from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.story.lines import event_lines, question_lines
@@ -18,7 +19,6 @@ from decisor.story.progress import Progress
 from decisor.trace.events import Entry, FailedCall, RunUsage
 from decisor.trace.writing import Writing
 from decisor.types import Question
-from decisor.watching import WATCHER
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -41,7 +41,7 @@ class LiveView:
         self.live = Live(console=console, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> LiveView:
-        self.before = WATCHER.set(self.hear_count)
+        self.before = COUNTER.set(self.hear_count)
         for line in question_lines(self.question):
             self.console.print(line)
         if self.console.is_terminal:
@@ -50,7 +50,7 @@ class LiveView:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        WATCHER.reset(self.before)
+        COUNTER.reset(self.before)
         if self.console.is_terminal:
             self.live.stop()
 
@@ -82,7 +82,7 @@ class LiveView:
             self.live.update(self.below())
 
     def hear_count(self, what: str, done: int, count: int) -> None:
-        """A ``watching.WATCHER``: what a decision model computes stands in the place of what is waited for."""
+        """A ``counting.COUNTER``: what a decision model computes stands in the place of what is waited for."""
         self.progress.doing = f"computed {done:,} of {counted(count, what)}"
         if self.console.is_terminal:
             self.live.update(self.below())

@@ -48,7 +48,7 @@ def engine_of(url: str) -> Engine:
             return one
         known = f"{examples('sql')}, or a file ending in {', '.join(endings())}"
         if "/" in url:
-            raise SetupError(f"There is nothing at {url}. Check the path, or give {known}.")
+            raise SetupError(f"There is nothing at {without_password(url)}. Check the path, or give {known}.")
         raise SetupError(f"{without_password(url)} names no database. Give {known}.")
     scheme = scheme.lower()
     one = schemes().get(scheme) or schemes().get(scheme.partition("+")[0])

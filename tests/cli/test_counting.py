@@ -6,9 +6,9 @@ from pathlib import Path
 from rich.console import Console
 
 import decisor
+from decisor.counting import COUNTER
 from decisor.story.live import LiveView
 from decisor.types import Question
-from decisor.watching import WATCHER
 
 MODEL = """
 decide = "the shop"
@@ -37,8 +37,8 @@ def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Pat
         view.hear_count(what, done, count)
 
     with view:
-        assert WATCHER.get() == view.hear_count
-        WATCHER.set(hear)
+        assert COUNTER.get() == view.hear_count
+        COUNTER.set(hear)
         decisor.ask("Which?", db=data, model=model, lm="none", settings={"trials": "5"})
     assert ("candidate", 2, 2) in news and ("trial", 5, 5) in news
     view.hear_count("candidate", 1200, 3000)
@@ -47,5 +47,5 @@ def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Pat
 
 def test_nobody_is_told_of_another_run(tmp_path: Path) -> None:
     with LiveView(Console(file=io.StringIO()), Question("Which?")):
-        assert WATCHER.get() is not None
-    assert WATCHER.get() is None
+        assert COUNTER.get() is not None
+    assert COUNTER.get() is None

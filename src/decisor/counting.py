@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 
-WATCHER: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("WATCHER", default=None)
+COUNTER: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("COUNTER", default=None)
 """Called with what is counted, how many are done, and how many there are; from the thread that computes."""
 
 
-def watched(what: str) -> Callable[[int, int], None] | None:
+def counter_of(what: str) -> Callable[[int, int], None] | None:
     """To be called with how many are done and how many there are; None where nobody watches."""
-    watcher = WATCHER.get()
-    return None if watcher is None else partial(watcher, what)
+    counter = COUNTER.get()
+    return None if counter is None else partial(counter, what)
