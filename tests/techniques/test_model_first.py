@@ -9,10 +9,14 @@ import decisor
 from decision_shops import CLOSE, SITES, database
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
+from decisor.run import Run
 from decisor.session.modelling import ModellingTool
 from decisor.session.result import Result
+from decisor.techniques.model_first import ModelFirst
 from decisor.tools.databases.sql import SqlTool
+from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionStart, events_of
+from decisor.types import Observation, Question
 
 RULE = "No warehouse may hold more than its capacity."
 QUESTION = f"Which 2 warehouses should we close so that rent and transport cost least? {RULE}"
@@ -87,6 +91,22 @@ def test_two_models_that_agree_end_in_the_computed_decision(tmp_path: Path) -> N
     point = "Left open: Is rent paid for a closed warehouse? A sentence in the rules settles it."
     assert point in result.decision.assumptions
     assert result.usage.calls == 5
+
+
+class Hurried(ModellingTool):
+    """Has no time for a comparison."""
+
+    async def compare(self, text: str) -> Observation:
+        return await ModellingTool(self.source, seconds=0).compare(text)
+
+
+async def test_a_comparison_that_was_cut_off_is_said_with_the_decision(tmp_path: Path) -> None:
+    sql = await SqlTool.open(database(tmp_path, SITES))
+    run = Run(ScriptedLM([FACTS, QUERIES, hand(tmp_path), MODEL, SECOND]), Toolbox([sql, Hurried(sql, trials=5)]))
+    decision = await ModelFirst(trials=5)(Question(QUESTION), run)
+    await sql.close()
+    assert decision.answer in ("Linz + Mainz", "Mainz + Linz")
+    assert decision.reasons[-1].startswith("The two models were not compared to the end: 0 s were over")
 
 
 def test_a_mistake_that_the_example_shows_is_mended(tmp_path: Path) -> None:

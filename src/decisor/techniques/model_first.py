@@ -74,14 +74,16 @@ class ModelFirst:
         if TOOL not in run.env.tools():
             raise SetupError(NO_TOOL)
         model = other = ""
+        doubts: tuple[str, ...] = ()
         try:
             draft = await self.settle(await self.facts(Draft(question), run), run)
             draft = await self.by_hand(draft, run)
             model = await self.model(draft, run)
             if self.twice:
                 other = await self.model(replace(draft, examples=""), run.using(lm=self.second), OTHERWISE)
-                model, other = await self.agree(draft, model, other, run)
+                model, other, doubts = await self.agree(draft, model, other, run)
             decision = await self.decide(draft, model, run)
+            decision = replace(decision, reasons=(*decision.reasons, *doubts))
         except (Undecided, ParseError, BudgetExceeded) as error:
             models = [f"{name} model:\n{text}" for name, text in (("First", model), ("Second", other)) if text]
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
@@ -150,11 +152,12 @@ class ModelFirst:
             messages = prompts.mend(prompt, last + draft.examples, complaints, again and checks.of_example(observation))
         raise Undecided(f"The model could not be mended: {complaints}\n{last}{draft.examples}")
 
-    async def agree(self, draft: Draft, model: str, other: str, run: Run) -> tuple[str, str]:
-        """Both models, as they are where they agree; where they do not, after one look at both."""
-        difference = await self.compare(model, other, run)
+    async def agree(self, draft: Draft, model: str, other: str, run: Run) -> tuple[str, str, tuple[str, ...]]:
+        """Both models, as they are where they agree; where they do not, after one look at both. And what of the
+        comparison is in doubt."""
+        difference, doubts = await self.compare(model, other, run)
         if not difference:
-            return model, other
+            return model, other, doubts
         form = toml_form("the right model", prompts.DIFFER_FORM, checks.right_one)
         prompt = prompts.differ(run.env.describe(), draft.words(), draft.facts.text, (model, other), difference)
         reply = await run.ask(prompt, form)
@@ -164,13 +167,16 @@ class ModelFirst:
         if reply.content["wrong"] in ("second", "both"):
             other = right
         complaints = checks.complaints(await run.act(Action(TOOL, f"check\n{model}")))
-        if reply.content["wrong"] == "both" or complaints or await self.compare(model, other, run):
-            raise Undecided(f"Two models of the question differ: {difference}")
-        return model, other
+        if reply.content["wrong"] != "both" and not complaints:
+            still, doubts = await self.compare(model, other, run)
+            if not still:
+                return model, other, doubts
+        raise Undecided(f"Two models of the question differ: {difference}")
 
-    async def compare(self, model: str, other: str, run: Run) -> str:
-        """How they differ; '' where they do not."""
-        return checks.complaints(await run.act(Action(TOOL, f"compare\n{model}\n{SECOND}\n{other}")))
+    async def compare(self, model: str, other: str, run: Run) -> tuple[str, tuple[str, ...]]:
+        """How they differ, '' where they do not; and what is in doubt."""
+        observation = await run.act(Action(TOOL, f"compare\n{model}\n{SECOND}\n{other}"))
+        return checks.complaints(observation), checks.doubts(observation)
 
     async def decide(self, draft: Draft, model: str, run: Run) -> Decision:
         observation = await run.act(Action(TOOL, f"rank\n{model}"))

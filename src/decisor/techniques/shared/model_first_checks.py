@@ -144,6 +144,12 @@ def complaints(observation: Observation) -> str:
     )  # fmt: skip
 
 
+def doubts(observation: Observation) -> tuple[str, ...]:
+    """Of a comparison of two models."""
+    words = [str(one.fields["words"]) for one in observation.records if one.fields.get("kind") == "doubt"]
+    return tuple(f"The two models were not compared to the end: {text}." for text in words)
+
+
 def place(line: object) -> str:
     """
     >>> place(3), place(0)
