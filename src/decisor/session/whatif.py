@@ -121,5 +121,6 @@ class InTurn:
 
 def names_in(tool: Any) -> list[str]:
     """The tables of a database; for a graph, the words of its schema, labels among them."""
-    tables = getattr(tool, "tables", None)
-    return [table.name for table in tables] if tables else re.findall(r"\w+", tool.describe())
+    if getattr(tool, "form", "") == "sql":
+        return [table.name for table in tool.tables]
+    return re.findall(r"\w+", tool.describe())
