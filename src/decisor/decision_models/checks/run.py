@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -25,10 +24,9 @@ CHECKS: tuple[Check, ...] = (
 def check(model: OpenModel, second: OpenModel | None = None, seconds: float = float("inf")) -> Iterator[Finding]:
     """What is wrong, as it is found. ``second``: an independent model of the same question. Of more than 2,000
     candidates a sample is computed. After ``seconds`` it says so and leaves the other checks on changed data out."""
-    until = time.monotonic() + seconds
     if model.model.choice:
         try:
-            subject = replace(subject_of(model, seconds), until=until)
+            subject = subject_of(model, seconds)
         except ToolError as error:
             yield finding(error)
             return
@@ -56,8 +54,7 @@ def shielded(each: Callable[[], object]) -> Iterator[Finding]:
 
 def compared(model: OpenModel, other: OpenModel, seconds: float) -> Iterator[Finding]:
     """Check 16 alone. Raises ToolError where a statement of one of them does not run."""
-    until = time.monotonic() + seconds
-    subject = replace(subject_of(model, seconds), until=until)
+    subject = subject_of(model, seconds)
     try:
         if subject.outcomes.stopped:
             raise TimeOver
@@ -79,6 +76,7 @@ def finding(error: ToolError) -> Finding:
 
 def subject_of(model: OpenModel, seconds: float = float("inf")) -> Subject:
     """Raises ToolError where a statement, also of a scenario, does not run."""
+    until = time.monotonic() + seconds
     count = len(model.candidates)
     if count > LIMIT and model.model.variables:
         raise ToolError(f"choice: {count:,} candidates are too many to enumerate; they are for the solver.")
@@ -86,4 +84,4 @@ def subject_of(model: OpenModel, seconds: float = float("inf")) -> Subject:
     model.outcomes(numbers[:1], alone=True)
     for scenario in model.model.scenarios:
         model.outcomes(numbers[:1], scenario=scenario.name, alone=True)
-    return Subject(model, model.outcomes(numbers, most=1, seconds=seconds))
+    return Subject(model, model.outcomes(numbers, most=1, seconds=seconds), until)

@@ -51,11 +51,15 @@ class Subject:
 
     def again(self, **changes: object) -> Outcomes:
         """The same candidates, with something changed. Raises TimeOver."""
+        return self.outcomes_of(self.model, self.outcomes.candidates, **changes)
+
+    def outcomes_of(self, model: OpenModel, candidates: Iterable[int], **changes: object) -> Outcomes:
+        """In the time that is left. Raises TimeOver."""
         seconds = self.until - time.monotonic()
-        shaken = self.model.outcomes(self.outcomes.candidates, most=0, seconds=seconds, **changes)  # type: ignore[arg-type]
-        if shaken.stopped:
+        outcomes = model.outcomes(candidates, most=0, seconds=seconds, **changes)  # type: ignore[arg-type]
+        if outcomes.stopped:
             raise TimeOver
-        return shaken
+        return outcomes
 
 
 Check: TypeAlias = Callable[[Subject], Iterable[Finding]]

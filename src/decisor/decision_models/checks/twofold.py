@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 
 import numpy as np
 
-from decisor.decision_models.checks.subject import Subject, TimeOver
+from decisor.decision_models.checks.subject import Subject
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.rank_model import agree
 from decisor.decision_models.solver import solve
@@ -57,9 +56,7 @@ def second(subject: Subject, other: OpenModel) -> Iterator[Finding]:
     for number in range(COPIES + 1):
         changes = shaken(subject, number)
         one = subject.outcomes if not number else subject.again(changes=changes)
-        two = other.outcomes(there, changes=changes, most=0, seconds=subject.until - time.monotonic())
-        if two.stopped:
-            raise TimeOver
+        two = subject.outcomes_of(other, there, changes=changes)
         apart = np.abs(one.values[:, 0] - two.values[:, 0])
         if not np.allclose(one.values[:, 0], two.values[:, 0], rtol=1e-6, equal_nan=True):
             place = int(np.nanargmax(np.where(np.isnan(apart), np.inf, apart)))

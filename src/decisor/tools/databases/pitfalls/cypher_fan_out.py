@@ -130,10 +130,11 @@ class Paths:
     async def reached(self, row: Row, base: set[str], fixed: set[str]) -> set[str]:
         """The elements of which there is one where there is one of each of ``base``."""
         reached = base | fixed
+        same = [(frozenset({name}), value) for name, _, value in row.equal]
         grown = True
         while grown:
             grown = False
-            for elements, implied in row.implied:
+            for elements, implied in (*row.implied, *same):
                 if elements <= reached and implied not in reached:
                     reached.add(implied)
                     grown = True

@@ -178,7 +178,6 @@ def add_equal(row: Row, name: str, key: str, value: Token) -> None:
     if value.kind in ("string", "number", "parameter"):
         row.pinned.add((name, key))
     elif other is not None and other.source is not None:
-        row.implied.append((frozenset({name}), other.name))
         row.equal.add((name, key, other.name))
 
 
