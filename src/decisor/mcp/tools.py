@@ -20,11 +20,11 @@ from decisor.mcp.recording import Records
 from decisor.mcp.serving import Serving
 from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
 from decisor.mcp.waiting import Waiting
-from decisor.session.data import about
 from decisor.session.definitions import meaning_of
 from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.result import Result
+from decisor.tools.abilities import about
 from decisor.types import Question, Tool
 
 INSTRUCTIONS = """Decisor answers decision questions from data, with records that the answer rests on.
@@ -110,7 +110,7 @@ class Tools:
         the decision model where there is one. Call it before query and whatif."""
         with telling():
             data = await as_asked(self.serving, context).data([connection] if connection else [])
-            topic = Question(question or "What is there?")
+            topic = question or "What is there?"
             databases = await about(topic, data.databases) if question else list(data.databases)
             meaning = meaning_of(topic, databases, data.definitions)
             others = [tool for tool in data.tools if tool not in data.databases]

@@ -163,7 +163,7 @@ class Result:
 
         text = StringIO()
         console = Console(file=text, highlight=False, width=WIDTH, force_terminal=False, no_color=True)
-        with LiveView(console, self.question) as view:
+        with LiveView(console) as view:
             for entry in self.trace:
                 view.hear(entry)
         self.show(console)
