@@ -25,7 +25,7 @@ OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "
 
 
 @dataclass(frozen=True)
-class Past:
+class PastNamed:
     """A run to go on from."""
 
     history: History = field(default_factory=History)
@@ -47,15 +47,15 @@ class Past:
         return past_result(self.history, self.run)
 
 
-def past_named(last: bool, number: int | None) -> Past:
+def past_named(last: bool, number: int | None) -> PastNamed:
     """Raises SetupError where there is no such run."""
     if not (last or number):
-        return Past()
+        return PastNamed()
     history = History()
-    return Past(history, history.read(number or 0))
+    return PastNamed(history, history.read(number or 0))
 
 
-def inputs_again(past: Past, own: Inputs) -> Inputs:
+def inputs_again(past: PastNamed, own: Inputs) -> Inputs:
     """What was named for a run, and in its place what ``own`` names.
 
     Raises:

@@ -150,7 +150,7 @@ def command(
     if html is not None:
         result.html(html)
     if record is not None:
-        result.record().save(record)
+        result.save_record(record)
     raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
 
 

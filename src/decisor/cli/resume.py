@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.again import Past, each, inputs_again, options_named, sources_named, with_defaults
+from decisor.cli.again import PastNamed, each, inputs_again, options_named, sources_named, with_defaults
 from decisor.cli.ask import LM, ask_and_print, noted
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.history import run_named
@@ -44,7 +44,7 @@ def command(
         raise SetupError(f"Run {run.number} is under way. Stop it first, or wait for it.")
     if run.state not in UNFINISHED:
         raise SetupError(f'Run {run.number} came to its end. To ask on: decisor ask --continue-from {run.number} "..."')
-    past = Past(history, run)
+    past = PastNamed(history, run)
     own = Inputs(each(db), each(graph), each(docs), lm=lm or "", limits=Limits(calls, tokens, dollars, seconds))
     inputs = with_defaults(inputs_again(past, own), config)
     entries = history.entries(run.number)

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from decisor.definitions.format import Definition
-from decisor.definitions.readings.open import OpenReading, Reader
+from decisor.definitions.readings.open import Interpreter, OpenReading
 from decisor.errors import BudgetExceeded, ModelMistake
 from decisor.outside import one_line
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.session.decide import decide
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
-from decisor.types import Decision, Question, Technique, Tool
+from decisor.types import Decision, Question, Tool
 
 Needs = Mapping[str, Sequence[Definition]]
 """The definitions that a question is shown, by the name of a database."""
@@ -44,7 +44,7 @@ def as_read(question: Question, choices: Sequence[ReadingChoice], instead: Readi
 
 async def settle(
     question: Question, databases: Sequence[Tool], needs: Needs, suspects: Sequence[OpenReading], run: Run,
-    reader: Reader | None,
+    reader: Interpreter | None,
 ) -> list[ReadingChoice]:  # fmt: skip
     """What is open is asked of the ``reader``; the first choice is taken where nobody can be asked, or knows."""
     data, choices = "\n\n".join(tool.describe() for tool in databases), []

@@ -25,10 +25,10 @@ VERSION = 2
 MARK = "decisor_trace"
 HEADER = json.dumps({MARK: VERSION}) + "\n"
 CLASSES: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-Row = Mapping[str, Any]
+TraceLine = Mapping[str, Any]
 
 
-def row_of(entry: Entry, whole: bool = False) -> Row:
+def row_of(entry: Entry, whole: bool = False) -> TraceLine:
     """``whole``: the prompt of a call too, not as what it adds."""
     event = entry.event
     data = values_of(event)
@@ -81,7 +81,7 @@ def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
         SetupError: it is of a later version.
         ValueError, LookupError, TypeError: a row is no entry, or builds on one that is not there.
     """
-    convert: Callable[[Row], Row] = from_version_1
+    convert: Callable[[TraceLine], TraceLine] = from_version_1
     prompts: dict[int, tuple[Message, ...]] = {}
     for at, row in enumerate(rows):
         if not at and MARK in row:
@@ -97,7 +97,7 @@ def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
         yield entry_of(row, decoder(CLASSES[row["event"]])(data))
 
 
-def entry_of(row: Row, event: Event) -> Entry:
+def entry_of(row: TraceLine, event: Event) -> Entry:
     id, span, at = row["id"], row["span"], row["at"]
     if type(id) is not int or type(span) is not int or type(at) not in (int, float):
         raise TypeError("an entry has whole numbers for id and span, and a number for at")
