@@ -54,6 +54,7 @@ class LiveRun:
     approvals: dict[int, Approval] = field(default_factory=dict)
     readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
     is_kept: bool = False
@@ -145,6 +146,7 @@ class LiveRun:
                             usage=self.spent)  # fmt: skip
         self.state = state_of(self.past)
         self.writings.clear()
+        self.over.set()
         self.wake()
 
     def wake(self) -> None:
