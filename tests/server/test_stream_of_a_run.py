@@ -16,15 +16,16 @@ async def test_the_end_of_a_run_waits_for_no_other_news() -> None:
     live = LiveRun(PastRun(Question("Which?")), "1", state="running")
     streams = Streams(count=HOURS)
     texts: list[str] = []
+    came = asyncio.Event()
 
     async def read() -> None:
         async for text in run_events(live, 0, streams):
             texts.append(text)
+            came.set()
 
     async with asyncio.timeout(60):
         reading = asyncio.create_task(read())
-        while not texts:
-            await asyncio.sleep(0.01)
+        await came.wait()
         live.hear(Entry(1, 0, 0.0, ActionStart("sql", "SELECT 1")))
         await asyncio.sleep(0.01)
         live.end("stopped")
