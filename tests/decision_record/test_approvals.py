@@ -45,7 +45,7 @@ def test_who_approved_may_take_it_back_and_approve_again(tmp_path: Path, capsys:
 def test_a_record_in_a_file_is_approved_there(tmp_path: Path, capsys: Capture) -> None:
     path, result = from_rows(tmp_path)
     file = tmp_path / "r.json"
-    result.record().save(file)
+    result.save_record(file)
     assert run(["approve", str(file), "--by", "Bo"]) == 0
     assert [one.by for one in read_record(file).record.approvals] == ["Bo"]
     assert run(["verify", str(file), "--db", f"sqlite:///{path}"]) == 0

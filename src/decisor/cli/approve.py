@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from decisor.decision_record.approving import Change, change_of
+from decisor.decision_record.approving import ApprovalChange, change_of
 from decisor.errors import SetupError
 
 
@@ -28,7 +28,7 @@ def command(
     print(f"{what} is {done} by {by.strip()}.", file=sys.stderr)
 
 
-def in_history(which: str, change: Change) -> str:
+def in_history(which: str, change: ApprovalChange) -> str:
     from decisor.cli.history import run_named
     from decisor.decision_record.of_run import change_approvals
     from decisor.history.store import History
@@ -39,12 +39,12 @@ def in_history(which: str, change: Change) -> str:
     return f"Run {run.number} ({record.digest[:12]}…)"
 
 
-def in_file(path: Path, change: Change) -> str:
-    from decisor.decision_record.read import read_record
+def in_file(path: Path, change: ApprovalChange) -> str:
+    from decisor.decision_record.read import read_record, save
 
     document = read_record(path)
     if document.faults:
         raise SetupError(f"{path} is not as it was made: {document.faults[0]}")
     record = document.record
-    replace(record, approvals=change(record.approvals, record.digest)).save(path)
+    save(replace(record, approvals=change(record.approvals, record.digest)), path)
     return f"{path} ({record.digest[:12]}…)"

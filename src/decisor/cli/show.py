@@ -34,7 +34,7 @@ def command(
     history = History()
     run = run_named(history, which)
     result = past_result(history, run)
-    for path, write in ((html, result.html), (trace, result.save), (record, lambda path: result.record().save(path))):
+    for path, write in ((html, result.html), (trace, result.save), (record, result.save_record)):
         if path is not None:
             write(path)
             print(f"{path} is written.", file=sys.stderr)

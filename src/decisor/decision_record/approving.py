@@ -13,12 +13,12 @@ from decisor.history.past_run import Approval
 from decisor.outside import one_line
 
 Standing = Literal["holds", "withdrawn", "of another content", "changed"]
-Change: TypeAlias = Callable[[Sequence[Approval], str], tuple[Approval, ...]]
+ApprovalChange: TypeAlias = Callable[[Sequence[Approval], str], tuple[Approval, ...]]
 """Of the approvals of a content, by its digest."""
 MOST_NAME, MOST_NOTE = 200, 2_000
 
 
-def change_of(by: str, note: str = "", withdraw: bool = False) -> Change:
+def change_of(by: str, note: str = "", withdraw: bool = False) -> ApprovalChange:
     """That one person approves, or takes it back."""
 
     def change(approvals: Sequence[Approval], content: str) -> tuple[Approval, ...]:

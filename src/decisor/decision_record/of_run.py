@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from decisor.decision_record.approving import Change
+from decisor.decision_record.approving import ApprovalChange
 from decisor.decision_record.build import record_of
 from decisor.decision_record.format import DecisionRecord
 from decisor.errors import SetupError
@@ -16,7 +16,7 @@ def record_of_run(history: History, run: PastRun) -> DecisionRecord:
     return record_of(history.entries(run.number, run.owner), run.number, run.approvals, run.owner)
 
 
-def change_approvals(history: History, number: int, owner: str, change: Change) -> DecisionRecord:
+def change_approvals(history: History, number: int, owner: str, change: ApprovalChange) -> DecisionRecord:
     """The record with its approvals as they are after that.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from decisor.budget import Limits
@@ -95,15 +95,3 @@ class PastRun:
     tools: tuple[str, ...] = ()
     entries: int = 0
     seconds: float = 0.0
-
-    @property
-    def words(self) -> str:
-        """What a search looks at, in lower case."""
-        mark = (self.mark.came_of, self.mark.answer, self.mark.verdict) if self.mark else ()
-        parts = (self.question.text, self.question.rules, self.question.goal, self.answer, self.why, self.technique,
-                 *self.inputs.db, *self.inputs.graph, *self.inputs.docs, *mark)  # fmt: skip
-        return "\n".join(parts).casefold()
-
-    def with_words(self) -> PastRun:
-        """Without what its trace holds anyway, for a list: the records of a run that it follows."""
-        return replace(self, question=Question(self.question.text, self.question.rules, self.question.goal))

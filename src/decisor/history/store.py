@@ -26,6 +26,7 @@ from decisor.private_file import create_private, data_folder, make_folder
 from decisor.trace.decoding import decoder
 from decisor.trace.events import Entry
 from decisor.trace.file import read_trace
+from decisor.types import Question
 
 CAP = 512 * 2**20
 """Bytes of traces; beyond it the oldest are dropped, marked ones last."""
@@ -59,7 +60,7 @@ class History:
         """As ``begin``, several in one transaction."""
         query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?)"
         with self.database() as database:
-            cursors = [database.execute(query, (run.owner, run.words, text_of(run))) for run in runs]
+            cursors = [database.execute(query, (run.owner, words_of(run), text_of(run))) for run in runs]
         return [int(cursor.lastrowid or 0) for cursor in cursors]
 
     def write(self, run: PastRun) -> None:
@@ -70,7 +71,7 @@ class History:
         """As ``write``, several in one transaction."""
         query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
         with self.database() as database:
-            database.executemany(query, [(run.words, run.mark is not None, text_of(run), run.number, run.owner)
+            database.executemany(query, [(words_of(run), run.mark is not None, text_of(run), run.number, run.owner)
                                          for run in runs])  # fmt: skip
             dropped = self.beyond_cap(database, [run.number for run in runs])
             database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
@@ -199,4 +200,14 @@ def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, l
 
 
 def text_of(run: PastRun) -> str:
-    return json_text(run.with_words())
+    """Without what its trace holds anyway: the records of a run that it follows."""
+    words = Question(run.question.text, run.question.rules, run.question.goal)
+    return json_text(replace(run, question=words))
+
+
+def words_of(run: PastRun) -> str:
+    """What a search looks at, in lower case."""
+    mark = (run.mark.came_of, run.mark.answer, run.mark.verdict) if run.mark else ()
+    parts = (run.question.text, run.question.rules, run.question.goal, run.answer, run.why, run.technique,
+             *run.inputs.db, *run.inputs.graph, *run.inputs.docs, *mark)  # fmt: skip
+    return "\n".join(parts).casefold()

@@ -20,7 +20,7 @@ READING_SECONDS = 600.0
 
 
 @dataclass(eq=False)
-class Approval:
+class WaitingQuery:
     """A query that waits. ``reply``: '' where it may be run, else why not."""
 
     number: int
@@ -51,7 +51,7 @@ class LiveRun:
     entries: Sequence[Entry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
-    approvals: dict[int, Approval] = field(default_factory=dict)
+    approvals: dict[int, WaitingQuery] = field(default_factory=dict)
     readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -64,7 +64,7 @@ class LiveRun:
         return self.state not in ("waiting", "running")
 
     @property
-    def waiting(self) -> list[Approval]:
+    def waiting(self) -> list[WaitingQuery]:
         return [one for one in self.approvals.values() if not one.reply.done()]
 
     @property
@@ -97,7 +97,7 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Waits until somebody allows or refuses it: '' or why not."""
-        one = Approval(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
+        one = WaitingQuery(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
         self.approvals[one.number] = one
         self.wake()
         try:

@@ -72,7 +72,7 @@ def entry_text(entry: Entry) -> str:
 
 
 @dataclass(eq=False)
-class Reader:
+class StreamState:
     """What one stream has sent of a run. ``sent``: entries; ``texts``: of each call under way."""
 
     live: LiveRun
@@ -146,7 +146,7 @@ def writing_text(writing: Writing, keep: int) -> str:
 
 async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterator[str]:
     """Until the run is over and all of it was sent."""
-    reader, changed = Reader(live, sent=after), asyncio.Event()
+    reader, changed = StreamState(live, sent=after), asyncio.Event()
     live.watchers.add(changed)
     try:
         with streams.one():

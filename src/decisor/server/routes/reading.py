@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from decisor.encoding import json_text
+from decisor.history.store import words_of
 from decisor.server.here import HereNow, Who
 from decisor.server.live import LiveRun
 from decisor.server.responses import CompareReply, RunList, RunReply
@@ -18,7 +19,7 @@ from decisor.server.telling import changes_of, line_of, line_of_past, reply_of
 from decisor.session.recorded import recorded_result
 from decisor.story.html import story
 from decisor.story.run_page import script_policy
-from decisor.trace.file import MESSAGES, file_text, row_of
+from decisor.trace.file import file_text, row_of
 
 router = APIRouter(prefix="/api", tags=["runs"])
 PAGE_POLICY = (
@@ -46,7 +47,7 @@ async def runs(
 
 
 def holds(live: LiveRun, search: str) -> bool:
-    return all(word in live.past.words for word in search.casefold().split())
+    return all(word in words_of(live.past) for word in search.casefold().split())
 
 
 @router.get("/runs/{id}")
@@ -89,7 +90,7 @@ async def entry(id: str, number: int, here: HereNow, who: Who) -> Response:
     entries = (await here.runs.find(who, id)).entries
     if not 1 <= number <= len(entries):
         raise NotThere(f"Run {id[:80]!r} has no entry {number}.")
-    return Response(json_text(row_of(entries[number - 1]), MESSAGES), media_type="application/json")
+    return Response(json_text(row_of(entries[number - 1], whole=True)), media_type="application/json")
 
 
 @router.get("/runs/{id}/page")

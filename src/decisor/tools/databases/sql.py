@@ -85,10 +85,6 @@ class SqlTool:
             view.index.prepare()
         return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls, view=view)
 
-    def table_names(self) -> tuple[str, ...]:
-        """Without views."""
-        return tuple(table.name for table in self.tables if not table.view)
-
     def quoted(self, name: str) -> str:
         """A name of a table or column, as it stands in a query."""
         dialect = self.worker.description.dialect

@@ -14,7 +14,7 @@ from decisor.types import Table, Value
 if TYPE_CHECKING:
     from decisor.tools.databases.sandbox.dialect import Dialect
 
-Form = Literal["sql", "cypher", "jobs"]
+QueryForm = Literal["sql", "cypher", "jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Engine:
     name: str
     title: str
     schemes: tuple[str, ...]
-    form: Form
+    form: QueryForm
     connect: Callable[[str, Caps], Database]
     endings: tuple[str, ...] = ()
     file: bool = False
