@@ -24,7 +24,7 @@ mcp: .venv/mcp
 
 # More of it in .venv: make install EXTRAS=documents,serve (docs/faq.md says what there is).
 install: | .venv/bin/python
-	@$(INSTALL) -e '.[$(EXTRAS)]'
+	@$(INSTALL) -e '.$(if $(EXTRAS),[$(EXTRAS)])'
 
 test: .venv/dev
 	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)
