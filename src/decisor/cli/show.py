@@ -17,7 +17,7 @@ RECORD = "Write the record of the decision: as JSON, or as one page where the na
 
 
 def command(
-    which: Annotated[str, typer.Argument(metavar="[N|last]", help="The number of a run, or last.")] = "last",
+    which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write its trace to this file.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,

@@ -111,8 +111,11 @@ class History:
         with self.database() as database:
             row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
-            what = f"no run {number}" if number else "no run yet"
-            raise SetupError(f"There is {what} in the history. See what there is: decisor history")
+            if number:
+                raise SetupError(f"There is no run {number} in the history. See what there is: decisor history")
+            raise SetupError(
+                f"There is no run yet in {self.folder}: decisor ask keeps one of each question of your own."
+            )
         return self.run_of(*row)
 
     def entries(self, number: int, owner: str = "") -> tuple[Entry, ...]:
