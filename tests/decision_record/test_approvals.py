@@ -1,5 +1,7 @@
 """A person approves a decision, and takes that back; an approval is of the record as it was."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,22 @@ def test_the_page_says_where_the_same_person_asked_and_approved(tmp_path: Path) 
     assert run(["approve", "1", "--by", "Ann"]) == 0
     assert run(["show", "1", "--record", str(tmp_path / "r.html")]) == 0
     assert "The same person asked." in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize("where", ["history", "file"])
+def test_two_processes_that_approve_at_once_lose_no_approval(tmp_path: Path, where: str) -> None:
+    _, result = from_rows(tmp_path, history=True)
+    file = tmp_path / "r.json"
+    result.record().save(file)
+    code = "import sys\nfrom decisor.cli import run\n" + "".join(
+        f"assert run(['approve', sys.argv[1], '--by', sys.argv[2] + '{n}']) == 0\n" for n in range(6)
+    )
+    what = "1" if where == "history" else str(file)
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, what, who], stderr=subprocess.PIPE, text=True)
+        for who in ("Ann", "Bo")
+    ]
+    complaints = [one.communicate(timeout=60)[1] for one in both]
+    assert [one.returncode for one in both] == [0, 0], complaints
+    approvals = History().read(1).approvals if where == "history" else read_record(file).record.approvals
+    assert sorted(one.by for one in approvals) == [f"{who}{n}" for who in ("Ann", "Bo") for n in range(6)]

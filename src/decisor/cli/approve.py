@@ -11,6 +11,7 @@ import typer
 
 from decisor.decision_record.approving import ApprovalChange, change_of
 from decisor.errors import SetupError
+from decisor.private_file import changing
 
 
 def command(
@@ -42,9 +43,10 @@ def in_history(which: str, change: ApprovalChange) -> str:
 def in_file(path: Path, change: ApprovalChange) -> str:
     from decisor.decision_record.read import read_record, save
 
-    document = read_record(path)
-    if document.faults:
-        raise SetupError(f"{path} is not as it was made: {document.faults[0]}")
-    record = document.record
-    save(replace(record, approvals=change(record.approvals, record.digest)), path)
+    with changing(path):
+        document = read_record(path)
+        if document.faults:
+            raise SetupError(f"{path} is not as it was made: {document.faults[0]}")
+        record = document.record
+        save(replace(record, approvals=change(record.approvals, record.digest)), path)
     return f"{path} ({record.digest[:12]}…)"

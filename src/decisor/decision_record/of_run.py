@@ -26,5 +26,8 @@ def change_approvals(history: History, number: int, owner: str, change: Approval
     record = record_of_run(history, run)
     if not record.content.decision.answer:
         raise SetupError(f"Run {number} has no answer that could be approved.")
-    approvals = change(run.approvals, record.digest)
-    return replace(record, approvals=history.approve(number, approvals, owner).approvals)
+
+    def approve(run: PastRun) -> PastRun:
+        return replace(run, approvals=change(run.approvals, record.digest))
+
+    return replace(record, approvals=history.change(run.number, owner, approve).approvals)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import TypeAlias
 from decisor.encoding import json_text
 from decisor.errors import SetupError
 from decisor.history.lock import is_locked
-from decisor.history.past_run import Approval, Mark, PastRun
+from decisor.history.past_run import Mark, PastRun
 from decisor.private_file import create_private, data_folder, make_folder
 from decisor.trace.decoding import decoder
 from decisor.trace.events import Entry
@@ -69,13 +69,30 @@ class History:
 
     def write_all(self, runs: Sequence[PastRun]) -> None:
         """As ``write``, several in one transaction."""
-        query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
         with self.database() as database:
-            database.executemany(query, [(words_of(run), run.mark is not None, text_of(run), run.number, run.owner)
-                                         for run in runs])  # fmt: skip
-            dropped = self.beyond_cap(database, [run.number for run in runs])
-            database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
-        for number in dropped:
+            dropped = self.put(database, runs)
+        self.forget(dropped)
+
+    def change(self, number: int, owner: str, change: Callable[[PastRun], PastRun]) -> PastRun:
+        """A run as ``change`` makes it of what is known of it: read and written in one transaction."""
+        with self.database() as database:
+            run = change(self.one(database, number, owner))
+            dropped = self.put(database, [run])
+        self.forget(dropped)
+        return run
+
+    def put(self, database: sqlite3.Connection, runs: Sequence[PastRun]) -> Numbers:
+        """Writes them; the numbers of those that were dropped for it."""
+        query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
+        database.executemany(query, [(words_of(run), run.mark is not None, text_of(run), run.number, run.owner)
+                                     for run in runs])  # fmt: skip
+        dropped = self.beyond_cap(database, [run.number for run in runs])
+        database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
+        return dropped
+
+    def forget(self, numbers: Numbers) -> None:
+        """Their traces."""
+        for number in numbers:
             self.trace_of(number).unlink(missing_ok=True)
 
     def beyond_cap(self, database: sqlite3.Connection, numbers: Sequence[int]) -> Numbers:
@@ -107,9 +124,13 @@ class History:
 
     def read(self, number: int = 0, owner: str = "") -> PastRun:
         """A run; 0 is the last one."""
-        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
         with self.database() as database:
-            row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
+            return self.one(database, number, owner)
+
+    def one(self, database: sqlite3.Connection, number: int, owner: str) -> PastRun:
+        """As ``read``, in a transaction."""
+        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
+        row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
             if number:
                 raise SetupError(f"There is no run {number} in the history. See what there is: decisor history")
@@ -129,21 +150,12 @@ class History:
             of_owner = {row[0] for row in database.execute("SELECT number FROM run WHERE owner = ?", (owner,))}
             chosen = sorted(of_owner if numbers is None else of_owner & set(numbers))
             database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in chosen])
-        for number in chosen:
-            self.trace_of(number).unlink(missing_ok=True)
+        self.forget(chosen)
         return len(chosen)
 
     def mark(self, number: int, mark: Mark | None, owner: str = "") -> PastRun:
         """Say whether a decision was right, and what came of it; None takes that back."""
-        run = replace(self.read(number, owner), mark=mark)
-        self.write(run)
-        return run
-
-    def approve(self, number: int, approvals: Sequence[Approval], owner: str = "") -> PastRun:
-        """The approvals of its decision, in the place of those before."""
-        run = replace(self.read(number, owner), approvals=tuple(approvals))
-        self.write(run)
-        return run
+        return self.change(number, owner, lambda run: replace(run, mark=mark))
 
     def trace_of(self, number: int) -> Path:
         return self.folder / "runs" / f"{number}.jsonl"
