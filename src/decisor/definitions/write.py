@@ -76,9 +76,9 @@ def text_of(value: object) -> str:
 
 
 def visible(letter: str) -> str:
-    """
-    >>> visible("é"), visible("\x9b"), visible("\U000e0041")
-    ('é', '\\u009b', '\\U000e0041')
+    r"""
+    >>> print(visible("é"), visible("\x9b"), visible("\U000e0041"))
+    é \u009b \U000e0041
     """
     if letter.isprintable():
         return letter
