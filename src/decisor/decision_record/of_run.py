@@ -26,5 +26,5 @@ def change_approvals(history: History, number: int, owner: str, change: Change) 
     record = record_of_run(history, run)
     if not record.content.decision.answer:
         raise SetupError(f"Run {number} has no answer that could be approved.")
-    approvals = change(run.approvals, record.digest)
-    return replace(record, approvals=history.approve(number, approvals, owner).approvals)
+    changed = history.approve(number, lambda approvals: change(approvals, record.digest), owner)
+    return replace(record, approvals=changed.approvals)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -35,10 +35,12 @@ TABLE = """CREATE TABLE IF NOT EXISTS run (
     number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL, marked INTEGER NOT NULL,
     run TEXT NOT NULL)"""
 INDEX = "CREATE INDEX IF NOT EXISTS run_of_owner ON run (owner, number)"
+UPDATE = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Values: TypeAlias = "list[str]"
 Numbers: TypeAlias = "list[int]"
+Approvals: TypeAlias = "tuple[Approval, ...]"
 
 
 class History:
@@ -68,10 +70,8 @@ class History:
 
     def write_all(self, runs: Sequence[PastRun]) -> None:
         """As ``write``, several in one transaction."""
-        query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
         with self.database() as database:
-            database.executemany(query, [(run.words, run.mark is not None, text_of(run), run.number, run.owner)
-                                         for run in runs])  # fmt: skip
+            database.executemany(UPDATE, map(row_of, runs))
             dropped = self.beyond_cap(database, [run.number for run in runs])
             database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
         for number in dropped:
@@ -106,9 +106,12 @@ class History:
 
     def read(self, number: int = 0, owner: str = "") -> PastRun:
         """A run; 0 is the last one."""
-        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
         with self.database() as database:
-            row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
+            return self.run_in(database, number, owner)
+
+    def run_in(self, database: sqlite3.Connection, number: int, owner: str) -> PastRun:
+        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
+        row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
             what = f"no run {number}" if number else "no run yet"
             raise SetupError(f"There is {what} in the history. See what there is: decisor history")
@@ -131,14 +134,17 @@ class History:
 
     def mark(self, number: int, mark: Mark | None, owner: str = "") -> PastRun:
         """Say whether a decision was right, and what came of it; None takes that back."""
-        run = replace(self.read(number, owner), mark=mark)
-        self.write(run)
-        return run
+        return self.change(number, lambda run: replace(run, mark=mark), owner)
 
-    def approve(self, number: int, approvals: Sequence[Approval], owner: str = "") -> PastRun:
-        """The approvals of its decision, in the place of those before."""
-        run = replace(self.read(number, owner), approvals=tuple(approvals))
-        self.write(run)
+    def approve(self, number: int, change: Callable[[Approvals], Approvals], owner: str = "") -> PastRun:
+        """The approvals of its decision, changed."""
+        return self.change(number, lambda run: replace(run, approvals=change(run.approvals)), owner)
+
+    def change(self, number: int, change: Callable[[PastRun], PastRun], owner: str) -> PastRun:
+        """In one transaction, so that nothing that another process writes meanwhile is lost."""
+        with self.database() as database:
+            run = change(self.run_in(database, number, owner))
+            database.execute(UPDATE, row_of(run))
         return run
 
     def trace_of(self, number: int) -> Path:
@@ -196,6 +202,11 @@ def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, l
             dropped.append(number)
             size -= sizes.get(number, 0)
     return dropped
+
+
+def row_of(run: PastRun) -> tuple[str, bool, str, int, str]:
+    """As ``UPDATE`` takes it."""
+    return run.words, run.mark is not None, text_of(run), run.number, run.owner
 
 
 def text_of(run: PastRun) -> str:
