@@ -2,15 +2,18 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from decision_record.record_shops import computed, from_rows
 from decisor.cli import run
-from decisor.decision_record.approving import approved, standing, withdrawn
+from decisor.decision_record.approving import approved, change_of, standing, withdrawn
+from decisor.decision_record.of_run import change_approvals
 from decisor.decision_record.read import read_record
 from decisor.errors import SetupError
+from decisor.history.past_run import Mark
 from decisor.history.store import History
 
 Capture = pytest.CaptureFixture[str]
@@ -42,6 +45,20 @@ def test_who_approved_may_take_it_back_and_approve_again(tmp_path: Path, capsys:
     assert run(["approve", "1", "--by", "Bo", "--withdraw"]) == 2
     assert run(["approve", "1", "--by", "Bo"]) == 0
     assert [bool(one.withdrawn) for one in History().read(1).approvals] == [True, False]
+
+
+def test_no_approval_or_mark_of_those_that_come_at_once_is_lost(tmp_path: Path) -> None:
+    from_rows(tmp_path, history=True)
+    names = [f"person {number}" for number in range(12)]
+
+    def approve(name: str) -> None:
+        change_approvals(History(), 1, "", change_of(name))
+        History().mark(1, Mark("right", name))
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(approve, names))
+    run = History().read(1)
+    assert sorted(one.by for one in run.approvals) == sorted(names) and run.mark is not None
 
 
 def test_a_record_in_a_file_is_approved_there(tmp_path: Path, capsys: Capture) -> None:

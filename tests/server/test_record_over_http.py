@@ -22,7 +22,11 @@ def test_an_approval_is_of_the_record_stands_in_it_and_may_be_withdrawn(site: Se
     unnamed = site.until(lambda: site.client.post(f"{record}/approvals", json={}).json()["error"],
                          lambda error: "when it is over" not in error)  # fmt: skip
     assert unnamed == "Who approves? Name a person."
-    reply = site.client.post(f"{record}/approvals", json={"by": "Bo", "note": "in May"}).json()
+    unread = site.client.post(f"{record}/approvals", json={"by": "Bo", "digest": "0" * 64})
+    assert unread.status_code == 400 and "not the one that was read" in unread.json()["error"]
+    whole = site.client.get(record).json()
+    body = {"by": "Bo", "note": "in May", "digest": whole["digest"]}
+    reply = site.client.post(f"{record}/approvals", json=body).json()
     whole = site.client.get(record).json()
     (one,) = reply["approvals"]
     assert reply["digest"] == whole["digest"] == whole["approvals"][0]["content"]

@@ -18,11 +18,16 @@ ApprovalChange: TypeAlias = Callable[[Sequence[Approval], str], tuple[Approval, 
 MOST_NAME, MOST_NOTE = 200, 2_000
 
 
-def change_of(by: str, note: str = "", withdraw: bool = False) -> ApprovalChange:
-    """That one person approves, or takes it back."""
+def change_of(by: str, note: str = "", withdraw: bool = False, read: str = "") -> ApprovalChange:
+    """That one person approves, or takes it back. ``read``: the digest of what they read, '' where that is not known;
+    what they did not read they do not approve (SetupError)."""
 
     def change(approvals: Sequence[Approval], content: str) -> tuple[Approval, ...]:
-        return withdrawn(approvals, by, note) if withdraw else approved(approvals, content, by, note)
+        if withdraw:
+            return withdrawn(approvals, by, note)
+        if read not in ("", content):
+            raise SetupError("The record is not the one that was read: read it again.")
+        return approved(approvals, content, by, note)
 
     return change
 

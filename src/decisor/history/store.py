@@ -36,10 +36,12 @@ TABLE = """CREATE TABLE IF NOT EXISTS run (
     number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL, marked INTEGER NOT NULL,
     run TEXT NOT NULL)"""
 INDEX = "CREATE INDEX IF NOT EXISTS run_of_owner ON run (owner, number)"
+UPDATE = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
 Values: TypeAlias = "list[str]"
 Numbers: TypeAlias = "list[int]"
+Approvals: TypeAlias = "tuple[Approval, ...]"
 
 
 class History:

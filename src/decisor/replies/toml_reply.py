@@ -120,4 +120,14 @@ def value_text(value: object) -> str:
         return f"'''\n{text}'''"
     if '"' in text and "'" not in text and text.isprintable():
         return f"'{text}'"
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "".join(map(visible, json.dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)))
+
+
+def visible(letter: str) -> str:
+    r"""
+    >>> print(visible("é"), visible("\x9b"), visible("\U000e0041"))
+    é \u009b \U000e0041
+    """
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 2**16 else f"\\U{ord(letter):08x}"

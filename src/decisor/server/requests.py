@@ -90,9 +90,11 @@ class MarkBody(Body):
 
 
 class RecordApprovalBody(Body):
-    """``by``: who approves, where the server knows no users. ``withdraw`` takes theirs back, with ``note`` as why."""
+    """``by``: who approves, where the server knows no users. ``digest``: of the record that they read; another one is
+    then not approved. ``withdraw`` takes theirs back, with ``note`` as why."""
 
     by: Name = ""
+    digest: Annotated[str, Field(max_length=64)] = ""
     note: Annotated[str, Field(max_length=2_000)] = ""
     withdraw: bool = False
 

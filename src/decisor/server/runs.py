@@ -234,7 +234,8 @@ class Runs:
         approved."""
         if user.name and body.by not in ("", user.name):
             raise SetupError(f"You approve as {user.name}, and for nobody else.")
-        live, change = await self.find_kept(user, id), change_of(user.name or body.by, body.note, body.withdraw)
+        live = await self.find_kept(user, id)
+        change = change_of(user.name or body.by, body.note, body.withdraw, body.digest)
         return await asyncio.to_thread(change_approvals, self.keeper.history, live.past.number, user.name, change)
 
     async def verify(self, user: User, id: str) -> Verification:

@@ -15,7 +15,7 @@ export async function recordView(id) {
   if (!content.decision.answer) return { nodes: [el("div.page.record", {}, ...head, el("p.empty", {}, "There is no decision to record."))], title: "Record" };
   const whole = [["record-page", "The whole record, to print"], ["record?download=1", "JSON, to keep and to verify"]].map(([name, text]) => el("a.button.plain", { href: `${address}/${name}`, download: name.includes("?") }, text));
   const node = el("div.page.record", {}, ...head, decision(run.result, {}),
-    section("Approvals", approvals(address, user, await ask(`${address}/record/approvals`))),
+    section("Approvals", approvals(address, user, await ask(`${address}/record/approvals`), record.digest)),
     section("Does it still hold?", verification(address)),
     run.result.ranking ? ranking(run.result.ranking) : null,
     listed("Warnings", content.warnings), rules(content.rules),
@@ -34,8 +34,8 @@ const rules = (tests) => listed("Rules", tests.map((one) => `${one.name}: ${one.
 const queries = (all) => el("section", {}, el("h2", {}, "Queries"), all.map((one) => el("div", {}, one.rows.map((row) => el("span", { id: `r-${row.id}` })),
   el("p.what", {}, el("b", {}, visible(one.tool)), count(one.brought, "row")), query(one.input))));
 
-/** The list, and a form for one more. `user`: who is here, "" where the server does not know. */
-function approvals(address, user, first) {
+/** The list, and a form for one more. `user`: who is here, "" where the server does not know. `digest`: of what is read here. */
+function approvals(address, user, first, digest) {
   const list = el("div"), line = el("div");
   const name = el("input", { id: "by", required: true, autocomplete: "name", maxlength: 200 });
   const note = el("input", { id: "approval-note", placeholder: "On what condition, if any", maxlength: 2000 });
@@ -51,7 +51,7 @@ function approvals(address, user, first) {
       one.note ? el("p", {}, visible(one.note)) : null, one.withdrawn ? el("p.soft", {}, `Taken back ${moment(one.withdrawn)}${one.why ? `: ${visible(one.why)}` : ""}`) : null,
       one.withdrawn || (user && user !== one.by) ? null : withdrawal(one, send))))
     : el("p.soft", {}, "Nobody has approved this decision."));
-  const form = el("form", { on: { submit: (event) => { event.preventDefault(); return send({ by: user ? "" : name.value, note: note.value }); } } },
+  const form = el("form", { on: { submit: (event) => { event.preventDefault(); return send({ by: user ? "" : name.value, note: note.value, digest }); } } },
     user ? el("p", {}, "You approve as ", el("b", {}, user), ".") : [el("label", { for: "by" }, "Your name"), name],
     el("label", { for: "approval-note" }, "Note"), note, line, el("button.primary", {}, "Approve"));
   show(first);

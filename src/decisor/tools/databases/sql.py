@@ -128,7 +128,7 @@ class SqlTool:
         table or column is misspelt."""
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
-            return await self.schema_view.look_up(lookup, self.name)
+            return await self.schema_view.look_up(lookup, self.name, self._within_scan)
         try:
             await self._within_scan(statement)
             table = await self.worker.run(statement)
