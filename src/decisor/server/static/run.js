@@ -1,6 +1,6 @@
 // A run: watched while it happens, read when it is over, changed and shared.
 import { ask, listen } from "./api.js";
-import { button, el, fault, money, plain, say, took, visible } from "./dom.js";
+import { button, el, fault, money, number, plain, say, took, visible } from "./dom.js";
 import { go } from "./app.js";
 import { editor } from "./change.js";
 import { chartNodes } from "./chart.js";
@@ -13,7 +13,7 @@ import { Story } from "./story.js";
 import { studyNodes } from "./study.js";
 
 const NEAR = 160;
-const BATCH = 400;
+const DRAWING = 8;
 
 export async function runView(id) {
   const view = new RunView(await ask(`/api/runs/${encodeURIComponent(id)}`));
@@ -26,7 +26,7 @@ const is_over = (run) => !["running", "waiting"].includes(run.state);
 /** `side`: it stands beside another one, so it has no rail. */
 export class RunView {
   constructor(run, { side = false, ended = null } = {}) {
-    Object.assign(this, { run, side, ended, entries: [], is_due: false, step: 1 });
+    Object.assign(this, { run, side, ended, entries: [], is_due: false, follows: true, y: 0, step: 1 });
     this.head = el("header.runhead");
     this.top = el("div.result");
     this.drawings = el("div.drawings");
@@ -59,46 +59,63 @@ export class RunView {
   watch() {
     this.source = listen(`/api/runs/${this.run.id}/events`, {
       entry: (entry) => this.hear(entry),
-      writing: (data) => { if (this.entries.length < BATCH) this.flush(); this.story.writing(data); this.follow(); },
+      writing: (data) => this.hear({ writing: data }),
       approval: (data) => this.approval(data),
       reading: (data) => this.reading(data),
       state: (run) => { this.run = run; this.show_state(); },
-      end: (run, source) => { source.close(); this.run = run; this.flush(); this.end(); },
+      end: (run, source) => { source.close(); this.last = run; if (!this.is_due) this.draw_next(); },
       lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },
     });
     this.clock = setInterval(() => this.tick(), 500);
+    this.scrolls = () => this.see_where();
+    addEventListener("scroll", this.scrolls, { passive: true });
   }
 
   close() {
     this.source?.close();
     clearInterval(this.clock);
+    removeEventListener("scroll", this.scrolls);
   }
 
+  /** An entry, or what is being written: both are drawn in their order. */
   hear(entry) {
     this.entries.push(entry);
     if (entry.event === "RunStart") { Object.assign(this.run, { technique: entry.data.technique || this.run.technique, lm: entry.data.lm }); this.show_head(); }
-    if (!this.is_due) {
-      this.is_due = true;
-      requestAnimationFrame(() => this.flush(BATCH));
+    if (!this.is_due) this.draw_next();
+  }
+
+  draw_next() {
+    this.is_due = true;
+    requestAnimationFrame(() => this.flush(performance.now() + DRAWING));
+  }
+
+  /** Draw what was heard, as much as there is time for in a frame: the page stays quick, however much comes. */
+  flush(until) {
+    let many = 0;
+    while (many < this.entries.length && (many === 0 || performance.now() < until)) {
+      const entry = this.entries[many++];
+      if (entry.writing) this.story.writing(entry.writing);
+      else this.story.hear(entry);
     }
-  }
-
-  /** Draw what was heard, so many at a time that the page stays quick. */
-  flush(most = Infinity) {
-    const was_near = this.is_near();
-    for (const entry of this.entries.splice(0, most)) this.story.hear(entry);
-    this.is_due = this.entries.length > 0;
-    if (this.is_due) requestAnimationFrame(() => this.flush(BATCH));
+    this.entries.splice(0, many);
+    this.is_due = false;
     this.show_spend();
-    if (was_near) this.follow(true);
+    this.follow();
+    if (this.entries.length) this.draw_next();
+    else if (this.last) this.end();
   }
 
-  is_near() {
-    return !this.side && !is_over(this.run) && innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
+  /** Whether the end is in sight, and so is to stay. What grows below moves nothing: only a person moves up. */
+  see_where() {
+    const went_up = scrollY < this.y;
+    this.y = scrollY;
+    this.follows = innerHeight + scrollY > document.documentElement.scrollHeight - NEAR || (this.follows && !went_up);
   }
 
-  follow(is_sure = false) {
-    if (is_sure || this.is_near()) scrollTo({ top: document.documentElement.scrollHeight });
+  /** In the next frame, when what was drawn has its place anyway. */
+  follow() {
+    if (this.side || !this.follows || is_over(this.run)) return;
+    requestAnimationFrame(() => scrollTo({ top: document.documentElement.scrollHeight }));
   }
 
   news(news) {
@@ -159,7 +176,7 @@ export class RunView {
   show_spend() {
     const { run, story } = this;
     const own = is_over(run) ? { calls: run.usage.calls, tokens: run.usage.prompt_tokens + run.usage.completion_tokens, dollars: run.usage.dollars, actions: run.usage.actions } : story.usage;
-    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", own.dollars === null ? "unknown" : money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds) || "–"]] : [])];
+    const pairs = [["Calls", number(own.calls)], ["Tokens", number(own.tokens)], ["Price", own.dollars === null ? "unknown" : money(own.dollars)], ["Actions", number(own.actions)], ...(is_over(run) ? [["Time", took(run.seconds) || "–"]] : [])];
     this.spend.replaceChildren(...pairs.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
   }
 
@@ -206,6 +223,7 @@ export class RunView {
   }
 
   async end() {
+    this.run = this.last;
     const { result } = this.run;
     clearTimeout(this.drawing);
     this.show_head();
