@@ -5,8 +5,8 @@
 Prints the first contentful paint of a page that is opened anew (the median of 9), how long a run of 5,000 events takes
 until all of it stands there, what a frame costs while it and a search tree of 3,000 nodes are scrolled (the page's own
 work, of 16.7 ms that a screen leaves, and how long frames took on this machine, whose other work counts too), and the
-same while the run happens, 500 events a second, with the window at its end: there also the tasks that kept the page from
-answering for more than 50 ms, by its own work and by the clock.
+same while the run happens, 500 events a second, with the window at its end: there also the tasks that kept the page
+from answering for more than 50 ms, by its own work and by the clock.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ const is_over = (run) => !["running", "waiting"].includes(run.state);
 /** `side`: it stands beside another one, so it has no rail. */
 export class RunView {
   constructor(run, { side = false, ended = null } = {}) {
-    Object.assign(this, { run, side, ended, entries: [], is_due: false, follows: true, y: 0, step: 1 });
+    Object.assign(this, { run, side, ended, entries: [], is_due: false, step: 1 });
     this.head = el("header.runhead");
     this.top = el("div.result");
     this.drawings = el("div.drawings");
@@ -67,14 +67,11 @@ export class RunView {
       lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },
     });
     this.clock = setInterval(() => this.tick(), 500);
-    this.scrolls = () => this.see_where();
-    addEventListener("scroll", this.scrolls, { passive: true });
   }
 
   close() {
     this.source?.close();
     clearInterval(this.clock);
-    removeEventListener("scroll", this.scrolls);
   }
 
   /** An entry, or what is being written: both are drawn in their order. */
@@ -91,6 +88,7 @@ export class RunView {
 
   /** Draw what was heard, as much as there is time for in a frame: the page stays quick, however much comes. */
   flush(until) {
+    const was_near = this.is_near();
     let many = 0;
     while (many < this.entries.length && (many === 0 || performance.now() < until)) {
       const entry = this.entries[many++];
@@ -100,22 +98,18 @@ export class RunView {
     this.entries.splice(0, many);
     this.is_due = false;
     this.show_spend();
-    this.follow();
+    if (was_near) this.follow();
     if (this.entries.length) this.draw_next();
     else if (this.last) this.end();
   }
 
-  /** Whether the end is in sight, and so is to stay. What grows below moves nothing: only a person moves up. */
-  see_where() {
-    const went_up = scrollY < this.y;
-    this.y = scrollY;
-    this.follows = innerHeight + scrollY > document.documentElement.scrollHeight - NEAR || (this.follows && !went_up);
+  /** Asked before anything is drawn: where everything stands is known then. */
+  is_near() {
+    return !this.side && !is_over(this.run) && innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
   }
 
-  /** In the next frame, when what was drawn has its place anyway. */
   follow() {
-    if (this.side || !this.follows || is_over(this.run)) return;
-    requestAnimationFrame(() => scrollTo({ top: document.documentElement.scrollHeight }));
+    scrollTo({ top: document.documentElement.scrollHeight });
   }
 
   news(news) {
@@ -191,11 +185,17 @@ export class RunView {
     if ("allow" in data) { there?.remove(); return; }
     const why = el("input", { id: `why-${data.number}`, placeholder: "Why not? The model reads it." });
     const decide = (allow) => ask(`/api/runs/${this.run.id}/approvals/${data.number}`, { allow, why: why.value });
-    this.approvals.append(el("section.card.approval", { "data-number": data.number, "aria-label": "A query waits" },
+    this.wait(el("section.card.approval", { "data-number": data.number, "aria-label": "A query waits" },
       el("b", {}, `May ${data.tool} run this?`), query(data.input), el("div.bar", {},
         button("Run it", () => decide(true), { kind: "primary" }), el("label.hush", { for: why.id }, "Why not"), why, button("Refuse", () => decide(false)))));
     say(`${data.tool} waits for your word.`);
-    this.follow();
+  }
+
+  /** Something that waits for a person is brought into sight, unless they look elsewhere. */
+  wait(card) {
+    const was_near = this.is_near();
+    this.approvals.append(card);
+    if (was_near) this.follow();
   }
 
   reading(data) {
@@ -203,12 +203,11 @@ export class RunView {
     if ("answer" in data) { there?.remove(); return; }
     const own = el("input", { id: `means-${data.number}`, placeholder: "In your own words" });
     const tell = (answer) => ask(`/api/runs/${this.run.id}/readings/${data.number}`, { answer });
-    this.approvals.append(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
+    this.wait(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
       el("b", {}, `What is meant by “${data.words}”?`),
       el("div.bar", {}, ...data.choices.map((choice, at) => button(choice, () => tell(String(at + 1)), at ? {} : { kind: "primary" }))),
       el("div.bar", {}, el("label.hush", { for: own.id }, "Or"), own, button("Take this", () => own.value.trim() && tell(own.value)), button("Compute both", () => tell("")))));
     say(`What is meant by ${data.words}?`);
-    this.follow();
   }
 
   draw_soon() {
