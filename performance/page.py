@@ -34,7 +34,7 @@ function frame(now) {
 requestAnimationFrame(frame);"""
 
 
-TASKS = "toplevel"
+TASKS = "toplevel,blink.user_timing"
 WORK = """window.times = []; let last = performance.now();
 function frame(now) { window.times.push(now - last); last = now; requestAnimationFrame(frame); }
 requestAnimationFrame(frame);"""
@@ -47,15 +47,19 @@ def while_live() -> str:
         page.run(WORK)
         page.until("document.querySelector('.run.over')")
         times = sorted(page.run("return window.times"))
-        end = page.run("return scrollY + innerHeight > document.documentElement.scrollHeight - 1000")
+        is_at_end = page.run("return scrollY + innerHeight > document.documentElement.scrollHeight - 1000")
+        page.run("performance.mark('all-there')")
         page.browser.open("about:blank")
         traces = page.browser.traces()
+    end_at = next(one["ts"] for one in traces if one["name"] == "all-there")
     threads = {(one["pid"], one["tid"]) for one in traces if one.get("args", {}).get("name") == "CrRendererMain"}
-    tasks = [one for one in traces if one.get("ph") == "X" and (one["pid"], one["tid"]) in threads]
+    tasks = [
+        one for one in traces if one.get("ph") == "X" and one["ts"] < end_at and (one["pid"], one["tid"]) in threads
+    ]
     worked, took = ([one.get(key, 0) / 1000 for one in tasks] for key in ("tdur", "dur"))
     return (
-        f"{sum(worked) / 1000:.1f} s of own work in {sum(times) / 1000:.0f} s, {'' if end else 'not '}at its end; "
-        f"tasks over 50 ms: {sum(one > 50 for one in worked)} by own work, the longest {max(worked):.0f} ms, "
+        f"{sum(worked) / 1000:.1f} s of own work in {sum(times) / 1000:.0f} s, {'' if is_at_end else 'not '}at its "
+        f"end; tasks over 50 ms: {sum(one > 50 for one in worked)} by own work, the longest {max(worked):.0f} ms, "
         f"{sum(one > 50 for one in took)} with what other programs took meanwhile; frames: median "
         f"{statistics.median(times):.1f} ms, 95 % within {times[int(0.95 * len(times))]:.1f} ms"
     )
