@@ -90,11 +90,20 @@ class MarkBody(Body):
 
 
 class RecordApprovalBody(Body):
-    """``by``: who approves, where the server knows no users. ``withdraw`` takes theirs back, with ``note`` as why."""
+    """``by``: who approves, where the server knows no users. ``refuse``: they do not, and ``note`` says why;
+    ``withdraw`` takes back what they said."""
 
     by: Name = ""
     note: Annotated[str, Field(max_length=2_000)] = ""
+    refuse: bool = False
     withdraw: bool = False
+
+
+class ReaderBody(Body):
+    """A user whom a run is shown to; with ``end`` it no longer is."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    end: bool = False
 
 
 class WhatIfBody(Body):

@@ -1,5 +1,5 @@
 // A run: watched while it happens, read when it is over, changed and shared.
-import { ask, listen } from "./api.js";
+import { ask, choices, listen } from "./api.js";
 import { button, el, fault, money, number, plain, say, took, visible } from "./dom.js";
 import { go } from "./app.js";
 import { editor } from "./change.js";
@@ -16,22 +16,23 @@ const NEAR = 160;
 const DRAWING = 8;
 
 export async function runView(id) {
-  const view = new RunView(await ask(`/api/runs/${encodeURIComponent(id)}`));
+  const [run, { user }] = await Promise.all([ask(`/api/runs/${encodeURIComponent(id)}`), choices()]);
+  const view = new RunView(run, { other: run.owner === user ? "" : run.owner });
   return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), ready: () => view.watch() };
 }
 
 const where = ({ at, plan }) => plan ? `in its plan${at === "0" ? "" : ` after step ${at}`}` : `at ${at ?? "a step"}`;
 const is_over = (run) => !["running", "waiting"].includes(run.state);
 
-/** `side`: it stands beside another one, so it has no rail. */
+/** `side`: it stands beside another one, so it has no rail. `other`: whose it is, who shows it to us, if it is not ours. */
 export class RunView {
-  constructor(run, { side = false, ended = null } = {}) {
-    Object.assign(this, { run, side, ended, entries: [], is_due: false, step: 1 });
+  constructor(run, { side = false, other = "", ended = null } = {}) {
+    Object.assign(this, { run, side, other, ended, entries: [], is_due: false, step: 1 });
     this.head = el("header.runhead");
     this.top = el("div.result");
     this.drawings = el("div.drawings");
     this.approvals = el("div.approvals", { "aria-live": "polite" });
-    this.story = new Story(run.id, (news) => this.news(news), side ? null : (place) => editor(this.run, place));
+    this.story = new Story(run.id, (news) => this.news(news), side || other ? null : (place) => editor(this.run, place));
     this.plan = el("ol.ticks");
     this.status = el("p.status");
     this.spend = el("dl.spend");
@@ -128,7 +129,7 @@ export class RunView {
 
   show_head() {
     const { run } = this;
-    const about = [plain(run.technique) || "auto", run.lm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
+    const about = [this.other ? `asked by ${this.other}` : "", plain(run.technique) || "auto", run.lm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
     this.head.replaceChildren(...[
       el("p.soft", {}, about), el(this.side ? "h2.title" : "h1", {}, visible(run.question)),
       run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,
@@ -145,8 +146,9 @@ export class RunView {
     this.words = el("span.words", {}, word);
     this.status.replaceChildren(el("span.dot", { "aria-hidden": "true" }), this.words);
     const again = { question: run.question };
-    this.deeds.replaceChildren(...(this.side ? [] : is_over(run)
-      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), run.state !== "finished" || run.stopped === "budget" ? button("Go on", () => this.resume(), { kind: "plain" }) : null, run.answer ? el("a.button.plain", { href: `/runs/${run.id}/record` }, "Record") : null, share(run), markOf(run)].filter(Boolean)
+    const record = run.answer ? el("a.button.plain", { href: `/runs/${run.id}/record` }, "Record") : null;
+    this.deeds.replaceChildren(...(this.side ? [] : this.other ? [record, share(run)].filter(Boolean) : is_over(run)
+      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), run.state !== "finished" || run.stopped === "budget" ? button("Go on", () => this.resume(), { kind: "plain" }) : null, record, share(run, true), markOf(run)].filter(Boolean)
       : [button("Stop", async () => { await ask(`/api/runs/${run.id}/stop`, {}); say("Stopped."); }, { kind: "stop" })]));
     if (run.error) this.top.replaceChildren(fault(run.error));
     this.show_spend();
