@@ -11,7 +11,7 @@ from decision_record.record_shops import computed, from_rows
 from decisor.cli import run
 from decisor.decision_record.approving import approved, change_of, standing, withdrawn
 from decisor.decision_record.of_run import change_approvals
-from decisor.decision_record.read import read_record
+from decisor.decision_record.read import read_record, save
 from decisor.errors import SetupError
 from decisor.history.past_run import Mark
 from decisor.history.store import History
@@ -106,7 +106,7 @@ def test_the_page_says_where_the_same_person_asked_and_approved(tmp_path: Path) 
 def test_two_processes_that_approve_at_once_lose_no_approval(tmp_path: Path, where: str) -> None:
     _, result = from_rows(tmp_path, history=True)
     file = tmp_path / "r.json"
-    result.record().save(file)
+    save(result.record(), file)
     code = "import sys\nfrom decisor.cli import run\n" + "".join(
         f"assert run(['approve', sys.argv[1], '--by', sys.argv[2] + '{n}']) == 0\n" for n in range(6)
     )

@@ -1,4 +1,4 @@
-"""``decisor approve``: a person stands behind a decision, or takes that back."""
+"""``decisor approve``: a person stands behind a decision, refuses it, or takes that back."""
 
 from __future__ import annotations
 
@@ -17,15 +17,22 @@ from decisor.private_file import changing
 def command(
     which: Annotated[str, typer.Argument(metavar="N|last|RECORD.json", help="A run of the history, or a record.")],
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who approves.")] = "",
-    note: Annotated[str, typer.Option("--note", metavar="WORDS", help="On what condition; of --withdraw, why.")] = "",
+    note: Annotated[
+        str, typer.Option("--note", metavar="WORDS", help="On what condition; of --refuse and --withdraw, why.")
+    ] = "",
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="Say that this person does not approve, and with --note why.")
+    ] = False,
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the approval of this person back.")] = False,
 ) -> None:
     """Approve a decision: the approval is of its record as it is, and stands in it with its date."""
     if not by.strip():
         raise SetupError("Who approves? Name a person: --by NAME")
-    path, change = Path(which), change_of(by, note, withdraw)
+    if refuse and withdraw:
+        raise SetupError("Is it refused, or is something taken back? Name one of --refuse and --withdraw.")
+    path, change = Path(which), change_of(by, note, withdraw, refuse)
     what = in_file(path, change) if path.is_file() else in_history(which, change)
-    done = "no longer approved" if withdraw else "approved"
+    done = "withdrawn" if withdraw else "refused" if refuse else "approved"
     print(f"{what} is {done} by {by.strip()}.", file=sys.stderr)
 
 

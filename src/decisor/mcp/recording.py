@@ -116,7 +116,8 @@ class Records:
 
     async def question_of(self, serving: Serving, number: int) -> ApprovalQuestion:
         run = await self.run_of(serving, number)
-        record = await asyncio.to_thread(record_of_run, serving.history, run)
+        entries = await asyncio.to_thread(serving.history.entries, run.number, run.owner)
+        record = await asyncio.to_thread(record_of_run, run, entries)
         return ApprovalQuestion(serving.history, run, record.digest, serving.user.name)
 
     async def run_of(self, serving: Serving, number: int) -> PastRun:

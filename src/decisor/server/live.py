@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from decisor.definitions.readings.open import OpenReading
+from decisor.errors import SetupError
 from decisor.history.past_run import PastRun
 from decisor.history.recording import after
 from decisor.server.responses import State
@@ -79,6 +80,11 @@ class LiveRun:
         calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
         actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
         return sum(calls, Usage(actions=actions))
+
+    def check_kept(self) -> None:
+        """Raises SetupError where the history does not have it yet."""
+        if not self.is_kept:
+            raise SetupError("A run is marked, approved and shown to others when it is over and in the history.")
 
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
