@@ -44,7 +44,7 @@ COMMANDS = {
     "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; what stops goes on later."),
     "report": ("decisor.cli.report", "Report an evaluation: tables, comparisons, one page."),
-    "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
+    "bench": ("decisor.cli.bench", "Benchmarks: list them; run, make and load questions of Decision QA."),
     "train": ("decisor.cli.train", "Train what techniques learn from data."),
 }
 

@@ -12,7 +12,7 @@ from decisor.errors import SetupError
 
 
 def command(
-    file: Annotated[Path | None, typer.Argument(metavar="[RECORD.json]", help="A file of --record.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="RECORD.json", help="A file of --record.")] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write it as one page.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of records.")] = False,
 ) -> None:

@@ -26,14 +26,14 @@ AGAIN = "In the place of what the run used; needed where its address holds a pas
 
 
 def command(
-    which: Annotated[str, typer.Argument(metavar="[N|last]", help="The number of a run, or last.")] = "last",
+    which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
     db: Annotated[list[str] | None, typer.Option("--db", metavar="URL", help=AGAIN)] = None,
     graph: Annotated[list[str] | None, typer.Option("--graph", metavar="URL", help=AGAIN)] = None,
     docs: Annotated[list[str] | None, typer.Option("--docs", metavar="INDEX|FOLDER", help=AGAIN)] = None,
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls more.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens more.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money more.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars more.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:

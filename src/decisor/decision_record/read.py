@@ -115,5 +115,5 @@ def faults_of(record: DecisionRecord, plain: Mapping[str, Any]) -> Iterator[str]
                 yield f"The approval by {one.by} was changed after it was made."
             case "of another content":
                 yield f"{one.by} approved another content of this record (digest {one.content[:12]}…), on {one.at}."
-            case "holds" | "withdrawn":
+            case "holds" | "refused" | "withdrawn":
                 pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from pydantic import Field
 from decisor.decision_record.approving import change_of
 from decisor.decision_record.of_run import change_approvals, record_of_run
 from decisor.errors import SetupError
-from decisor.history.past_run import Approval, PastRun
+from decisor.history.past_run import PastRun
 from decisor.history.store import History
 from decisor.mcp.answering import Client, as_asked, has_person, reply_of, telling
 from decisor.mcp.serving import Serving
@@ -67,13 +67,7 @@ class ApprovalQuestion:
         if not isinstance(reply, ElicitResult) or reply.action != "accept" or content.get("approve") is not True:
             return f"The person did not approve run {self.run.number}."
         name = self.name or str(content.get("name") or "")
-        approves = change_of(name, str(content.get("note") or ""))
-
-        def change(approvals: Sequence[Approval], digest: str) -> tuple[Approval, ...]:
-            if digest != self.digest:
-                raise SetupError(f"The record of run {self.run.number} changed meanwhile: ask again.")
-            return approves(approvals, digest)
-
+        change = change_of(name, str(content.get("note") or ""), read=self.digest)
         record = change_approvals(self.history, self.run.number, self.run.owner, change)
         return f"Run {self.run.number} (record {record.digest[:12]}…) is approved by {record.approvals[-1].by}."
 
@@ -122,7 +116,8 @@ class Records:
 
     async def question_of(self, serving: Serving, number: int) -> ApprovalQuestion:
         run = await self.run_of(serving, number)
-        record = await asyncio.to_thread(record_of_run, serving.history, run)
+        entries = await asyncio.to_thread(serving.history.entries, run.number, run.owner)
+        record = await asyncio.to_thread(record_of_run, run, entries)
         return ApprovalQuestion(serving.history, run, record.digest, serving.user.name)
 
     async def run_of(self, serving: Serving, number: int) -> PastRun:

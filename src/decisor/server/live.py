@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from decisor.definitions.readings.open import OpenReading
+from decisor.errors import SetupError
 from decisor.history.past_run import PastRun
 from decisor.history.recording import after
 from decisor.server.responses import State
@@ -54,6 +55,7 @@ class LiveRun:
     approvals: dict[int, WaitingQuery] = field(default_factory=dict)
     readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
     is_kept: bool = False
@@ -78,6 +80,11 @@ class LiveRun:
         calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
         actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
         return sum(calls, Usage(actions=actions))
+
+    def check_kept(self) -> None:
+        """Raises SetupError where the history does not have it yet."""
+        if not self.is_kept:
+            raise SetupError("A run is marked, approved and shown to others when it is over and in the history.")
 
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
@@ -145,6 +152,7 @@ class LiveRun:
                             usage=self.spent)  # fmt: skip
         self.state = state_of(self.past)
         self.writings.clear()
+        self.over.set()
         self.wake()
 
     def wake(self) -> None:

@@ -22,6 +22,8 @@ SAMPLED_ROWS = 20
 SHOWN_VALUES = 3
 SHOWN_CHARS = 40
 SAMPLING_SECONDS = 5.0
+LOOK_SECONDS = 2.0
+"""For one table; a warehouse takes its time for the first."""
 AFTER = r""":?\s*["'`]?(?P<name>[\w.$ -]+?)["'`]?(?=$|[\s"'`,!])"""
 
 
@@ -64,11 +66,12 @@ def with_joins(table: TableInfo, joins: Mapping[tuple[str, str], str]) -> TableI
 async def sampled(worker: Worker, table: TableInfo, until: float, places: list[Place]) -> TableInfo:
     """With counts and examples. Columns that may hold the keys of other tables are added to ``places``."""
     left = until - time.monotonic()
-    dialect = worker.description.dialect
-    if left <= 0 or not table.runs or table.sampled or dialect is None:
+    dialect, warehouse = worker.description.dialect, worker.description.warehouse
+    if left <= 0 or not table.runs or table.sampled or dialect is None or (warehouse and not warehouse.samples):
         return table
     name = table.place(dialect)
-    caps = replace(worker.caps, rows=SAMPLED_ROWS, cell_chars=SHOWN_CHARS, seconds=max(0.2, min(2.0, left)))
+    seconds = left if warehouse else min(LOOK_SECONDS, left)
+    caps = replace(worker.caps, rows=SAMPLED_ROWS, cell_chars=SHOWN_CHARS, seconds=max(0.2, seconds))
     try:
         sample = await worker.run(f"SELECT * FROM {name} LIMIT {SAMPLED_ROWS}", caps=caps, trusted=True)
         count = await worker.run(f"SELECT count(*) FROM {name}", caps=caps, trusted=True)
