@@ -25,7 +25,7 @@ from decisor.session.options import Options
 from decisor.session.result import Result
 from decisor.tools.abilities import about
 from decisor.types import Question, Tool
-from decisor.version import VERSION
+from decisor.version import __version__
 
 INSTRUCTIONS = """Decisor answers decision questions from data, with records that the answer rests on.
 For a question of the kind "which ... should we ...?" call decide: it plans, queries and computes by itself.
@@ -180,7 +180,7 @@ async def server_of(serving: Serving) -> AsyncIterator[Server]:
     """The protocol's server with the tools, until the block ends."""
     tools, records = Tools(serving), Records(serving)
     server: Server = MCPServer(
-        "decisor", title="Decisor", instructions=INSTRUCTIONS, version=VERSION, log_level="ERROR"
+        "decisor", title="Decisor", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):
