@@ -14,7 +14,7 @@ import pptx
 import pytest
 from pptx.util import Inches
 
-from decisor.tools.documents.folder import Reading
+from decisor.tools.documents.folder import FolderReader
 from decisor.tools.documents.passage import Passage
 from local_lm import Decisor
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def passages(folder: Path) -> list[Passage]:
-    reading = Reading(folder)
+    reading = FolderReader(folder)
     try:
         return [passage for document in reading.documents() for passage in document.cut()]
     finally:

@@ -15,6 +15,7 @@ from decisor.cli import corrections
 from decisor.cli.findings import print_findings
 from decisor.cli.settings import place_named
 from decisor.errors import SetupError
+from decisor.outside import one_line
 
 app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
@@ -64,7 +65,7 @@ def import_command(
     whole = imported(source)
     write(whole.text(), out)
     for note in whole.notes if out else ():
-        print(f"Left out: {note}", file=sys.stderr)
+        print(f"Left out: {one_line(note, 200)}", file=sys.stderr)
     tell(counts(whole), out)
 
 

@@ -96,8 +96,9 @@ def command(
         )
     if record is not None:
         from decisor.decision_record.build import record_of
+        from decisor.decision_record.read import save
 
-        record_of(entries).save(record)
+        save(record_of(entries), record)
     if html is not None:
         from decisor.session.result import write
         from decisor.story.run_page import document, recorded_html

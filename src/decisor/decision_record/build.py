@@ -28,11 +28,10 @@ from decisor.definitions.tool import NAME as DEFINITIONS
 from decisor.encoding import finite
 from decisor.history.past_run import Approval
 from decisor.lms.spec import lm_without_password
-from decisor.secrets import without_password
+from decisor.secrets import redacted, without_password
 from decisor.trace import events
 from decisor.trace.events import Entry, LMCall, MeaningChoice, RunStart, RunUsage, TechniqueChoice, events_of
 from decisor.trace.provenance import UsedFile
-from decisor.trace.redaction import redacted
 from decisor.types import Decision, Question, Ranking, Record, RuleTest, Step, Usage
 
 YOU = "you"

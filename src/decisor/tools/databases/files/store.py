@@ -23,7 +23,7 @@ from decisor.private_file import open_private
 from decisor.secrets import redact
 from decisor.tools.databases.files.places import Part, parts_of
 
-VERSION = 1
+VERSION = 2
 MOST_BYTES = 20 * 2**30
 """Of all stores together; those that were not used for longest go first."""
 CHUNK = 2**20
