@@ -56,10 +56,12 @@ def place(request: pytest.FixtureRequest, folder: Path, tmp_path: Path) -> Itera
 
 async def test_an_lm_is_sent_nothing_of_documents_that_are_not_for_who_asks(place: str, tmp_path: Path) -> None:
     replies = [f"Thought: look\nAction: passages\nAction input: {text}" for text in ASKED]
-    async with endpoint(replies) as (lm, bodies):
-        async with decisor.open(docs=place, rows=ROWS, audit=tmp_path / "audit.jsonl") as data:
-            result = await data.ask("What is there?", lm=lm, technique="iter_rag",
-                                    settings={"calling": "text", "max_steps": 20})  # fmt: skip
+    async with (
+        endpoint(replies) as (lm, bodies),
+        decisor.open(docs=place, rows=ROWS, audit=tmp_path / "audit.jsonl") as data,
+    ):
+        settings = {"calling": "text", "max_steps": 20}
+        result = await data.ask("What is there?", lm=lm, technique="iter_rag", settings=settings)
     assert result.usage.actions == len(ASKED)
     sent = "\n".join(bodies)
     for text in ASKED:

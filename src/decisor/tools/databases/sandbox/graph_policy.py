@@ -53,7 +53,7 @@ class GraphRules:
         """The labels and types of which this property is masked."""
         return [home for home, names in self.masked.items() if name in names]
 
-    def shown(self, homes: Iterable[str], properties: Mapping[str, object]) -> dict[str, object]:
+    def visible(self, homes: Iterable[str], properties: Mapping[str, object]) -> dict[str, object]:
         """The properties of a node with these labels, or of a relationship of this type, as its reader sees them."""
         masked = {name for home in homes for name in self.masked.get(home, ())}
         return {

@@ -133,9 +133,9 @@ def plain(value: object, label: str = "", rules: GraphRules = NO_RULES) -> objec
 
     match value:
         case Node():
-            return graph_values.node(sorted(value.labels - {label}), rules.shown(value.labels, dict(value.items())))
+            return graph_values.node(sorted(value.labels - {label}), rules.visible(value.labels, dict(value.items())))
         case Relationship():
-            return graph_values.relationship(value.type, rules.shown({value.type}, dict(value.items())))
+            return graph_values.relationship(value.type, rules.visible({value.type}, dict(value.items())))
         case Path():
             nodes = (plain(node, label, rules) for node in value.nodes)
             return graph_values.path(nodes, (plain(link, label, rules) for link in value.relationships))
