@@ -24,6 +24,7 @@ from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.result import Result
 from decisor.tools.abilities import about
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.types import Question, Tool
 from decisor.version import __version__
 
@@ -165,7 +166,8 @@ class Tools:
 
     async def observed(self, tool: Tool, text: str) -> str:
         """What a tool brings. Ids of records are unlike those of runs, and each is of one record."""
-        observation, number = await tool.call(text), next(self.numbers)
+        with asked_by("model"):
+            observation, number = await tool.call(text), next(self.numbers)
         records = tuple(replace(one, id=f"q{number}.{one.id}") for one in observation.records)
         return observation_text(replace(observation, records=records))
 
