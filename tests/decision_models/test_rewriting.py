@@ -109,6 +109,16 @@ OWN_NAMES = [
 ]
 
 
+async def test_where_several_rows_match_an_update_each_candidate_has_what_duckdb_makes_of_it(tmp_path: Path) -> None:
+    change = (
+        "UPDATE site SET rent = l.cost FROM lane l WHERE l.site = site.name AND site.name IN (SELECT name FROM choice)"
+    )
+    async with opened(tmp_path, all_measures(change)) as model:
+        alone, both = model.outcomes([0, 7], alone=True), model.outcomes([0, 7])
+    assert "several rows of FROM match" in both.how
+    np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)
+
+
 @pytest.mark.parametrize("query", APART)
 @pytest.mark.parametrize("change", OWN_NAMES)
 async def test_a_name_that_means_two_things_is_computed_for_each_candidate_by_itself(
