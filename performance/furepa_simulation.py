@@ -30,7 +30,7 @@ from decisor.learned.examples import Example
 from decisor.learned.query_scorer import QueryScorer, save
 from decisor.learned.training import before_retrieval, fit, measure
 from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.statistics.estimates import bootstrap, wilson
 from decisor.techniques.furepa import FuRePA
 from decisor.techniques.ircot import IRCoT
@@ -39,7 +39,7 @@ from decisor.tools.documents.index import Index, index_of
 from decisor.tools.documents.passage import read_passages
 from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Question, Record, Technique
+from decisor.types import Question, Record
 from policies.furepa import Reasoner
 from servers.openai_server import serve
 

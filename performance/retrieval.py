@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decisor.tools.documents import Index, Passage, build_index, open_index, read_passages
-from decisor.tools.documents.folder import Reading
+from decisor.tools.documents.folder import FolderReader
 from decisor.tools.documents.index import Mode
 from decisor.tools.documents.index_build import update
 from decisor.tools.documents.index_files import About
@@ -213,7 +213,7 @@ def speed(count: int, alone: bool) -> None:
         place = Path(name)
         generated(place / "p.jsonl", count)
         wall, cpu = timed(lambda: build_index(read_passages(place / "p.jsonl"), place / "index"))
-        again, used = timed(lambda: update(Reading(place / "p.jsonl").documents(), place / "read", About()))
+        again, used = timed(lambda: update(FolderReader(place / "p.jsonl").documents(), place / "read", About()))
         size = sum(file.stat().st_size for file in (place / "index").rglob("*") if file.is_file())
         print(f"{count:,} passages, load average {os.getloadavg()[0]:.1f}")
         print(f"decisor  build {wall:6.1f} s wall {cpu:6.1f} s CPU, {size / 1e6:,.0f} MB on disk")

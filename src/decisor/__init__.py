@@ -8,6 +8,8 @@
 Every name below is imported when it is first used.
 """
 
+from decisor.version import VERSION
+
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would take longer than all of this
 if TYPE_CHECKING:
     from decisor.budget import Limits
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from decisor.session.tools import ToolSpecs
     from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "BudgetExceeded",
     "Data",

@@ -70,6 +70,14 @@ def test_numbers_dates_codes_and_words_for_no_value_get_their_types(folder: Path
     assert any("'n/a' is no value, 1 time" in note for note in store.notes)
 
 
+def test_codes_that_begin_with_0_stay_text_beside_a_word_for_no_value(folder: Path) -> None:
+    path = folder / "towns.csv"
+    path.write_text("zip,height,town\n01234,0.5,Ghent\n09999,0,Oslo\nn/a,-,n/a\n")
+    store = store_of(str(path))
+    assert kinds(store, "towns") == {"zip": "VARCHAR", "height": "DOUBLE", "town": "VARCHAR"}
+    assert rows(store, "SELECT zip, height FROM towns ORDER BY zip")[0] == ("01234", 0.5)
+
+
 def test_a_column_with_one_real_word_in_it_stays_text_and_the_note_names_the_word(folder: Path) -> None:
     path = folder / "sales.csv"
     path.write_text("units\n" + "\n".join(map(str, range(30_000))) + "\nabout twelve\n")

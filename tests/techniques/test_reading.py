@@ -10,7 +10,7 @@ from data import DATA
 from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques import technique
 from decisor.techniques.ircot import IRCoT, parse_sentence
 from decisor.techniques.iter_retgen import IterRetGen, parse_generation
@@ -20,7 +20,7 @@ from decisor.techniques.self_ask import SelfAsk
 from decisor.techniques.vanilla import Vanilla
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionStart
-from decisor.types import Decision, Observation, Question, Technique
+from decisor.types import Decision, Observation, Question
 from techniques.shelf import shelf
 
 BORN = Question("Where was the author of Emma born?", goal="Answer with a name.")

@@ -44,7 +44,7 @@ COMMANDS = {
     "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; what stops goes on later."),
     "report": ("decisor.cli.report", "Report an evaluation: tables, comparisons, one page."),
-    "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
+    "bench": ("decisor.cli.bench", "Benchmarks: list them; run, make and load questions of Decision QA."),
     "train": ("decisor.cli.train", "Train what techniques learn from data."),
 }
 
@@ -202,9 +202,9 @@ def build(words: Sequence[str]) -> typer.Typer:
     @app.callback(invoke_without_command=True)
     def root(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
         if version:
-            from decisor import __version__
+            from decisor.version import VERSION
 
-            print(f"decisor {__version__}")
+            print(f"decisor {VERSION}")
             raise typer.Exit
 
     command = next((word for word in words if not word.startswith("-")), "")

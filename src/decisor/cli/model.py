@@ -76,7 +76,7 @@ def rank_command(
     file: FileOf, db: DbOf = "", graph: GraphOf = "",
     scenario: Annotated[str, typer.Option("--scenario", help="One of the file.")] = "",
     change: Annotated[str, typer.Option("--change", metavar="SQL", help="UPDATEs before the choice.")] = "",
-    trials: Annotated[int, typer.Option("--trials", min=0, help="How often the inputs vary.")] = 200,
+    trials: Annotated[int, typer.Option("--trials", min=0, help="How often inputs are varied.")] = 200,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Ends it with what is known.")] = 3600.0,
     definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False,
 ) -> None:  # fmt: skip

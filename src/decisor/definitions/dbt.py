@@ -33,7 +33,7 @@ def from_manifest(content: object) -> Import:
     """Raises SetupError where it is no semantic manifest."""
     if not isinstance(content, dict) or not isinstance(content.get("semantic_models"), list):
         raise SetupError("This is no semantic manifest of dbt: it has no semantic_models.")
-    manifest = Manifest([Model(one) for one in content["semantic_models"] if isinstance(one, dict)],
+    manifest = Manifest([SemanticModel(one) for one in content["semantic_models"] if isinstance(one, dict)],
                         {one["name"]: one for one in content.get("metrics") or ()})  # fmt: skip
     metrics, notes = [], []
     for name in manifest.metrics:
@@ -48,7 +48,7 @@ def from_manifest(content: object) -> Import:
 
 
 @dataclass(frozen=True)
-class Model:
+class SemanticModel:
     """A semantic model of the manifest."""
 
     content: Mapping[str, Any]
@@ -105,7 +105,7 @@ def label(one: Mapping[str, object]) -> tuple[str, ...]:
 class Manifest:
     """``metrics``: by name, as they are written. ``read``: those that were read, or why they are left out."""
 
-    models: Sequence[Model]
+    models: Sequence[SemanticModel]
     metrics: Mapping[str, Mapping[str, Any]]
     read: dict[str, Metric | LeftOut] = field(default_factory=dict)
 
@@ -176,7 +176,7 @@ class Manifest:
         return Metric(one["name"], AGGREGATES[measure["agg"]].format(expression(measure)), model.table, where,
                       grain=[key] if key else [], date=model.date(measure.get("agg_time_dimension")))  # fmt: skip
 
-    def condition(self, template: str, model: Model) -> str:
+    def condition(self, template: str, model: SemanticModel) -> str:
         def column(match: re.Match[str]) -> str:
             name = model.column(match[1])
             if name is None:

@@ -35,7 +35,7 @@ Number = Annotated[int, Field(description="The number of the run; 0 for the last
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class ApprovalQuestion:
     """Whether a person approves the record with this ``digest``. ``name``: who they are, '' where they say it."""
 
     history: History
@@ -80,7 +80,7 @@ class Records:
     """Its methods are tools."""
 
     serving: Serving
-    waiting: Waiting[Question] = field(default_factory=Waiting)
+    waiting: Waiting[ApprovalQuestion] = field(default_factory=Waiting)
 
     async def verify_run(self, context: Client, number: Number = 0) -> CallToolResult:
         """Compute a decision again on the data of today, without an LM: whether it still holds, which cited records
@@ -114,10 +114,11 @@ class Records:
                 reply = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
             return reply_of(await asyncio.to_thread(question.settle, reply))
 
-    async def question_of(self, serving: Serving, number: int) -> Question:
+    async def question_of(self, serving: Serving, number: int) -> ApprovalQuestion:
         run = await self.run_of(serving, number)
-        record = await asyncio.to_thread(record_of_run, serving.history, run)
-        return Question(serving.history, run, record.digest, serving.user.name)
+        entries = await asyncio.to_thread(serving.history.entries, run.number, run.owner)
+        record = await asyncio.to_thread(record_of_run, run, entries)
+        return ApprovalQuestion(serving.history, run, record.digest, serving.user.name)
 
     async def run_of(self, serving: Serving, number: int) -> PastRun:
         """Raises SetupError where there is none that may be read here."""

@@ -12,7 +12,6 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
-from decisor import __version__
 from decisor.errors import SetupError
 from decisor.mcp.answering import Client, as_asked, has_person, reply_of, telling
 from decisor.mcp.deciding import KEY, Ask, Deciding, answer_of
@@ -20,12 +19,13 @@ from decisor.mcp.recording import Records
 from decisor.mcp.serving import Serving
 from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
 from decisor.mcp.waiting import Waiting
-from decisor.session.data import about
 from decisor.session.definitions import meaning_of
 from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.result import Result
+from decisor.tools.abilities import about
 from decisor.types import Question, Tool
+from decisor.version import VERSION
 
 INSTRUCTIONS = """Decisor answers decision questions from data, with records that the answer rests on.
 For a question of the kind "which ... should we ...?" call decide: it plans, queries and computes by itself.
@@ -110,7 +110,7 @@ class Tools:
         the decision model where there is one. Call it before query and whatif."""
         with telling():
             data = await as_asked(self.serving, context).data([connection] if connection else [])
-            topic = Question(question or "What is there?")
+            topic = question or "What is there?"
             databases = await about(topic, data.databases) if question else list(data.databases)
             meaning = meaning_of(topic, databases, data.definitions)
             others = [tool for tool in data.tools if tool not in data.databases]
@@ -180,7 +180,7 @@ async def server_of(serving: Serving) -> AsyncIterator[Server]:
     """The protocol's server with the tools, until the block ends."""
     tools, records = Tools(serving), Records(serving)
     server: Server = MCPServer(
-        "decisor", title="Decisor", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
+        "decisor", title="Decisor", instructions=INSTRUCTIONS, version=VERSION, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decisor.session.data import records_of
 from decisor.session.result import Result
-from decisor.trace.events import Conclusion, Entry, RunStart, RunUsage, events_of
+from decisor.trace.events import Conclusion, Entry, RunStart, RunUsage, events_of, records_of
 from decisor.types import Decision, Question, Usage
 
 NO_DECISION, NOTHING = Decision("", stopped="failed"), Usage()

@@ -140,13 +140,22 @@ class Result:
         write(path, document(self.question.text, body))
 
     def record(self) -> DecisionRecord:
-        """The record of the decision, for who has to answer for it, with its approvals where the run is kept:
-        ``result.record().save("record.json")``, or ``"record.html"``. Masked columns are tokens in it, also where
-        this result has their values."""
+        """The record of the decision, for who has to answer for it, with its approvals where the run is kept. Masked
+        columns are tokens in it, also where this result has their values."""
         from decisor.decision_record.build import record_of
 
         past = self.keeping.history.read(self.number, self.keeping.owner) if self.keeping and self.number else None
         return record_of(self.trace, self.number, past.approvals if past else (), past.owner if past else "")
+
+    def save_record(self, path: str | PathLike[str]) -> None:
+        """Write the record of the decision: as JSON, or where the name ends with ``.html`` as one page.
+
+        Raises:
+            SetupError: the file cannot be written.
+        """
+        from decisor.decision_record.read import save
+
+        save(self.record(), path)
 
     def _repr_html_(self) -> str:
         from decisor.story.run_page import run_html
@@ -163,7 +172,7 @@ class Result:
 
         text = StringIO()
         console = Console(file=text, highlight=False, width=WIDTH, force_terminal=False, no_color=True)
-        with LiveView(console, self.question) as view:
+        with LiveView(console) as view:
             for entry in self.trace:
                 view.hear(entry)
         self.show(console)

@@ -38,3 +38,8 @@ def within(tool: Tool, limits: Sequence[MaxScan]) -> Tool:
         raise SetupError(f"--max-scan is for databases in SQL, and {tool.name} is none: leave it out, or limit the "
                          "others alone, by max_scan of their connections in decisor.toml.")  # fmt: skip
     return tool.limited(*limits)
+
+
+def limited(tools: Sequence[Tool], max_scan: str | int) -> Sequence[Tool]:
+    """Each with this limit, '' for none. Raises SetupError where nothing would hold to it."""
+    return [within(tool, [parse_max_scan(max_scan)]) for tool in tools] if max_scan else tools

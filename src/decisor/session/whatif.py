@@ -90,6 +90,13 @@ async def from_question(question: Question, databases: Sequence[Tool]) -> Tool |
     return None
 
 
+def has_world(database: Tool) -> bool:
+    """Whether it has the schema of a Decision QA world."""
+    from decisor.decision_models.recognise import world
+
+    return bool(world(names_in(database)))
+
+
 def whatif(find: Any) -> Tool:
     from decisor.decision_models.ranking import rank
     from decisor.tools.whatif import WhatIfTool

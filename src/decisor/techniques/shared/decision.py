@@ -307,7 +307,7 @@ async def conclude(
 def tell(decision: Decision, run: Run) -> Decision:
     """Into the trace, and on. Where many replies could not be read, the decision says so."""
     replies = sum(1 for _ in events_of(run.trace.entries, LMCall))
-    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies, run.way):
+    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies, run.calling):
         decision = replace(decision, reasons=(*decision.reasons, line))
     run.trace.add(Conclusion(decision), run.span_id)
     return decision

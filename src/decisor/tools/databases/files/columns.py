@@ -23,15 +23,17 @@ def texts_of(db: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     return [str(column) for (column,) in db.execute(query, [table]).fetchall()]
 
 
+def holds(db: duckdb.DuckDBPyConnection, table: str, condition: str) -> bool:
+    """Whether a row is like that: the first that is ends the search."""
+    return db.execute(f"SELECT 1 FROM {quoted(table)} WHERE {condition} LIMIT 1").fetchone() is not None
+
+
 def decimal_commas(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
     """Columns in which each text is a number, one with a decimal comma, become numbers; a note for each."""
     for column in texts_of(db, table):
         name = quoted(column)
         fits = f"regexp_full_match({name}, '{COMMA}')"
-        row = db.execute(
-            f"SELECT count(*) FILTER (NOT {fits}), count(*) FILTER (contains({name}, ',')) FROM {quoted(table)}"
-        ).fetchone()
-        if row and row[0] == 0 and row[1]:
+        if not holds(db, table, f"NOT {fits}") and holds(db, table, f"contains({name}, ',')"):
             plain = f"CAST(replace(replace(trim({name}), '.', ''), ',', '.') AS DOUBLE)"
             db.execute(f"ALTER TABLE {quoted(table)} ALTER {name} TYPE DOUBLE USING {plain}")
             yield f"{table}.{column} is a number: its texts have a decimal comma."
@@ -51,16 +53,20 @@ def as_type(db: duckdb.DuckDBPyConnection, table: str, column: str, is_guess: bo
     """A note, '' where the column stays as it is. ``is_guess``: most of it was of another type."""
     name, words = quoted(column), ", ".join(f"'{word}'" for word in MISSING)
     is_missing = f"lower(trim({name})) IN ({words})"
-    for kind in TYPES:
-        fits = f"TRY_CAST({name} AS {kind}) IS NOT NULL"
-        if kind == "BIGINT":  # a cast would round
-            fits += f" AND regexp_full_match(trim({name}), '[+-]?(0|[1-9][0-9]*)')"
-        row = db.execute(
-            f"SELECT count(*) FILTER (NOT {is_missing} AND NOT ({fits})), count(*) FILTER ({is_missing}), "
-            f"min({name}) FILTER ({is_missing}), count({name}) FROM {quoted(table)}"
-        ).fetchone()
-        if row and row[0] == 0 and row[1] < row[3] and (row[1] or is_guess):
-            value = f"CASE WHEN {is_missing} THEN NULL ELSE CAST({name} AS {kind}) END"
-            db.execute(f"ALTER TABLE {quoted(table)} ALTER {name} TYPE {kind} USING {value}")
-            return f"{table}.{column} is {kind}; {row[2]!r} is no value, {counted(int(row[1]), 'time')}."
-    return ""
+    fits = (kind for kind in TYPES if not holds(db, table, f"NOT {is_missing} AND NOT ({fit(name, kind)})"))
+    if (kind := next(fits, "")) == "":
+        return ""
+    row = db.execute(
+        f"SELECT count(*) FILTER ({is_missing}), min({name}) FILTER ({is_missing}), count({name}) FROM {quoted(table)}"
+    ).fetchone()
+    if row is None or row[0] == row[2] or not (row[0] or is_guess):
+        return ""
+    value = f"CASE WHEN {is_missing} THEN NULL ELSE CAST({name} AS {kind}) END"
+    db.execute(f"ALTER TABLE {quoted(table)} ALTER {name} TYPE {kind} USING {value}")
+    return f"{table}.{column} is {kind}; {row[1]!r} is no value, {counted(int(row[0]), 'time')}."
+
+
+def fit(name: str, kind: str) -> str:
+    """The condition that a text is of a type. A cast alone would round to whole numbers, and take codes for numbers."""
+    plain = {"BIGINT": "[+-]?(0|[1-9][0-9]*)", "DOUBLE": "[+-]?(0|[^0].*|0[^0-9].*)"}.get(kind, ".*")
+    return f"regexp_full_match(trim({name}), '{plain}') AND TRY_CAST({name} AS {kind}) IS NOT NULL"

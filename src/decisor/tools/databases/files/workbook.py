@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.extras import lacks
 from decisor.plurals import counted
 from decisor.tools.databases.files.places import Part, table_name
 from decisor.tools.databases.files.tables import Target, unique
@@ -16,11 +15,9 @@ HEADER_ROWS = 20
 
 
 def read_workbook(target: Target, part: Part) -> Iterator[str]:
-    """Raises SetupError where it cannot be read, or its library is not there."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError as error:
-        raise lacks("Excel files need python-calamine", "excel") from error
+    """Raises SetupError where it cannot be read."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
     for path in part.paths:
         try:
             book = CalamineWorkbook.from_path(path)

@@ -1,0 +1,3 @@
+"""Which Decisor this is."""
+
+VERSION = "0.1.0"
