@@ -68,7 +68,7 @@ def numbers_of(value: object) -> list[int]:
     ([3], [1, 2], [])
     """
     values = value if isinstance(value, list) else [value]
-    return [int(one) for one in values if not isinstance(one, bool) and re.fullmatch(r"\d{1,6}", str(one))]
+    return [int(str(one)) for one in values if not isinstance(one, bool) and re.fullmatch(r"\d{1,6}", str(one))]
 
 
 def near(number: float, others: set[float]) -> bool:
