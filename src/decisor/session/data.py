@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +28,6 @@ from decisor.errors import SetupError
 from decisor.history.recording import recorded
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
-from decisor.run import Run
 from decisor.session.decide import NAME_ONE, decide
 from decisor.session.definitions import DefinedTool, Meaning, meaning_of
 from decisor.session.definitions_file import read_definitions
@@ -47,6 +46,7 @@ from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
 from decisor.session.watching import watched
 from decisor.session.whatif import from_file, from_question, has_world
+from decisor.techniques.replay.resume import resuming
 from decisor.tools.abilities import Database, about, is_database
 from decisor.trace.events import Conclusion, Entry, Note, RunStart, RunUsage, records_of
 from decisor.trace.provenance import Provenance
@@ -104,6 +104,11 @@ class Data:
         return replace(self.origin, at=round(time.time(), 3), by=self.sources.who or owner or self.origin.by)
 
     @cached_property
+    def notes(self) -> Sequence[Note]:
+        """How data came to be there, where they were read from files."""
+        return [Note(text) for tool in self.tools for text in getattr(tool, "notes", ())]
+
+    @cached_property
     def worlds(self) -> Sequence[Database]:
         """The databases with the schema of a Decision QA world."""
         return [tool for tool in self.databases if has_world(tool)]
@@ -129,11 +134,11 @@ class Data:
             recorded(keeping) as listeners,
             running(view.tools, choice, own, last, listeners) as begun,
         ):
-            run = resumed(begun, past)
+            run = resuming(begun, past) if past else begun
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools(),
                                    provenance=self.provenance(owner_of(options))))  # fmt: skip
-            for text in notes_of(self.tools):
-                run.trace.add(Note(text))
+            for note in self.notes:
+                run.trace.add(note)
             choices: Sequence[ReadingChoice] = ()
             suspects: list[OpenReading] = []
             for tool in view.databases if readings != "off" else ():
@@ -230,22 +235,6 @@ async def ask_once(sources: Sources, question: str | Question, options: Options,
         for lm in lms:
             if lm is not None and not isinstance(lm, str | LMSpec):
                 await close_lm(lm)
-
-
-def resumed(run: Run, past: Sequence[Entry]) -> Run:
-    """The run, which first does what was done."""
-    if not past:
-        return run
-    from decisor.techniques.replay.resume import resuming
-
-    return resuming(run, past)
-
-
-def notes_of(tools: Sequence[Tool]) -> Iterator[str]:
-    """How data came to be there, where they were read from files."""
-    for tool in tools:
-        notes: Sequence[str] = getattr(tool, "notes", ())
-        yield from notes
 
 
 def question_of(question: str | Question, options: Options) -> Question:
