@@ -110,7 +110,7 @@ async def test_a_comparison_that_was_cut_off_is_said_with_the_decision(tmp_path:
     decision = await ModelFirst(trials=5)(Question(QUESTION), run)
     await sql.close()
     assert decision.answer in ("Linz + Mainz", "Mainz + Linz")
-    assert decision.reasons[-1].startswith("The two models were not compared to the end: 0 s were over")
+    assert decision.reasons[-1].startswith("Of the comparison of the two models: 0 s were over")
 
 
 def test_a_mistake_that_the_example_shows_is_mended(tmp_path: Path) -> None:
@@ -175,7 +175,8 @@ def test_a_rule_that_the_facts_take_for_something_else_is_seen_by_the_second_rea
     facts = facts.replace("[rule.capacity]\n", "")
     without = MODEL.split("[rule.capacity]")[0] + "[input]" + MODEL.split("[input]")[1]
     first = [facts, hand(tmp_path).replace("[2]", "[]"), without]
-    result = ask(tmp_path, [*first, SECOND, hand(tmp_path, ("Basel", "Genua")), MODEL])
+    mended = [MODEL, 'example_wrong = "loads were not looked at"', hand(tmp_path)]
+    result = ask(tmp_path, [*first, SECOND, hand(tmp_path, ("Basel", "Genua")), *mended])
     assert result.answer in ("Linz + Mainz", "Mainz + Linz"), result.decision.reasons
 
 

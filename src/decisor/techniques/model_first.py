@@ -98,9 +98,9 @@ class ModelFirst:
                 models, comparison = await self.agree(draft, apart, models, run)
             decision = await self.decide(draft, models[0], comparison, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
-            models = [f"{name} model:\n{text}" for name, text in zip(("First", "Second"), models, strict=True) if text]
+            texts = [f"{name} model:\n{text}" for name, text in zip(("First", "Second"), models, strict=True) if text]
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
-            decision = Decision("", reasons=(str(error), *models), stopped=stopped)
+            decision = Decision("", reasons=(str(error), *texts), stopped=stopped)
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 

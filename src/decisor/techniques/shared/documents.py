@@ -16,10 +16,11 @@ from decisor.replies.labelled import LabelledReply, parse_answer, read_fields
 from decisor.replies.reasons import for_people
 from decisor.replies.shape import read_object
 from decisor.run import Run
-from decisor.techniques.shared.decision import NO_ANSWER, UNCITED, Trajectory, tell, uncited
+from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
 from decisor.techniques.shared.forms import forms_of
 from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.techniques.shared.render import record_line, show_text, show_value
+from decisor.techniques.shared.uncited import UNCITED, uncited
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped, Value
 
 PASSAGES = "passages"

@@ -243,7 +243,7 @@ def complaints(observation: Observation) -> str:
 def doubts(observation: Observation) -> tuple[str, ...]:
     """Of a comparison of two models."""
     words = [str(one.fields["words"]) for one in observation.records if one.fields.get("kind") == "doubt"]
-    return tuple(f"The two models were not compared to the end: {text}." for text in words)
+    return tuple(f"Of the comparison of the two models: {text}." for text in words)
 
 
 def place(line: object) -> str:
