@@ -65,7 +65,9 @@ async def judged(
         try:
             open_readings = await ask_lm(question, data, suspects, sub)
         except (BudgetExceeded, ModelMistake) as error:
-            sub.trace.add(Note(f"Whether the question has two readings could not be judged: {error}"), sub.span_id)
+            sub.trace.add(
+                Note(f"Whether the question has two readings could not be judged: {for_people(error)}"), sub.span_id
+            )
             return ()
     return [one for one in open_readings if not any(settled(one, group) for group in needs.values())]
 
