@@ -9,6 +9,7 @@ from decisor.definitions.format import Definition
 from decisor.definitions.readings.open import Interpreter, OpenReading
 from decisor.errors import BudgetExceeded, ModelMistake
 from decisor.outside import one_line
+from decisor.replies.reasons import for_people
 from decisor.run import Run, Technique
 from decisor.session.decide import decide
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
