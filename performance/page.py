@@ -2,6 +2,8 @@
 
     python performance/page.py
 
+Two minutes. Needs chromium and chromedriver.
+
 Prints the first contentful paint of a page that is opened anew (the median of 9), how long a run of 5,000 events takes
 until all of it stands there, what a frame costs while it and a search tree of 3,000 nodes are scrolled (the page's own
 work, of 16.7 ms that a screen leaves, and how long frames took on this machine, whose other work counts too), and the

@@ -2,6 +2,8 @@
 
 python performance/radagent_simulation.py [--data FOLDER] [--seeds 3] [--calls 100] [--curve] [--fit] [--late 3.9]
 
+`--seeds 1 --calls 10` takes two minutes; all of it hours.
+
 The model is ``tests/policies/game24.py``: a proposer fitted to GPT-4's released chains, a judge as good as GPT-4's
 released valuations (``--late 1.1``: one that errs in every fourth comparison). The code is the real one: prompts,
 parsers, budget, tree. So the figures compare searches, never models.

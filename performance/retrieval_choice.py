@@ -1,8 +1,8 @@
 """Settings of retrieval, chosen on some questions and told of others.
 
-    python performance/retrieval_choice.py --data DATA [--vectors FOLDER] [--questions 40]
+    python performance/retrieval_choice.py --data DATA [--vectors FOLDER] [--questions 20]
 
-Needs decisor[documents,dense] with the weights that `decisor doctor` names, bm25s and PyStemmer. Two minutes for 40
+Needs decisor[documents,dense] with the weights that `decisor doctor` names, bm25s and PyStemmer. Two minutes for 20
 questions of each set; for all of them the vectors of 38,000 passages take half an hour on two cores, once.
 
 How often the title counts in BM25, and how a hybrid joins its two rankings. The questions of each set are dealt into

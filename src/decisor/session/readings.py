@@ -9,6 +9,7 @@ from decisor.definitions.format import Definition
 from decisor.definitions.readings.open import Interpreter, OpenReading
 from decisor.errors import BudgetExceeded, ModelMistake
 from decisor.outside import one_line
+from decisor.replies.reasons import for_people
 from decisor.run import Run, Technique
 from decisor.session.decide import decide
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
@@ -65,7 +66,9 @@ async def judged(
         try:
             open_readings = await ask_lm(question, data, suspects, sub)
         except (BudgetExceeded, ModelMistake) as error:
-            sub.trace.add(Note(f"Whether the question has two readings could not be judged: {error}"), sub.span_id)
+            sub.trace.add(
+                Note(f"Whether the question has two readings could not be judged: {for_people(error)}"), sub.span_id
+            )
             return ()
     return [one for one in open_readings if not any(settled(one, group) for group in needs.values())]
 
