@@ -150,7 +150,8 @@ class Data:
             run.trace.add(Note(text))
         readings = options.get("readings", "auto") if choice.lm is not None else "off"
         needs, reader = view.meaning.needs(), options.get("reader")
-        settled = await settle(question, view.databases, needs, run, reader, readings)
+        documents = [tool for tool in view.tools if getattr(tool, "form", "") == "passages"]
+        settled = await settle(question, view.databases, documents, needs, run, reader, readings)
         return await view.meaning.decide(choice.technique, settled, run)
 
     async def tools_for(self, question: Question, choice: Choice) -> Sequence[Tool]:

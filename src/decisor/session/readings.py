@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from decisor.definitions.readings.open import OpenReading, Reader, Readings
-from decisor.errors import BudgetExceeded, ModelMistake
+from decisor.errors import BudgetExceeded, ModelMistake, ToolError
 from decisor.outside import one_line
 from decisor.run import Run
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.trace.events import MeaningChoice, Note
-from decisor.types import Decision, Question, Tool
+from decisor.types import Decision, Question, Record, Tool
 
 if TYPE_CHECKING:
     from decisor.definitions.format import Definition
@@ -52,24 +54,36 @@ class Settled:
 
 
 async def settle(
-    question: Question, databases: Sequence[Tool], needs: Mapping[str, Sequence[Definition]], run: Run,
-    reader: Reader | None, readings: Readings,
+    question: Question, databases: Sequence[Tool], documents: Sequence[Tool],
+    needs: Mapping[str, Sequence[Definition]], run: Run, reader: Reader | None, readings: Readings,
 ) -> Settled:  # fmt: skip
     """What is open is asked of the ``reader``; the first choice is taken where nobody can be asked, or knows."""
     settled = Settled(question)
     sources: Sequence[Any] = databases
-    if readings == "off" or not sources:
+    if readings == "off" or not (sources or documents):
         return settled
     from decisor.definitions.readings.rules import suspicions
 
     suspects = [one for tool in sources for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]
+    suspects += await of_documents(question, documents)
     if not suspects and readings == "auto":
         return settled
-    data = "\n\n".join(tool.describe() for tool in sources)
+    data = "\n\n".join(tool.describe() for tool in (*sources, *documents))
     for one in await judged(question, data, suspects, needs, run):
         answer = one.choice(await reader(one)) if reader else ""
         settled.choices.append(ReadingChoice(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))
     return settled
+
+
+async def of_documents(question: Question, documents: Sequence[Tool]) -> list[OpenReading]:
+    """What the passages make suspect that a search for the question brings; nothing where it fails."""
+    from decisor.definitions.readings.passages import of_passages
+
+    records: list[Record] = []
+    for tool in documents:
+        with asked_by("decisor"), suppress(ToolError):
+            records += (await tool.call(question.text)).records
+    return of_passages(question, records)
 
 
 async def judged(
