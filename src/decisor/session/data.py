@@ -22,8 +22,6 @@ from functools import cached_property
 from typing import Any, Unpack
 
 from decisor.definitions.format import Definitions
-from decisor.definitions.readings.open import OpenReading
-from decisor.definitions.readings.rules import suspicions
 from decisor.errors import SetupError
 from decisor.history.recording import recorded
 from decisor.lms.spec import LMSpec
@@ -37,7 +35,7 @@ from decisor.session.opening import open_functions, open_places
 from decisor.session.options import Options, check_options
 from decisor.session.provenance import origin_of
 from decisor.session.readers import revealed, user_name
-from decisor.session.readings import ReadingChoice, as_read, settle, with_readings
+from decisor.session.readings import ReadingChoice, as_read, settle, suspects_of, with_readings
 from decisor.session.result import Result
 from decisor.session.running import running
 from decisor.session.scan_limits import limited
@@ -109,6 +107,10 @@ class Data:
         return [Note(text) for tool in self.tools for text in getattr(tool, "notes", ())]
 
     @cached_property
+    def documents(self) -> Sequence[Tool]:
+        return [tool for tool in self.tools if getattr(tool, "form", "") == "passages"]
+
+    @cached_property
     def worlds(self) -> Sequence[Database]:
         """The databases with the schema of a Decision QA world."""
         return [tool for tool in self.databases if has_world(tool)]
@@ -140,11 +142,11 @@ class Data:
             for note in self.notes:
                 run.trace.add(note)
             choices: Sequence[ReadingChoice] = ()
-            suspects: list[OpenReading] = []
-            for tool in view.databases if readings != "off" else ():
-                suspects += suspicions(question, tool.tables, needs.get(tool.name, ()))
-            if suspects or (readings == "always" and view.databases):
-                choices = await settle(question, view.databases, needs, suspects, run, options.get("reader"))
+            if readings != "off":
+                sources = [*view.databases, *self.documents]
+                suspects = await suspects_of(question, view.databases, self.documents, needs)
+                if suspects or (readings == "always" and sources):
+                    choices = await settle(question, sources, needs, suspects, run, options.get("reader"))
             records = await view.meaning.records(view.meaning.shows(run), run)
             with run.span("decision") if view.meaning or choices else nullcontext(run) as inner:
                 decision = await decide(choice.technique, as_read(question, choices) if choices else question, inner)

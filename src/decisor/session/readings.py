@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from decisor.definitions.format import Definition
 from decisor.definitions.readings.open import Interpreter, OpenReading
-from decisor.errors import BudgetExceeded, ModelMistake
+from decisor.definitions.readings.rules import suspicions
+from decisor.errors import BudgetExceeded, ModelMistake, ToolError
 from decisor.outside import one_line
 from decisor.replies.reasons import for_people
 from decisor.run import Run, Technique
 from decisor.session.decide import decide
+from decisor.session.definitions import DefinedTool
+from decisor.tools.abilities import Database
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
-from decisor.types import Decision, Question, Tool
+from decisor.types import Decision, Question, Record, Tool
 
 Needs = Mapping[str, Sequence[Definition]]
 """The definitions that a question is shown, by the name of a database."""
@@ -43,12 +48,29 @@ def as_read(question: Question, choices: Sequence[ReadingChoice], instead: Readi
     return replace(question, rules=rules)
 
 
+async def suspects_of(
+    question: Question, databases: Sequence[Database | DefinedTool], documents: Sequence[Tool], needs: Needs
+) -> list[OpenReading]:
+    """Words that could mean two things, by the tables there are, and by what a search for the question brings of the
+    documents; nothing of these where it fails."""
+    suspects = [one for tool in databases for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]
+    if not documents:
+        return suspects
+    from decisor.definitions.readings.passages import of_passages
+
+    records: list[Record] = []
+    for tool in documents:
+        with asked_by("decisor"), suppress(ToolError):
+            records += (await tool.call(question.text)).records
+    return [*suspects, *of_passages(question, records)]
+
+
 async def settle(
-    question: Question, databases: Sequence[Tool], needs: Needs, suspects: Sequence[OpenReading], run: Run,
+    question: Question, sources: Sequence[Tool], needs: Needs, suspects: Sequence[OpenReading], run: Run,
     reader: Interpreter | None,
 ) -> list[ReadingChoice]:  # fmt: skip
     """What is open is asked of the ``reader``; the first choice is taken where nobody can be asked, or knows."""
-    data, choices = "\n\n".join(tool.describe() for tool in databases), []
+    data, choices = "\n\n".join(tool.describe() for tool in sources), []
     for one in await judged(question, data, suspects, needs, run):
         answer = one.choice(await reader(one)) if reader else ""
         choices.append(ReadingChoice(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))

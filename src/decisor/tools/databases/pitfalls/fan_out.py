@@ -157,7 +157,8 @@ def block_alias(term: Term) -> str:
     """The name of the column that the count is."""
     from sqlglot import exp
 
-    return term.call.parent.alias.lower() if isinstance(term.call.parent, exp.Alias) else ""
+    around = term.call.parent.parent if isinstance(term.call.parent, exp.Filter) else term.call.parent
+    return around.alias.lower() if isinstance(around, exp.Alias) else ""
 
 
 def counted(alias: str, name: str) -> bool:
@@ -165,10 +166,14 @@ def counted(alias: str, name: str) -> bool:
 
     >>> counted("order_count", "orders"), counted("n_orders", "orders"), counted("orders_per_day", "orders")
     (True, True, False)
+    >>> counted("paid_orders", "orders"), counted("lines_of_orders", "orders")
+    (True, False)
     """
     one = singular(name.lower())
-    words = [singular(word) for word in alias.split("_") if word not in COUNTING]
-    return len(alias.split("_")) <= 3 and "_".join(words) == one
+    parts = alias.split("_")
+    words = [singular(word) for word in parts if word not in COUNTING]
+    kind = len(words) == 2 and words[1] == one and not {"of", "per", "in", "by", "with"} & set(parts)
+    return len(parts) <= 3 and ("_".join(words) == one or kind)
 
 
 COUNTING = ("n", "num", "number", "no", "of", "count", "cnt", "total", "nr")
