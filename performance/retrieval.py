@@ -131,11 +131,18 @@ def scores(ranked: Ranked, gold: Sequence[set[str]]) -> NDArray[np.float64]:
     return np.array(rows)
 
 
-def questions_of(data: Path, name: str) -> tuple[list[Passage], list[str], list[set[str]]]:
-    """Passages, questions, and for each question the ids of its gold passages."""
+def questions_of(data: Path, name: str, most: int = 0) -> tuple[list[Passage], list[str], list[set[str]]]:
+    """Passages, questions, and for each question the ids of its gold passages. ``most``: of the questions, with their
+    gold passages and ten times as many others; 0 for all.
+    """
     passages = list(read_passages(data / "multihop" / name / "corpus.jsonl.gz"))
     with gzip.open(data / "multihop" / name / "questions.jsonl.gz", "rt", encoding="utf-8") as lines:
         questions: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    if most:
+        questions = questions[:most]
+        wanted = {id for one in questions for id in one["gold"]}
+        others = [one for one in passages if one.id not in wanted][: 10 * most]
+        passages = [one for one in passages if one.id in wanted] + others
     return passages, [one["question"] for one in questions], [set(one["gold"]) for one in questions]
 
 

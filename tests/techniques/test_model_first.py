@@ -150,11 +150,10 @@ def test_a_second_model_that_rows_contradict_is_mended_by_who_wrote_it(tmp_path:
     assert jobs(result) == ["facts", "work", "check", "check", "compare", "work", "check", "compare", "rank"]
 
 
-def test_a_first_model_and_its_examples_that_rows_contradict_together_give_no_answer(tmp_path: Path) -> None:
+def test_a_first_model_and_examples_that_are_misread_alike_are_seen_by_the_second(tmp_path: Path) -> None:
     replies = [FACTS, hand(tmp_path, rents=12), TWELVE, SECOND, hand(tmp_path, FARTHEST)]
-    result = ask(tmp_path, [*replies, MODEL, MODEL, MODEL, MODEL])
-    assert (result.answer, result.decision.stopped) == ("", "no_answer")
-    assert jobs(result) == ["facts", "work", "check", "check", "compare", "work", *["check"] * 4]
+    result = ask(tmp_path, [*replies, MODEL, 'example_wrong = "rents are paid once"', hand(tmp_path)])
+    assert result.answer in ("Linz + Mainz", "Mainz + Linz"), result.decision.reasons
 
 
 def test_two_models_that_still_differ_are_both_shown_without_an_answer(tmp_path: Path) -> None:

@@ -92,6 +92,10 @@ def command(
     )  # fmt: skip
     inputs = with_defaults(own, config)
     keeps = config.keeps_history and not no_history and not demo
+    if inputs.technique:
+        from decisor.techniques import technique as technique_of
+
+        technique_of(inputs.technique, **inputs.settings)  # a client would hear of a wrong one only when it asks
     if users and not http:
         raise SetupError("--users says whose token may do what over HTTP: give --http too.")
     data = demo_sources() if demo else contextlib.nullcontext(sources_in(inputs, config))

@@ -148,7 +148,7 @@ def check_files(sources: Sources) -> None:
         if not slashes and names_files(source.place):
             parts_of(source.place)
         elif scheme in ("", "sqlite", "duckdb") and "://" not in path and not Path(path).exists():
-            raise SetupError(f"There is no file {path}. Check the path of --db.")
+            raise SetupError(f"There is no file {path}. Check the path.")
 
 
 def lms_of(names: list[str], config: Config) -> list[str]:

@@ -30,7 +30,7 @@ from decisor.lms.spec import LMSpec
 from decisor.log import logger
 from decisor.run import Run
 from decisor.session.decide import NAME_ONE, decide
-from decisor.session.definitions import Meaning, meaning_of
+from decisor.session.definitions import DefinedTool, Meaning, meaning_of
 from decisor.session.definitions_file import read_definitions
 from decisor.session.keeping import keeping_of, owner_of
 from decisor.session.lms import LMs
@@ -47,7 +47,7 @@ from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
 from decisor.session.watching import watched
 from decisor.session.whatif import from_file, from_question, has_world
-from decisor.tools.abilities import about
+from decisor.tools.abilities import Database, about, is_database
 from decisor.trace.events import Conclusion, Entry, Note, RunStart, RunUsage, records_of
 from decisor.trace.provenance import Provenance
 from decisor.types import Question, Tool
@@ -68,11 +68,10 @@ NOTHING_TO_COMPUTE = (
 
 @dataclass(frozen=True)
 class View:
-    """The data as one question needs them. ``meaning``: what its words mean; ``databases``: in SQL or Cypher, with
-    ``tables``; ``tools``: all that a run may use."""
+    """The data as one question needs them. ``meaning``: what its words mean; ``tools``: all that a run may use."""
 
     meaning: Meaning
-    databases: Sequence[Any]
+    databases: Sequence[Database | DefinedTool]
     tools: Sequence[Tool]
 
 
@@ -84,7 +83,7 @@ class Data:
     the data lie."""
 
     tools: Sequence[Tool]
-    databases: Sequence[Tool]
+    databases: Sequence[Database]
     lms: LMs
     sources: Sources = field(default_factory=Sources)
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
@@ -105,7 +104,7 @@ class Data:
         return replace(self.origin, at=round(time.time(), 3), by=self.sources.who or owner or self.origin.by)
 
     @cached_property
-    def worlds(self) -> Sequence[Tool]:
+    def worlds(self) -> Sequence[Database]:
         """The databases with the schema of a Decision QA world."""
         return [tool for tool in self.databases if has_world(tool)]
 
@@ -203,7 +202,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         lms = LMs()
         stack.push_async_callback(lms.close)
         places = await open_places(sources, stack)
-        databases = places[: len(sources.databases)]
+        databases = [tool for tool in places if is_database(tool)]
         definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         models: list[Tool] = []
         if sources.model is not None:

@@ -154,7 +154,7 @@ class ModelFirst:
         written already, and what is wrong with it."""
         form = toml_form("model", lambda reply: checks.model(reply, draft.facts, draft.sentences))
         prompt = prompts.model(run.env.describe(), draft.words(), draft.facts.text)
-        again = bool(draft.examples) and not last
+        again = bool(draft.examples)
         messages = prompts.mend(prompt, last, complaints, False) if last else prompt
         reply = NO_FACTS
         for _ in range(self.repairs + 1):

@@ -10,6 +10,7 @@ from typing import Literal
 
 from decisor.calls.prompt_parts import Template, Text
 from decisor.errors import BudgetExceeded, Error, LMError, ParseError
+from decisor.replies.attribution import plain_values
 from decisor.replies.cleaning import clean
 from decisor.replies.figures import check_figures, citations, numbers_of, without_citations
 from decisor.replies.form import Form
@@ -143,10 +144,42 @@ def decide(
     if not (cited_ids or lenient or free):
         raise ParseError("Cite the records your answer rests on, by the ids you were shown, like "
                          f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
-    if not without_citations(answer).strip(LEFT_OUT):
+    name = without_citations(answer)
+    if cited_ids and not (lenient or free) and (places := uncited(name, cited_ids, shown_records)):
+        raise ParseError(UNCITED.format(name=name, id=places[0]), "no_citation")
+    if not name.strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
     decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
     return replace(decision, assumptions=each_in_words(reply.assumptions))
+
+
+def uncited(name: str, cited_ids: Sequence[str], records: Mapping[str, Record]) -> list[str]:
+    """The records that hold the name, as a value or as words of their text, beside those that are cited (of the same
+    observation), where no record that is cited holds it in any way.
+
+    >>> rows = {id: Record(id, {"name": name}) for id, name in (("o1.r1", "Elm"), ("o1.r2", "Oak"))}
+    >>> uncited("elm", ["o1.r2"], rows), uncited("elm", ["o1.r1"], rows), uncited("ash", ["o1.r2"], rows)
+    (['o1.r1'], [], [])
+    """
+    plain = name.strip().casefold()
+    cited = [records[id] for id in cited_ids if id in records]
+    if not plain or not cited or any(plain in words_of(record) for record in cited):
+        return []
+    beside = {id.partition(".")[0] for id in cited_ids}
+    return [id for id, record in records.items() if id.partition(".")[0] in beside and holds_name(record, plain)]
+
+
+def holds_name(record: Record, plain: str) -> bool:
+    if record.text:
+        return re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", record.text.casefold()) is not None
+    return any(plain == str(value).strip().casefold() for value in plain_values(record.fields.values()))
+
+
+def words_of(record: Record) -> str:
+    return " ".join([record.text, *map(str, plain_values(record.fields.values()))]).casefold()
+
+
+UNCITED = "{name} stands in {id}, which you do not cite, and in no record that you do."
 
 
 def in_words(text: str) -> str:
