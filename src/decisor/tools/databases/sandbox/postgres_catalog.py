@@ -89,7 +89,8 @@ QUERIES = Queries(
         CASE WHEN c.relkind IN ('v', 'm') OR {CASTS_ITSELF} THEN 'view' ELSE 'table' END, {place("c")}
         FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND {USERS}
-        UNION ALL SELECT c.relname, {full("p")}, 'table', {place("c")} FROM pg_catalog.pg_inherits AS i
+        UNION ALL SELECT c.relname, {full("p")}, CASE WHEN c.relispartition THEN 'partition' ELSE 'table' END,
+        {place("c")} FROM pg_catalog.pg_inherits AS i
         JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhparent
         WHERE c.relkind IN ('r', 'p', 'f')
         UNION ALL SELECT p.relname, {full("c")}, 'table', {place("p")} FROM pg_catalog.pg_inherits AS i
