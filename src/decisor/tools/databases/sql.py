@@ -136,7 +136,8 @@ class SqlTool:
             dialect = self.worker.description.dialect
             hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
             hint += advice(str(error))
-            raise ToolError(f"{error}{hint}", refused=error.refused, outage=error.outage) from error
+            text = str(error).rstrip(".") + "." if hint else str(error)
+            raise ToolError(f"{text}{hint}", refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
