@@ -11,7 +11,7 @@ from typing import Any
 from decisor.errors import ParseError
 from decisor.replies.numbers import numbers_in
 from decisor.replies.toml_reply import Table, TomlReply, toml_text
-from decisor.types import Observation
+from decisor.types import Observation, Value
 
 KINDS = ("limit", "untestable")
 CANDIDATES = ("choice", "take", "decide")
@@ -216,10 +216,15 @@ def contradictions(difference: Observation, examples: Sequence[Table]) -> tuple[
     words = f"worked out by hand from the rows, {there['candidate']} has {in_words(value, not example['breaks'])}"
     first, second = (
         "" if same(outcome, value) and allowed != bool(example["breaks"]) else
-        f"{words}; by your model it has {in_words(outcome, allowed)}"
-        for outcome, allowed in zip(there["outcomes"], there["allowed"], strict=True)
+        f"{words}; by your model it has {in_words(outcome, allowed is True)}"
+        for outcome, allowed in zip(listed(there["outcomes"]), listed(there["allowed"]), strict=True)
+        if isinstance(outcome, int | float)
     )  # fmt: skip
     return first, second
+
+
+def listed(value: Value) -> Sequence[Value]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def same(outcome: float, by_hand: float) -> bool:
