@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import Any, Unpack
 
 from decisor.definitions.format import Definitions
+from decisor.definitions.readings.open import OpenReading
 from decisor.definitions.readings.rules import suspicions
 from decisor.errors import SetupError
 from decisor.history.recording import recorded
@@ -145,8 +146,9 @@ class Data:
             choices: Sequence[ReadingChoice] = ()
             if readings != "off":
                 sources = [*view.databases, *self.documents]
-                suspects = [one for tool in view.databases
-                            for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]  # fmt: skip
+                suspects: list[OpenReading] = []
+                for tool in view.databases:
+                    suspects += suspicions(question, tool.tables, needs.get(tool.name, ()))
                 if self.documents:
                     suspects += await of_documents(question, self.documents)
                 if suspects or (readings == "always" and sources):
