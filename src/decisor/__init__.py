@@ -8,8 +8,6 @@
 Every name below is imported when it is first used.
 """
 
-from decisor.version import VERSION
-
 TYPE_CHECKING = False  # type checkers take it for True; importing typing would take longer than all of this
 if TYPE_CHECKING:
     from decisor.budget import Limits
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
     from decisor.session.result import Result
     from decisor.session.tools import ToolSpecs
     from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
+    from decisor.version import __version__ as __version__
 
-__version__ = VERSION
 __all__ = [
     "BudgetExceeded",
     "Data",
@@ -57,6 +55,7 @@ _HOMES = {
     "session.front": ("ask", "open"),
     "session.result": ("Result",),
     "session.tools": ("ToolSpecs",),
+    "version": ("__version__",),
     "types": ("Decision", "Evidence", "Observation", "Question", "Ranking", "Record", "Usage"),
 }
 """Module -> what it brings."""

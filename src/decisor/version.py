@@ -1,3 +1,3 @@
 """Which Decisor this is."""
 
-VERSION = "0.1.0"
+__version__ = "0.1.0"

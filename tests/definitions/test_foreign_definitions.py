@@ -56,7 +56,7 @@ def test_metrics_of_a_dataset_are_imported_and_fields_stand_for_what_they_comput
         "french": (
             "SUM(CASE WHEN (UPPER(customers.code)) = 'FR' THEN (orders.amount - orders.discount) END) "
             "/ COUNT(orders.id)",
-            "fct_orders AS orders JOIN dim_customers AS customers ON orders.customer = customers.id",
+            "fct_orders AS orders LEFT JOIN dim_customers AS customers ON orders.customer = customers.id",
         ),
         "odd": ("SUM(orders.net", "fct_orders AS orders"),
         "net_total": ("SUM((orders.amount - orders.discount))", "fct_orders AS orders"),

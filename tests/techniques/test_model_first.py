@@ -110,7 +110,7 @@ async def test_a_comparison_that_was_cut_off_is_said_with_the_decision(tmp_path:
     decision = await ModelFirst(trials=5)(Question(QUESTION), run)
     await sql.close()
     assert decision.answer in ("Linz + Mainz", "Mainz + Linz")
-    assert decision.reasons[-1].startswith("The two models were not compared to the end: 0 s were over")
+    assert decision.reasons[-1].startswith("Of the comparison of the two models: 0 s were over")
 
 
 def test_a_mistake_that_the_example_shows_is_mended(tmp_path: Path) -> None:
@@ -150,11 +150,10 @@ def test_a_second_model_that_rows_contradict_is_mended_by_who_wrote_it(tmp_path:
     assert jobs(result) == ["facts", "work", "check", "check", "compare", "work", "check", "compare", "rank"]
 
 
-def test_a_first_model_and_its_examples_that_rows_contradict_together_give_no_answer(tmp_path: Path) -> None:
+def test_a_first_model_and_examples_that_are_misread_alike_are_seen_by_the_second(tmp_path: Path) -> None:
     replies = [FACTS, hand(tmp_path, rents=12), TWELVE, SECOND, hand(tmp_path, FARTHEST)]
-    result = ask(tmp_path, [*replies, MODEL, MODEL, MODEL, MODEL])
-    assert (result.answer, result.decision.stopped) == ("", "no_answer")
-    assert jobs(result) == ["facts", "work", "check", "check", "compare", "work", *["check"] * 4]
+    result = ask(tmp_path, [*replies, MODEL, 'example_wrong = "rents are paid once"', hand(tmp_path)])
+    assert result.answer in ("Linz + Mainz", "Mainz + Linz"), result.decision.reasons
 
 
 def test_two_models_that_still_differ_are_both_shown_without_an_answer(tmp_path: Path) -> None:
@@ -176,7 +175,8 @@ def test_a_rule_that_the_facts_take_for_something_else_is_seen_by_the_second_rea
     facts = facts.replace("[rule.capacity]\n", "")
     without = MODEL.split("[rule.capacity]")[0] + "[input]" + MODEL.split("[input]")[1]
     first = [facts, hand(tmp_path).replace("[2]", "[]"), without]
-    result = ask(tmp_path, [*first, SECOND, hand(tmp_path, ("Basel", "Genua")), MODEL])
+    mended = [MODEL, 'example_wrong = "loads were not looked at"', hand(tmp_path)]
+    result = ask(tmp_path, [*first, SECOND, hand(tmp_path, ("Basel", "Genua")), *mended])
     assert result.answer in ("Linz + Mainz", "Mainz + Linz"), result.decision.reasons
 
 

@@ -216,9 +216,9 @@ def build(words: Sequence[str]) -> typer.Typer:
     @app.callback(invoke_without_command=True)
     def root(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
         if version:
-            from decisor.version import VERSION
+            from decisor.version import __version__
 
-            print(f"decisor {VERSION}")
+            print(f"decisor {__version__}")
             raise typer.Exit
 
     command = next((word for word in words if not word.startswith("-")), "")

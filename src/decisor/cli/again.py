@@ -41,7 +41,7 @@ class PastNamed:
 
     def result(self) -> Result:
         """Raises SetupError where its trace is gone."""
-        from decisor.session.past import past_result
+        from decisor.session.recorded import past_result
 
         assert self.run is not None
         return past_result(self.history, self.run)

@@ -33,7 +33,7 @@ app.command("list")(corrections.list_command)
 @app.command("check")
 def check_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
     """Check definitions on their database; every fault has its line. The exit code is 1 where there is one."""
-    from decisor.session.definitions_check import check_file
+    from decisor.session.definitions_file import check_file
 
     findings = asyncio.run(check_file(file, place_named(db)))
     print_findings(file, findings, as_json)

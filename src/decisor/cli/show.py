@@ -27,7 +27,7 @@ def command(
     """Show a run that was kept: what happened, the decision, its evidence, and what it cost."""
     from decisor.cli.history import run_named
     from decisor.history.store import History
-    from decisor.session.past import past_result
+    from decisor.session.recorded import past_result
     from decisor.story.decision import show_dim
     from decisor.story.telling import tell_story
 

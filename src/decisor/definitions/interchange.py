@@ -102,7 +102,7 @@ class SemanticModel:
         metrics, fields = [], self.fields()
         for one, names in wishes:
             sql = sql_of(one)
-            source = self.joined(names) if sql and len(names) <= MOST_DATASETS else ""
+            base, source = self.joined(names) if sql and len(names) <= MOST_DATASETS else ("", "")
             if not source:
                 notes.append(f"metric {one['name']}: {'no path joins its datasets' if sql else 'it has no SQL'}")
                 continue
@@ -110,6 +110,13 @@ class SemanticModel:
             if not whole_sql:
                 notes.append(f"metric {one['name']}: it is too long with the fields that it names")
                 continue
+            others = aggregates_beside(sql, base) if len(names) > 1 else {}
+            if repeated := [text for text, counts_once in others.items() if not counts_once]:
+                notes.append(f"metric {one['name']}: {repeated[0]} would take a row once for each row of {base} that "
+                              "it belongs to: write it as a query")  # fmt: skip
+                continue
+            notes += [f"metric {one['name']}, which is taken over: {text} is of rows that a row of {base} names; "
+                       "others are left out" for text in others]  # fmt: skip
             metrics.append(Metric(name_of(one["name"]), whole_sql, source,
                                   synonyms=synonyms(one), about=about(one), origin=ORIGIN))  # fmt: skip
         return metrics
@@ -126,9 +133,9 @@ class SemanticModel:
                 for one in SemanticModel(data).parts("fields")
                 if (sql := sql_of(one)) and sql != one["name"]}  # fmt: skip
 
-    def joined(self, names: Sequence[str]) -> str:
-        """A FROM clause from the dataset whose rows the others belong to, by relationships from many to one; '' where
-        none reaches them all."""
+    def joined(self, names: Sequence[str]) -> tuple[str, str]:
+        """The dataset whose rows the others belong to, and a FROM clause from it by relationships from many to one,
+        which keeps each of its rows once; '' where none reaches them all."""
         links = [one for one in self.parts("relationships") if whole(one)]
         for base in names or ():
             text, seen, grew = self.source(base), {base}, True
@@ -138,13 +145,32 @@ class SemanticModel:
                     if link["from"] in seen and link["to"] not in seen:
                         equal = " AND ".join(f"{link['from']}.{a} = {link['to']}.{b}" for a, b in
                                              zip(link["from_columns"], link["to_columns"], strict=True))  # fmt: skip
-                        text, grew = f"{text} JOIN {self.source(link['to'])} ON {equal}", True
+                        text, grew = f"{text} LEFT JOIN {self.source(link['to'])} ON {equal}", True
                         seen.add(link["to"])
                         if seen >= set(names):
                             break
             if seen >= set(names):
-                return text
-        return ""
+                return base, text
+        return "", ""
+
+
+def aggregates_beside(sql: str, base: str) -> dict[str, bool]:
+    """The aggregates in which no column of this dataset is, and whether a row that is there several times counts once.
+    What cannot be parsed is one of them.
+
+    >>> aggregates_beside("SUM(o.qty * p.price) / COUNT(DISTINCT c.id)", "o"), aggregates_beside("SUM(c.paid)", "o")
+    ({'COUNT(DISTINCT c.id)': True}, {'SUM(c.paid)': False})
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        tree = sqlglot.parse_one(sql)
+    except sqlglot.errors.SqlglotError:
+        return {sql: False}
+    tables = {one: {column.table for column in one.find_all(exp.Column)} for one in tree.find_all(exp.AggFunc)}
+    return {one.sql(): isinstance(one, exp.Min | exp.Max) or isinstance(one.this, exp.Distinct)
+            for one, its in tables.items() if its and base not in its and its != {""}}  # fmt: skip
 
 
 def with_fields(sql: str, fields: Mapping[tuple[str, str], str]) -> str:

@@ -17,9 +17,9 @@ from decisor.server.users import ANYBODY, User
 from decisor.session.data import Data
 from decisor.session.keeping import inputs_of
 from decisor.session.options import Options
-from decisor.session.past import past_result
 from decisor.session.pool import Pool
 from decisor.session.readers import Reader
+from decisor.session.recorded import past_result
 from decisor.session.result import Result
 from decisor.session.sources import Source, Sources
 

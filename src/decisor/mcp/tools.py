@@ -24,8 +24,9 @@ from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.result import Result
 from decisor.tools.abilities import about
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.types import Question, Tool
-from decisor.version import VERSION
+from decisor.version import __version__
 
 INSTRUCTIONS = """Decisor answers decision questions from data, with records that the answer rests on.
 For a question of the kind "which ... should we ...?" call decide: it plans, queries and computes by itself.
@@ -165,7 +166,8 @@ class Tools:
 
     async def observed(self, tool: Tool, text: str) -> str:
         """What a tool brings. Ids of records are unlike those of runs, and each is of one record."""
-        observation, number = await tool.call(text), next(self.numbers)
+        with asked_by("model"):
+            observation, number = await tool.call(text), next(self.numbers)
         records = tuple(replace(one, id=f"q{number}.{one.id}") for one in observation.records)
         return observation_text(replace(observation, records=records))
 
@@ -180,7 +182,7 @@ async def server_of(serving: Serving) -> AsyncIterator[Server]:
     """The protocol's server with the tools, until the block ends."""
     tools, records = Tools(serving), Records(serving)
     server: Server = MCPServer(
-        "decisor", title="Decisor", instructions=INSTRUCTIONS, version=VERSION, log_level="ERROR"
+        "decisor", title="Decisor", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):

@@ -14,6 +14,7 @@ from decisor.replies.cleaning import clean, strip_fence
 from decisor.replies.form import Form
 
 FENCE = re.compile(r"^[ \t]*```[ \t]*(?:toml)?[ \t]*\n(.*?)^[ \t]*```", re.S | re.M)
+START = re.compile(r"^[ \t]*(?:\[{1,2}[\w.\"-]+\]|[\w-]+[ \t]*=)", re.M)
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 Table = Mapping[str, Any]
 
@@ -30,12 +31,16 @@ def read_toml(reply: str) -> TomlReply:
     """
     >>> read_toml("Here it is:\\n```toml\\ntake = 2\\n```").content
     {'take': 2}
+    >>> read_toml("I look first.\\nqueries = ['SELECT 1']").content
+    {'queries': ['SELECT 1']}
 
     Raises:
         ParseError: it is no TOML, or says nothing.
     """
     fences = FENCE.findall(reply)
     text = max(fences, key=len) if fences else strip_fence(clean(reply))
+    if not fences and (start := START.search(text)):
+        text = text[start.start() :]
     try:
         content = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

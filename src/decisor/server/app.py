@@ -28,7 +28,7 @@ from decisor.server.runs import NotThere, Runs
 from decisor.server.serving import Serving
 from decisor.server.stream import Busy
 from decisor.session.pool import pool_of
-from decisor.version import VERSION
+from decisor.version import __version__
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -60,7 +60,7 @@ def make_app(serving: Serving, here: Here) -> FastAPI:
                 await keeper.close()
 
     app = FastAPI(
-        title="Decisor", version=VERSION, description=ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,
+        title="Decisor", version=__version__, description=ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None,
         responses=FAULTS, generate_unique_id_function=name_of,
     )  # fmt: skip
     app.state.here, app.state.page = here, pages.read_page()

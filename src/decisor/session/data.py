@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from asyncio import AbstractEventLoop
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,9 +28,8 @@ from decisor.errors import SetupError
 from decisor.history.recording import recorded
 from decisor.lms.spec import LMSpec
 from decisor.log import logger
-from decisor.run import Run
 from decisor.session.decide import NAME_ONE, decide
-from decisor.session.definitions import Meaning, meaning_of
+from decisor.session.definitions import DefinedTool, Meaning, meaning_of
 from decisor.session.definitions_file import read_definitions
 from decisor.session.keeping import keeping_of, owner_of
 from decisor.session.lms import LMs
@@ -47,7 +46,8 @@ from decisor.session.technique import EXACT, Choice, choose
 from decisor.session.tools import with_calculator, with_combine
 from decisor.session.watching import watched
 from decisor.session.whatif import from_file, from_question, has_world
-from decisor.tools.abilities import about
+from decisor.techniques.replay.resume import resuming
+from decisor.tools.abilities import Database, about, is_database
 from decisor.trace.events import Conclusion, Entry, Note, RunStart, RunUsage, records_of
 from decisor.trace.provenance import Provenance
 from decisor.types import Question, Tool
@@ -68,11 +68,10 @@ NOTHING_TO_COMPUTE = (
 
 @dataclass(frozen=True)
 class View:
-    """The data as one question needs them. ``meaning``: what its words mean; ``databases``: in SQL or Cypher, with
-    ``tables``; ``tools``: all that a run may use."""
+    """The data as one question needs them. ``meaning``: what its words mean; ``tools``: all that a run may use."""
 
     meaning: Meaning
-    databases: Sequence[Any]
+    databases: Sequence[Database | DefinedTool]
     tools: Sequence[Tool]
 
 
@@ -84,7 +83,7 @@ class Data:
     the data lie."""
 
     tools: Sequence[Tool]
-    databases: Sequence[Tool]
+    databases: Sequence[Database]
     lms: LMs
     sources: Sources = field(default_factory=Sources)
     definitions: Mapping[str, Definitions] = field(default_factory=dict)
@@ -105,7 +104,12 @@ class Data:
         return replace(self.origin, at=round(time.time(), 3), by=self.sources.who or owner or self.origin.by)
 
     @cached_property
-    def worlds(self) -> Sequence[Tool]:
+    def notes(self) -> Sequence[Note]:
+        """How data came to be there, where they were read from files."""
+        return [Note(text) for tool in self.tools for text in getattr(tool, "notes", ())]
+
+    @cached_property
+    def worlds(self) -> Sequence[Database]:
         """The databases with the schema of a Decision QA world."""
         return [tool for tool in self.databases if has_world(tool)]
 
@@ -130,11 +134,11 @@ class Data:
             recorded(keeping) as listeners,
             running(view.tools, choice, own, last, listeners) as begun,
         ):
-            run = resumed(begun, past)
+            run = resuming(begun, past) if past else begun
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools(),
                                    provenance=self.provenance(owner_of(options))))  # fmt: skip
-            for text in notes_of(self.tools):
-                run.trace.add(Note(text))
+            for note in self.notes:
+                run.trace.add(note)
             choices: Sequence[ReadingChoice] = ()
             suspects: list[OpenReading] = []
             for tool in view.databases if readings != "off" else ():
@@ -203,7 +207,7 @@ async def opened(sources: Sources) -> AsyncIterator[Data]:
         lms = LMs()
         stack.push_async_callback(lms.close)
         places = await open_places(sources, stack)
-        databases = places[: len(sources.databases)]
+        databases = [tool for tool in places if is_database(tool)]
         definitions = read_definitions(sources.definitions, [tool.name for tool in databases])
         models: list[Tool] = []
         if sources.model is not None:
@@ -231,22 +235,6 @@ async def ask_once(sources: Sources, question: str | Question, options: Options,
         for lm in lms:
             if lm is not None and not isinstance(lm, str | LMSpec):
                 await close_lm(lm)
-
-
-def resumed(run: Run, past: Sequence[Entry]) -> Run:
-    """The run, which first does what was done."""
-    if not past:
-        return run
-    from decisor.techniques.replay.resume import resuming
-
-    return resuming(run, past)
-
-
-def notes_of(tools: Sequence[Tool]) -> Iterator[str]:
-    """How data came to be there, where they were read from files."""
-    for tool in tools:
-        notes: Sequence[str] = getattr(tool, "notes", ())
-        yield from notes
 
 
 def question_of(question: str | Question, options: Options) -> Question:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decisor.decision_models.format import Measure, Model
 from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
 from decisor.session.readings import Needs
+from decisor.tools.abilities import Database
 from decisor.types import Action, Decision, Observation, Record, Tool
 
+if TYPE_CHECKING:
+    from decisor.tools.databases.sql_tables import TableInfo
+
+T = TypeVar("T", bound=Tool)
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
 
 
@@ -21,7 +26,7 @@ class DefinedTool:
     """A database with the definitions that a question needs. ``used``: the metrics that its queries
     computed; ``other``: those that they computed in another way, and how."""
 
-    tool: Any
+    tool: Database
     definitions: Definitions
     needs: Sequence[Definition]
     used: dict[str, Metric] = field(default_factory=dict)
@@ -29,25 +34,25 @@ class DefinedTool:
 
     @property
     def name(self) -> str:
-        return str(self.tool.name)
+        return self.tool.name
 
     @property
     def form(self) -> str:
-        return str(getattr(self.tool, "form", ""))
+        return self.tool.form
 
     @property
-    def tables(self) -> Any:
+    def tables(self) -> Sequence[TableInfo]:
         return self.tool.tables
 
     def describe(self) -> str:
         if not self.needs:
-            return str(self.tool.describe())
+            return self.tool.describe()
         from decisor.definitions.show import line
 
         return "\n".join([self.tool.describe().rstrip(), "", HEAD, *(f"- {line(one)}" for one in self.needs)])
 
     async def call(self, text: str) -> Observation:
-        observation: Observation = await self.tool.call(text)
+        observation = await self.tool.call(text)
         dialect = dialect_of(self.tool)
         if not dialect:
             return observation
@@ -80,7 +85,7 @@ class Meaning:
     files: Mapping[str, Definitions] = field(default_factory=dict)
     modelled: Sequence[Metric] = ()
 
-    def around(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+    def around(self, tools: Sequence[T]) -> Sequence[T | DefinedTool]:
         """The same tools, the databases with their definitions."""
         return [self.tools.get(tool.name, tool) for tool in tools]
 
@@ -145,7 +150,7 @@ def followed(needs: Sequence[Definition]) -> list[Definition]:
 
 
 def meaning_of(
-    topic: str, databases: Sequence[Tool], definitions: Mapping[str, Definitions], tools: Sequence[Tool] = ()
+    topic: str, databases: Sequence[Database], definitions: Mapping[str, Definitions], tools: Sequence[Tool] = ()
 ) -> Meaning:
     """Of what a question is about, by the databases that have definitions, and by a decision model among ``tools``."""
     if not definitions:

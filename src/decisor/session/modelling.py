@@ -16,7 +16,6 @@ import tomllib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.format import Model
@@ -30,6 +29,7 @@ from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.quoting import quoted
 from decisor.rankings import note
+from decisor.tools.abilities import Database
 from decisor.types import Observation, Record, Tool, Value
 
 SECOND = "#### second"
@@ -45,7 +45,7 @@ class ModellingTool:
     """On the first database of a session. Satisfies ``types.Tool``. ``seconds``: the longest that a ranking, the checks
     of a model or a comparison of two may take each; it then ends with what is known, and says so."""
 
-    source: Any
+    source: Database
     trials: int = 200
     seconds: float = 120.0
     name: str = "decision_model"
@@ -133,7 +133,7 @@ class ModellingTool:
             await asyncio.to_thread(machine.close)
 
 
-def modelling_tools(databases: Sequence[Tool], technique: object) -> Sequence[Tool]:
+def modelling_tools(databases: Sequence[Database], technique: object) -> Sequence[Tool]:
     """For a technique that writes models: the tool, and the person at the terminal where there is one.
 
     Raises:

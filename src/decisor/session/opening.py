@@ -10,6 +10,7 @@ from decisor.log import logger
 from decisor.session.source_tools import open_as_named
 from decisor.session.sources import Places, Source, Sources, check_reserved, sources_of
 from decisor.session.tools import ToolSpecs, open_with_servers
+from decisor.tools.abilities import Database, is_database
 from decisor.types import Tool
 
 
@@ -44,7 +45,7 @@ async def check_tables(sources: Sources) -> None:
         await check_denied(sources)
 
 
-async def open_first(db: Places = (), graph: Places = ()) -> Tool:
+async def open_first(db: Places = (), graph: Places = ()) -> Database:
     """One database or graph, of which no more may be read than its connection says. The caller closes it.
 
     Raises:
@@ -53,9 +54,11 @@ async def open_first(db: Places = (), graph: Places = ()) -> Tool:
     return await open_first_of(sources_of(db=db or (), graph=graph or ()))
 
 
-async def open_first_of(sources: Sources) -> Tool:
+async def open_first_of(sources: Sources) -> Database:
     """The first of their databases. Raises SetupError as ``open_first``."""
     if not sources.databases:
         raise SetupError("Which data? Give --db or --graph.")
     await check_tables(sources)
-    return await open_as_named(sources.databases[0], sources)
+    tool = await open_as_named(sources.databases[0], sources)
+    assert is_database(tool)
+    return tool

@@ -11,7 +11,7 @@ from decisor.decision_models.format import Model
 from decisor.session.sources import Source, Sources
 from decisor.trace.provenance import DataSource, Provenance, RowPolicy, UsedFile
 from decisor.types import Tool
-from decisor.version import VERSION
+from decisor.version import __version__
 
 LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 
@@ -20,7 +20,7 @@ def origin_of(sources: Sources, tools: Sequence[Tool], tells_places: bool) -> Pr
     """What is the same for all runs on these data, ``tools`` once they are open. ``tells_places``: whether who asks may
     know where they lie."""
     return Provenance(
-        version=VERSION,
+        version=__version__,
         sources=tuple(source_of(one, tells_places) for one in sources.places),
         tables=sources.tables,
         deny_tables=sources.deny_tables if tells_places else (),

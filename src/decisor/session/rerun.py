@@ -17,6 +17,7 @@ from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.technique import Choice, technique_of
 from decisor.session.tools import with_calculator
+from decisor.tools.databases.sandbox.audit import written_by_hand
 from decisor.trace.events import Entry, RunStart, RunUsage, events_of
 from decisor.types import Decision, Question, Usage
 
@@ -54,6 +55,7 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
     from decisor.techniques.replay.edits import Rerun
     from decisor.techniques.replay.recorded_run import read_recorded_run
     from decisor.techniques.replay.rerun import rerun
+    from decisor.techniques.replay.rerun_steps import as_input
     from decisor.techniques.replay.trusted_settings import trusted
     from decisor.techniques.shared.prompts import asking_of
 
@@ -81,7 +83,8 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
             origin = data.provenance(owner_of(options))
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(),
                                    provenance=origin))  # fmt: skip
-        decision = await decide(again, past.question or Question(""), run)
+        with written_by_hand(as_input(edit.action) if edit.action else ""):
+            decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
         usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
         run.trace.add(RunUsage(usage))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from decisor.encoding import finite
 from decisor.errors import SetupError
@@ -111,11 +111,8 @@ class Result:
         """As ``ask``, in an event loop that runs."""
         if self.ask_anew is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
-        before: Any = {
-            key: value
-            for key, value in self.options.items()
-            if key not in ("trace", "on_event", "on_text", "approve", "goal")
-        }
+        own = ("trace", "on_event", "on_text", "approve", "goal")
+        before = cast(Options, {key: value for key, value in self.options.items() if key not in own})
         if self.keeping is not None:
             before["history"] = Keeping(self.keeping.history, self.keeping.owner, before=self.number)
         return await self.ask_anew(following(self, question), {**before, **options})

@@ -17,6 +17,7 @@ from decisor.session.whatif import from_model, from_question
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.databases.combine import NAME as COMBINE
 from decisor.tools.databases.combine import CombineTool
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.types import Observation, Tool
 
 MODELLING, WHATIF = "decision_model", "whatif"
@@ -57,7 +58,8 @@ async def again(past: PastStep, tools: Mapping[str, Tool]) -> Observation:
     if action.tool not in tools:
         return Observation(error=True)
     try:
-        observation = await tools[action.tool].call(action.input)
+        with asked_by("decisor"):
+            observation = await tools[action.tool].call(action.input)
     except ToolError as error:
         return Observation(note=str(error), error=True)
     combine = tools[COMBINE]

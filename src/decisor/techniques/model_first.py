@@ -98,9 +98,9 @@ class ModelFirst:
                 models, comparison = await self.agree(draft, apart, models, run)
             decision = await self.decide(draft, models[0], comparison, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
-            models = [f"{name} model:\n{text}" for name, text in zip(("First", "Second"), models, strict=True) if text]
+            texts = [f"{name} model:\n{text}" for name, text in zip(("First", "Second"), models, strict=True) if text]
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
-            decision = Decision("", reasons=(str(error), *models), stopped=stopped)
+            decision = Decision("", reasons=(str(error), *texts), stopped=stopped)
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
@@ -154,7 +154,7 @@ class ModelFirst:
         written already, and what is wrong with it."""
         form = toml_form("model", lambda reply: checks.model(reply, draft.facts, draft.sentences))
         prompt = prompts.model(run.env.describe(), draft.words(), draft.facts.text)
-        again = bool(draft.examples) and not last
+        again = bool(draft.examples)
         messages = prompts.mend(prompt, last, complaints, False) if last else prompt
         reply = NO_FACTS
         for _ in range(self.repairs + 1):

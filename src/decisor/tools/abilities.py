@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from decisor.types import Action, Observation, Tool
 
+if TYPE_CHECKING:
+    from decisor.tools.databases.cypher import CypherTool
+    from decisor.tools.databases.sql import SqlTool
 
-@runtime_checkable
-class Describing(Protocol):
-    """A tool that has more to say of its data than a prompt takes: ``about`` is the same tool, with a description of
-    what the question is likely to need."""
-
-    async def about(self, question: str) -> Tool: ...
+Database: TypeAlias = "SqlTool | CypherTool"
+"""A tool that knows its tables, is read in bulk too, and has more to say of its data than a prompt takes."""
 
 
 @runtime_checkable
@@ -23,6 +22,10 @@ class Remembering(Protocol):
     def remember(self, number: int, action: Action, observation: Observation, tool: Tool) -> None: ...
 
 
-async def about(topic: str, tools: Sequence[Tool]) -> list[Tool]:
+def is_database(tool: Tool) -> TypeGuard[Database]:
+    return getattr(tool, "form", "") in ("sql", "cypher")
+
+
+async def about(topic: str, databases: Sequence[Database]) -> list[Database]:
     """Each with a description of what the topic is likely to need, where it has more to say than a prompt takes."""
-    return [await tool.about(topic) if isinstance(tool, Describing) else tool for tool in tools]
+    return [await database.about(topic) for database in databases]

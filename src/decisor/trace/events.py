@@ -174,9 +174,10 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Anything else that is to be read in the story."""
+    """Anything else that is to be read in the story. ``passing``: of no account once it is over."""
 
     text: str
+    passing: bool = False
 
 
 Event: TypeAlias = (

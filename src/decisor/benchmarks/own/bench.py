@@ -74,7 +74,7 @@ class OwnBench:
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         data = await self.shared.open(self.sources)
-        tools: list[Tool] = await about(case.question.topic, data.tools)
+        tools: list[Tool] = [*await about(case.question.topic, data.databases), *data.tools[len(data.databases) :]]
         yield Toolbox([*tools, CalculatorTool()] if data.databases else tools)
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:

@@ -18,7 +18,8 @@ from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.rankings import amount
 
-COPIES = 20
+COPIES, ON_COPIES = 20, 50
+"""Copies whose inputs vary, and the candidates of each that are computed: these only leave a doubt."""
 FEW = 50
 """Rows: a large table holds nearly every number somewhere."""
 NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
@@ -77,21 +78,23 @@ def difference(subject: Subject, other: OpenModel) -> Difference | None:
     except ToolError as error:
         return Difference(Finding(16, model.line("choice"), f"the second model has other candidates: {error}"))
     line = model.line("measure", model.first.name)
+    few = np.unique(np.linspace(0, len(names) - 1, min(len(names), ON_COPIES)).astype(int)) if names else []
     for number in range(COPIES + 1):
-        changes = shaken(subject, number)
-        one = subject.outcomes if not number else subject.again(changes=changes)
-        two = subject.outcomes_of(other, there, changes=changes)
+        places, changes = (few if number else range(len(names))), shaken(subject, number)
+        ours = [int(subject.outcomes.candidates[at]) for at in places]
+        one = subject.outcomes_of(subject.model, ours, changes=changes) if number else subject.outcomes
+        two = subject.outcomes_of(other, [there[at] for at in places], changes=changes)
         place = apart(one, two)
         if place is None:
             continue
         values = (float(one.values[place, 0]), float(two.values[place, 0]))
         allowed = (bool(one.allowed[place]), bool(two.allowed[place]))
-        words = (f"for {names[place]} this model gives {in_words(values[0], allowed[0])}, the second "
+        words = (f"for {names[places[place]]} this model gives {in_words(values[0], allowed[0])}, the second "
                  f"{in_words(values[1], allowed[1])}")  # fmt: skip
         if number:
             words = f"as the data are both models say the same; where inputs vary, {words}"
             return Difference(Finding(16, line, words, "doubt"))
-        return Difference(Finding(16, line, words), int(subject.outcomes.candidates[place]), values, allowed)
+        return Difference(Finding(16, line, words), ours[place], values, allowed)
     return None
 
 

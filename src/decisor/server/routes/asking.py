@@ -27,7 +27,7 @@ from decisor.server.telling import reply_of
 from decisor.session.catalogue import Setting, TechniqueRow
 from decisor.session.sources import Sources, name_from
 from decisor.techniques import asks_lm, kind_of
-from decisor.version import VERSION
+from decisor.version import __version__
 
 router = APIRouter(prefix="/api", tags=["ask"])
 ConnectionForm = Literal["sql", "cypher", "passages", "tools"]
@@ -39,7 +39,7 @@ async def choices(here: HereNow, who: Who) -> Choices:
     serving, members = here.serving, here.pool.members
     limits = LimitsReply(**{name: getattr(serving.limits, name) for name in LimitsReply.model_fields})
     return Choices(
-        version=VERSION, user=who.name, lms=(*serving.lms, NO_LM), limits=limits,
+        version=__version__, user=who.name, lms=(*serving.lms, NO_LM), limits=limits,
         connections=tuple(connection_of(name, members[name]) for name in here.runs.connections(who)),
         techniques=tuple(technique_of(row) for row in rows().values()),
         evaluations=tuple(serving.evaluations) if who.sees_all else (),

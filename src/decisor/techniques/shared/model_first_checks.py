@@ -68,7 +68,7 @@ def numbers_of(value: object) -> list[int]:
     ([3], [1, 2], [])
     """
     values = value if isinstance(value, list) else [value]
-    return [int(one) for one in values if not isinstance(one, bool) and re.fullmatch(r"\d{1,6}", str(one))]
+    return [int(str(one)) for one in values if not isinstance(one, bool) and re.fullmatch(r"\d{1,6}", str(one))]
 
 
 def near(number: float, others: set[float]) -> bool:
@@ -164,13 +164,13 @@ def whole(reply: TomlReply, known: TomlReply, sentences: Sequence[str], examples
     own_measures, own_rules = tables(reply.content, "measure"), tables(reply.content, "rule")
     content = {key: one for key, one in known.content.items() if key in CANDIDATES}
     content |= {key: one for key, one in reply.content.items() if key not in (*CANDIDATES, *FACTS_ALONE)}
-    content["measure"] = {name: without_read(measures.get(name, {})) | own_measures[name]
+    content["measure"] = {name: without_read(measures.get(name, {})) | own_measures.get(name, {})
                           for name in {**measures, **own_measures}}  # fmt: skip
     content["rule"] = {
         name: rule_of(rules.get(name, {}), own_rules.get(name, {}), sentences) for name in {**rules, **own_rules}
     }
     content = {key: known.content[key] for key in ("input", "parameter") if key in known.content} | content
-    sentence_of = {name: numbers_of((rules | own_rules)[name].get("sentence")) for name in content["rule"]}
+    sentence_of = {name: sentences_of(rules.get(name, {}), own_rules.get(name, {})) for name in content["rule"]}
     content["example"] = [
         {**one, "breaks": broken}
         if (broken := broken_by(one, sentence_of)) is not None
@@ -184,9 +184,13 @@ def without_read(measure: Table) -> dict[str, object]:
     return {key: one for key, one in measure.items() if key != "read"}
 
 
+def sentences_of(fact: Table, rule: Table) -> list[int]:
+    return numbers_of(fact.get("sentence") or rule.get("sentence"))
+
+
 def rule_of(fact: Table, rule: Table, sentences: Sequence[str]) -> Table:
     """With its words."""
-    words = " ".join(sentences[number - 1] for number in numbers_of(fact.get("sentence") or rule.get("sentence")))
+    words = " ".join(sentences[number - 1] for number in sentences_of(fact, rule))
     own = {key: one for key, one in rule.items() if key not in ("sentence", "kind", "text")}
     testable = "broken" in own or "measure" in own or fact.get("kind") != "untestable"
     return {"text": words} | own | ({} if testable else {"testable": False})
@@ -239,7 +243,7 @@ def complaints(observation: Observation) -> str:
 def doubts(observation: Observation) -> tuple[str, ...]:
     """Of a comparison of two models."""
     words = [str(one.fields["words"]) for one in observation.records if one.fields.get("kind") == "doubt"]
-    return tuple(f"The two models were not compared to the end: {text}." for text in words)
+    return tuple(f"Of the comparison of the two models: {text}." for text in words)
 
 
 def place(line: object) -> str:

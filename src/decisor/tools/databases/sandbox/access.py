@@ -181,7 +181,10 @@ def rules_of(
         if any(is_view(parts.get(one, ())) for one in naming.of(name)):
             raise SetupError(f"{name} is a view: name the tables that it reads, for rows and masks.")
         if name not in naming.schemas or (rule.masked and not there):
-            raise SetupError(f"There is no table {name} whose rows or columns could be kept back.")
+            raise SetupError(
+                f"There is no table {name} whose rows or columns could be kept back. Where there are several "
+                "sources, write SOURCE.TABLE."
+            )
         if missing := sorted(rule.masked - {column.lower() for column in there}):
             raise SetupError(f"{name} has no column {missing[0]} to mask; it has {', '.join(there)}.")
         rules[name] = replace(rule, columns=tuple(there))
