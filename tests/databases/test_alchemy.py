@@ -165,6 +165,19 @@ async def test_a_query_that_is_given_up_ends_on_the_server_too(server: str) -> N
         await watcher.close()
 
 
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_query_that_takes_too_long_is_ended_and_its_connection_lasts(server: str) -> None:
+    with database(server, PLANTS) as url:
+        worker = Worker(*parse_url(url))
+        await worker.start()
+        child = worker.child
+        with pytest.raises(ToolError, match=r"more than 1 s|statement timeout"):
+            await worker.run(ENDLESS[server], caps=Caps(seconds=1), trusted=True)
+        assert (await worker.run("SELECT city FROM plant WHERE id = 1")).rows == (("Ghent",),)
+        assert worker.child is child
+        await worker.close()
+
+
 async def test_a_connection_that_the_server_ends_is_opened_anew() -> None:
     with database("postgres", PLANTS) as url:
         worker, other = Worker(*parse_url(url)), Worker(*parse_url(url))

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import openpyxl
 import pandas
 import polars
 import pytest
@@ -68,6 +69,14 @@ def test_numbers_dates_codes_and_words_for_no_value_get_their_types(folder: Path
         (30_001, 30_000, 30_000, "00000")
     ]
     assert any("'n/a' is no value, 1 time" in note for note in store.notes)
+
+
+def test_codes_that_begin_with_0_stay_text_beside_a_word_for_no_value(folder: Path) -> None:
+    path = folder / "towns.csv"
+    path.write_text("zip,height,town\n01234,0.5,Ghent\n09999,0,Oslo\nn/a,-,n/a\n")
+    store = store_of(str(path))
+    assert kinds(store, "towns") == {"zip": "VARCHAR", "height": "DOUBLE", "town": "VARCHAR"}
+    assert rows(store, "SELECT zip, height FROM towns ORDER BY zip")[0] == ("01234", 0.5)
 
 
 def test_a_column_with_one_real_word_in_it_stays_text_and_the_note_names_the_word(folder: Path) -> None:
@@ -183,3 +192,40 @@ def test_data_frames_are_asked_by_name_beside_files(folder: Path) -> None:
     assert decisor.ask("Which?", db={"offers": offers}, model="model.toml", lm="none").answer == "Bolt"
     with pytest.raises(SetupError, match="is no place"):
         decisor.ask("Which?", db=[json], lm="none")  # type: ignore[list-item]
+
+
+def test_a_sheet_as_people_make_it_is_a_table(folder: Path) -> None:
+    """A title, a header of two rows with merged cells, numbers and dates as they are written in German, a total."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    rows_of_it = [
+        ("Umsatz der Filialen",), (), ("Filiale", "Umsatz", None, "Seit", "Code"), (None, "Q1", "Q2"),
+        ("Nord", "1.234,50", "2.000,00", "01.02.2003", "007"), ("Süd", "999,90", "k.A.", "15.03.2010", "012"),
+        ("Summe", "2.234,40", "2.000,00", None, None),
+    ]  # fmt: skip
+    for cells in rows_of_it:
+        sheet.append(cells)
+    for merged in ("A1:E1", "A3:A4", "B3:C3", "D3:D4", "E3:E4"):
+        sheet.merge_cells(merged)
+    book.save(folder / "filialen.xlsx")
+    store = store_of(str(folder / "filialen.xlsx"))
+    assert kinds(store, "filialen") == {
+        "Filiale": "VARCHAR", "Umsatz Q1": "DOUBLE", "Umsatz Q2": "DOUBLE", "Seit": "DATE", "Code": "VARCHAR"
+    }  # fmt: skip
+    assert rows(store, "FROM filialen")[1] == ("Süd", 999.9, None, datetime.date(2010, 3, 15), "012")
+    assert any("rows 3 to 4 are taken for the names of columns" in note for note in store.notes)
+    assert any("the row with Filiale 'Summe' seems to add up the others" in note for note in store.notes)
+
+
+def test_a_bad_file_among_others_is_left_out_and_told(folder: Path) -> None:
+    (folder / "sales_1.csv").write_text("a\n1\n")
+    (folder / "sales_2.csv").write_bytes(b"\0\1")
+    (folder / "sales_3.csv").write_text("a\n3\n")
+    (folder / "x.parquet").write_bytes(b"no parquet")
+    (folder / "y.json").write_text("{no json")
+    for place, table in ((folder, "sales"), (folder / "sales*", "sales")):
+        store = store_of(str(place))
+        assert rows(store, f"SELECT a FROM {table} ORDER BY a") == [(1,), (3,)]
+        assert any("Left out" in note and "sales_2.csv is no text" in note for note in store.notes)
+    assert sum("Left out" in note for note in store_of(str(folder)).notes) == 3

@@ -8,7 +8,7 @@ import decisor
 from decisor.definitions.check import check
 from decisor.definitions.parse import parse
 from decisor.lms.scripted import ScriptedLM
-from decisor.session.opening import opened
+from decisor.session.data import opened
 from decisor.session.readers import for_reader
 from decisor.session.rerun import rerun_once
 from decisor.session.sources import sources_of

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from decisor.cli.console import console
+from decisor.config.connection import Connection
 from decisor.config.current import Config, current, user_file
 from decisor.config.reading import FILE, Scalar
 from decisor.config.trust import trust
@@ -18,6 +20,7 @@ from decisor.errors import SetupError
 
 app = typer.Typer(help="Which settings and connections hold here, and from where.")
 WIDTH = 160
+NOT_PARTS = ("name", "url", "folder", "settings")
 
 
 @app.callback(invoke_without_command=True)
@@ -52,10 +55,8 @@ def as_object(config: Config) -> dict[str, object]:
     settings = {name: {"value": one.value, "origin": one.origin, "where": one.where}
                 for name, one in config.settings.items()}  # fmt: skip
     connections = {
-        name: {"url": one.url, "tables": one.tables, "deny_tables": one.deny_tables, "mask": dict(one.mask),
-               "rows": dict(one.rows), "definitions": one.definitions, "folder": one.folder}
-        for name, one in config.connections.items()
-    }  # fmt: skip
+        name: {"url": one.url, **parts_of(one), "folder": one.folder} for name, one in config.connections.items()
+    }
     files = [{"path": str(file.path), "origin": file.origin, "trusted": file.is_trusted, "left_out": file.left_out}
              for file in config.files]  # fmt: skip
     return {"settings": settings, "connections": connections, "prices": dict(config.prices), "files": files}
@@ -85,13 +86,16 @@ def rows(config: Config) -> Iterator[tuple[str, str, str]]:
         yield name, in_words(one.value), f"{one.origin}{f': {one.where}' if one.where else ''}"
     for name, connection in config.connections.items():
         yield f"connections.{name}", connection.url, connection.folder
-        parts = {"tables": connection.tables, "deny_tables": connection.deny_tables, "mask": connection.mask,
-                 "rows": connection.rows, "definitions": connection.definitions}  # fmt: skip
-        for part, value in parts.items():
+        for part, value in parts_of(connection).items():
             if value:
-                yield f"  {part}", value if isinstance(value, str) else ", ".join(value), ""
+                yield f"  {part}", ", ".join(value) if isinstance(value, tuple | dict) else str(value), ""
     for model, price in config.prices.items():
         yield f"prices.{model}", price, ""
+
+
+def parts_of(connection: Connection) -> dict[str, object]:
+    """All but the settings of somebody's own retriever, which may hold a secret."""
+    return {part: value for part, value in asdict(connection).items() if part not in NOT_PARTS}
 
 
 def in_words(value: Scalar) -> str:

@@ -23,9 +23,9 @@ class Connection:
     """``url``: as for ``--db``, ``--graph`` or ``--docs``; secrets are named in it, as ``${NAME}``. Where ``tables``
     names some, no others may be read; ``deny_tables`` may be neither read nor seen. ``mask``: how a column is shown, by
     ``"table.column"``. ``rows``: a condition in SQL that the rows of a table fulfil, by the table. ``definitions``: a
-    file with what words mean in these data. ``max_scan``: what one query may read, as ``--max-scan``.
-    ``settings``: of a retriever that ``url`` names by its import path. ``folder``: what a path in ``url`` and
-    ``definitions`` is relative to."""
+    file with what words mean in these data. ``max_scan``: what one query may read, as ``--max-scan``;
+    ``seconds``: how long it may run, 0 for what is usual. ``settings``: of a retriever that ``url`` names by its import
+    path. ``folder``: what a path in ``url`` and ``definitions`` is relative to."""
 
     name: str
     url: str
@@ -35,6 +35,7 @@ class Connection:
     rows: Mapping[str, str] = field(default_factory=dict)
     definitions: str = ""
     max_scan: str = ""
+    seconds: float = 0.0
     settings: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
 
@@ -119,6 +120,8 @@ def check(where: str, key: str, value: object) -> None:
         raise SetupError(f'{where} takes a list of texts: {where} = ["orders", "customers"]')
     if key in TEXTS and not isinstance(value, str):
         raise SetupError(f"{where} takes a text.")
+    if key == "seconds" and not (isinstance(value, int | float) and value is not True and value > 0):
+        raise SetupError(f"{where} takes a number of seconds, more than 0.")
     if key == "url":
         refuse_password(where, str(value))
     if key == "max_scan":

@@ -103,6 +103,8 @@ def remove(file: Path, name: str) -> tuple[Definition, Path]:
 def there(name: str, definitions: Definitions, place: Path) -> Definition:
     one = definitions.find(name)
     if one is None:
+        if not place.exists():
+            raise SetupError(f"There is no file {place}: nothing is proposed. See: decisor definitions propose --help")
         names = ", ".join(title(other) for other in definitions)
         raise SetupError(f"There is no {name} in {place}; there is {names or 'nothing'}.")
     return one

@@ -150,11 +150,11 @@ def ending(embedder: Embedder | None) -> Callable[[], Awaitable[None]]:
 
 
 def in_memory(path: Path, only: Condition | None = None) -> Index:
-    from decisor.tools.documents.folder import Reading
+    from decisor.tools.documents.folder import FolderReader
     from decisor.tools.documents.index import index_of
     from decisor.tools.documents.text_formats import Unreadable
 
-    reading = Reading(path)
+    reading = FolderReader(path)
     if reading.total > MOST_BYTES:
         raise SetupError(f"{path} is large: index it once, with decisor index {path} --out INDEX, and name INDEX.")
     passages: list[Passage] = []

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Unpack
 
 from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
-from decisor.session.data import Data
+from decisor.session.data import Data, opened
 from decisor.session.decide import decide
 from decisor.session.keeping import owner_of
-from decisor.session.opening import opened
 from decisor.session.options import Options
+from decisor.session.running import running
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
-from decisor.session.technique import technique_of
+from decisor.session.technique import Choice, technique_of
 from decisor.session.tools import with_calculator
 from decisor.tools.databases.sandbox.audit import written_by_hand
 from decisor.trace.events import Entry, RunStart, RunUsage, events_of
@@ -77,7 +77,8 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
         reports.append(await rerun(entries, [edit], run, technique))
         return reports[0].after
 
-    with data.run(with_calculator(data.tools, technique), lm, options, calling, asking) as run:
+    choice = Choice(name, again, lm, settings, calling=calling, asking=asking)
+    with running(with_calculator(data.tools, technique), choice, options) as run:
         if start is not None:
             origin = data.provenance(owner_of(options))
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(),

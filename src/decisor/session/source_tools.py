@@ -38,22 +38,24 @@ async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence
 
         conditions = [text for _, text in source.policy.rows]
         return await open_for_reader(source.place, source.name, conditions, source.connection, source.audit)
+    from decisor.tools.databases.sandbox.engine import Caps
+
+    seconds = source.connection.seconds if source.connection else 0.0
+    caps = Caps(seconds=seconds) if seconds else None
     if source.form == "cypher":
         from decisor.tools.databases.cypher import CypherTool
 
-        return await CypherTool.open(source.place, source.name, deny=deny_tables, only=tables, policy=source.policy,
-                                     audit=source.audit)  # fmt: skip
+        return await CypherTool.open(source.place, source.name, caps or Caps(), deny_tables, tables,
+                                     policy=source.policy, audit=source.audit)  # fmt: skip
     from decisor.tools.databases.files.places import names_files
     from decisor.tools.databases.sql import SqlTool
 
     if not names_files(source.place):
-        return await SqlTool.open(source.place, source.name, deny_tables=deny_tables, tables=tables,
-                                  policy=source.policy, audit=source.audit)  # fmt: skip
+        return await SqlTool.open(source.place, source.name, caps, deny_tables, tables, source.policy, source.audit)
     from decisor.tools.databases.files.store import store_of
 
     store = await asyncio.to_thread(store_of, source.place)
-    tool = await SqlTool.open(store.url, source.name, deny_tables=deny_tables, tables=tables,
-                              policy=source.policy, audit=source.audit)  # fmt: skip
+    tool = await SqlTool.open(store.url, source.name, caps, deny_tables, tables, source.policy, source.audit)
     tool.notes = (*store.notes, *tool.notes)
     return tool
 

@@ -85,7 +85,7 @@ def differ(one: str, other: str) -> bool:
 
 
 def which_year_is_meant(text: str, documents: Mapping[str, Sequence[Record]]) -> Iterator[OpenReading]:
-    """Where some documents were written in the year that is words of, about others, and others elsewhen about it."""
+    """Where some documents were written in the year that is asked of, about others, and others elsewhen about it."""
     year = YEAR.search(text)
     if year is None or re.search(SAID, text):
         return

@@ -16,6 +16,7 @@ from decisor.tools.databases.lookup import parse_lookup
 from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.audit import Audit, asker_of
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.engines import engine
 from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy, notes_of
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
@@ -53,21 +54,22 @@ class SqlTool:
         cls,
         url: str,
         name: str = "sql",
-        caps: Caps = Caps(),
+        caps: Caps | None = None,
         deny_tables: Sequence[str] = (),
         tables: Sequence[str] = (),
         policy: Policy = NO_POLICY,
         audit: Audit | None = None,
     ) -> SqlTool:
-        """``deny_tables`` may be neither read nor seen. Where ``tables`` names some, no other may be. ``policy``: rows
-        and columns that are not for everybody. ``audit``: where each query is noted.
+        """``caps``: None for what is usual. ``deny_tables`` may be neither read nor seen. Where ``tables`` names some,
+        no other may be. ``policy``: rows and columns that are not for everybody. ``audit``: where each query is noted.
 
         Raises:
             SetupError: the URL names no database, or it cannot be opened. No file is ever made.
         """
-        engine, address = parse_url(url)
+        kind, address = parse_url(url)
+        caps = caps or Caps(seconds=engine(kind).seconds)
         caps = replace(caps, deny=(*caps.deny, *lower(deny_tables)), only=(*caps.only, *lower(tables)), policy=policy)
-        worker = Worker(engine, address, caps, audit=audit, source=name)
+        worker = Worker(kind, address, caps, audit=audit, source=name)
         try:
             if worker.description.dialect is None:
                 raise SetupError(f"{without_password(url)} is no SQL database. Give {examples('sql')}.")
@@ -84,10 +86,6 @@ class SqlTool:
         if len(schema) > LARGE:
             view.index.prepare()
         return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls, view=view)
-
-    def table_names(self) -> tuple[str, ...]:
-        """Without views."""
-        return tuple(table.name for table in self.tables if not table.view)
 
     def quoted(self, name: str) -> str:
         """A name of a table or column, as it stands in a query."""
@@ -130,7 +128,7 @@ class SqlTool:
         table or column is misspelt."""
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
-            return await self.schema_view.look_up(lookup, self.name)
+            return await self.schema_view.look_up(lookup, self.name, self._within_scan)
         try:
             await self._within_scan(statement)
             table = await self.worker.run(statement, by=asker_of(text))
@@ -138,7 +136,8 @@ class SqlTool:
             dialect = self.worker.description.dialect
             hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
             hint += advice(str(error))
-            raise ToolError(f"{error}{hint}", refused=error.refused, outage=error.outage) from error
+            text = str(error).rstrip(".") + "." if hint else str(error)
+            raise ToolError(f"{text}{hint}", refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)

@@ -13,7 +13,7 @@ from decisor.outside import json_line, short
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql_cache import LARGE, catalog_of
-from decisor.tools.databases.sql_catalog import Relation
+from decisor.tools.databases.sql_catalog import CatalogRelation
 from decisor.tools.databases.sql_joins import Key, Place, guess
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo, key_of
 from decisor.types import Value
@@ -22,6 +22,8 @@ SAMPLED_ROWS = 20
 SHOWN_VALUES = 3
 SHOWN_CHARS = 40
 SAMPLING_SECONDS = 5.0
+LOOK_SECONDS = 2.0
+"""For one table; a warehouse takes its time for the first."""
 AFTER = r""":?\s*["'`]?(?P<name>[\w.$ -]+?)["'`]?(?=$|[\s"'`,!])"""
 
 
@@ -44,7 +46,7 @@ async def read_schema(worker: Worker) -> tuple[TableInfo, ...]:
     return tuple(with_joins(table, joins) for table in tables)
 
 
-def table_of(relation: Relation) -> TableInfo:
+def table_of(relation: CatalogRelation) -> TableInfo:
     columns = tuple(
         ColumnInfo(one.name, one.type, one.nullable, one.key, one.references, comment=one.comment)
         for one in relation.columns
@@ -64,11 +66,12 @@ def with_joins(table: TableInfo, joins: Mapping[tuple[str, str], str]) -> TableI
 async def sampled(worker: Worker, table: TableInfo, until: float, places: list[Place]) -> TableInfo:
     """With counts and examples. Columns that may hold the keys of other tables are added to ``places``."""
     left = until - time.monotonic()
-    dialect = worker.description.dialect
-    if left <= 0 or not table.runs or table.sampled or dialect is None:
+    dialect, warehouse = worker.description.dialect, worker.description.warehouse
+    if left <= 0 or not table.runs or table.sampled or dialect is None or (warehouse and not warehouse.samples):
         return table
     name = table.place(dialect)
-    caps = replace(worker.caps, rows=SAMPLED_ROWS, cell_chars=SHOWN_CHARS, seconds=max(0.2, min(2.0, left)))
+    seconds = left if warehouse else min(LOOK_SECONDS, left)
+    caps = replace(worker.caps, rows=SAMPLED_ROWS, cell_chars=SHOWN_CHARS, seconds=max(0.2, seconds))
     try:
         sample = await worker.run(f"SELECT * FROM {name} LIMIT {SAMPLED_ROWS}", caps=caps, trusted=True)
         count = await worker.run(f"SELECT count(*) FROM {name}", caps=caps, trusted=True)

@@ -17,7 +17,7 @@ from typing import IO
 from decisor.errors import SetupError
 from decisor.plurals import counted
 from decisor.quoting import quoted
-from decisor.tools.databases.files.columns import with_missing_values
+from decisor.tools.databases.files.columns import typed_texts
 from decisor.tools.databases.files.places import Part, table_name, without_digits
 from decisor.tools.databases.files.tables import Target, literal
 
@@ -71,7 +71,7 @@ def read_table(target: Target, name: str, paths: Sequence[str], readable: Sequen
         text |= misfits
         target.db.execute(f"DROP TABLE {quoted(name)}")
     yield f"{name}: {counted(target.count(name), 'row')} from {names_of(paths)}."
-    yield from with_missing_values(target.db, name, text)
+    yield from typed_texts(target.db, name, text)
     yield from lost_rows(target, name)
 
 

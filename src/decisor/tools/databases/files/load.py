@@ -11,11 +11,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.tools.databases.files.columns import decimal_commas
+from decisor.tools.databases.files.columns import WRITTEN, totals, typed_texts
 from decisor.tools.databases.files.delimited import read_delimited
 from decisor.tools.databases.files.places import Part, kind_of
 from decisor.tools.databases.files.tables import Target, literal
@@ -44,15 +45,39 @@ def load(target: Path, parts: list[Part]) -> list[str]:
         whole = Target(db, scratch)
         notes: list[str] = []
         for part in parts:
-            notes += READERS[part.kind](whole, part)
+            notes += read(whole, part, alone=len(parts) == len(part.paths) == 1)
         if not whole.names:
             raise SetupError("The files hold no table: no row with values is in them.")
         for name in whole.names:
-            notes += decimal_commas(db, name)
+            notes += [*typed_texts(db, name, {}, WRITTEN), *totals(db, name)]
         db.close()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return notes
+
+
+def read(target: Target, part: Part, alone: bool) -> list[str]:
+    """The notes of one part. Raises SetupError where it cannot be read and is ``alone``; else the files that cannot are
+    left out and told."""
+    before = len(target.names)
+    try:
+        return list(READERS[part.kind](target, part))
+    except SetupError as error:
+        if alone:
+            raise
+        target.forget(before)
+        if len(part.paths) == 1:
+            return [f"Left out: {error}"]
+    notes: list[str] = []
+    readable: list[str] = []
+    for path in part.paths:  # each by itself, to tell which of them it is
+        own = read(target, replace(part, paths=(path,)), alone=False)
+        if len(target.names) > before:
+            readable.append(path)
+            target.forget(before)
+        else:
+            notes += own
+    return [*notes, *(READERS[part.kind](target, replace(part, paths=tuple(readable))) if readable else ())]
 
 
 def connect(target: Path, scratch: Path, paths: list[str]) -> duckdb.DuckDBPyConnection:

@@ -36,6 +36,12 @@ class Target:
         self.names.append(name)
         return name
 
+    def forget(self, at: int) -> None:
+        """Drop the tables from this number on."""
+        for name in self.names[at:]:
+            self.db.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+        del self.names[at:]
+
     def count(self, name: str) -> int:
         row = self.db.execute(f"SELECT count(*) FROM {quoted(name)}").fetchone()
         return int(row[0]) if row else 0

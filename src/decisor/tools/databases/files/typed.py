@@ -47,7 +47,7 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
         empty = " AND ".join(f"{quoted(column)} IS NULL" for column, _ in target.columns(name))
         target.db.execute(f"DELETE FROM {quoted(name)} WHERE {empty}")
         lost = sum(map(lines_in, part.paths)) - target.count(name)
-    if not target.columns(name):
+    if not target.columns(name) or (lost and not target.count(name)):
         raise SetupError(f"{part.paths[0]} holds no objects: JSON is read as an array of objects, or one on each line.")
     yield f"{name}: {counted(target.count(name), 'row')} from {names_of(part.paths)}."
     if lost > 0:

@@ -5,45 +5,77 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.extras import lacks
 from decisor.plurals import counted
+from decisor.tools.databases.files.columns import typed_texts
 from decisor.tools.databases.files.places import Part, table_name
 from decisor.tools.databases.files.tables import Target, unique
 
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet
+
 HEADER_ROWS = 20
+Range = tuple[tuple[int, int], tuple[int, int]]
+"""Row and column of the first and of the last cell."""
 
 
 def read_workbook(target: Target, part: Part) -> Iterator[str]:
-    """Raises SetupError where it cannot be read, or its library is not there."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError as error:
-        raise lacks("Excel files need python-calamine", "excel") from error
+    """Raises SetupError where it cannot be read."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
     for path in part.paths:
         try:
             book = CalamineWorkbook.from_path(path)
-            sheets = [(name, book.get_sheet_by_name(name).to_python(skip_empty_area=True)) for name in book.sheet_names]
+            sheets = [(name, cells_of(book.get_sheet_by_name(name))) for name in book.sheet_names]
         except (CalamineError, OSError, ValueError) as error:
             raise SetupError(f"{path} cannot be read as a workbook: {error}") from error
-        for sheet, rows in sheets:
+        for sheet, (rows, merged) in sheets:
             start = header_row(rows)
             if start is None:
                 yield f"The sheet {sheet} of {Path(path).name} holds no table: it is left out."
                 continue
             alone = len(sheets) == 1
             name = target.name(part.name if alone else table_name(sheet))
-            header = unique([str(cell) for cell in rows[start]])
-            body = [[value(cell) for cell in row] for row in rows[start + 1 :] if any(cell != "" for cell in row)]
-            columns = [
-                at for at, cell in enumerate(rows[start]) if cell != "" or any(row[at] is not None for row in body)
-            ]
+            end = header_end(rows, start, merged)
+            names = [" ".join(dict.fromkeys(str(cell) for cell in cells if cell != ""))
+                     for cells in zip(*rows[start:end], strict=True)]  # fmt: skip
+            header = unique(names)
+            body = [[value(cell) for cell in row] for row in rows[end:] if any(cell != "" for cell in row)]
+            columns = [at for at, text in enumerate(names) if text or any(row[at] is not None for row in body)]
             types = {header[at]: type_of([row[at] for row in body]) for at in columns}
             target.add_rows(name, types, ([shaped(row[at], types[header[at]]) for at in columns] for row in body))
             yield f"{name}: {counted(len(body), 'row')} from {Path(path).name}, sheet {sheet}."
-            if start:
-                yield f"{name}: row {start + 1} is taken for the names of columns; {start} above it are left out."
+            if start or end > start + 1:
+                which = f"row {start + 1} is" if end == start + 1 else f"rows {start + 1} to {end} are"
+                above = f"; {start} above are left out" if start else ""
+                yield f"{name}: {which} taken for the names of columns{above}."
+            yield from typed_texts(target.db, name, {})
+
+
+def cells_of(sheet: CalamineSheet) -> tuple[list[list[object]], list[Range]]:
+    """Its cells, and those that are merged, which have one text: it stands in all of them, but for a title as wide as
+    the sheet. (A number stays in one, so that no sum counts it twice.)"""
+    rows: list[list[object]] = [list(row) for row in sheet.to_python(skip_empty_area=True)]
+    top, left = sheet.start or (0, 0)
+    merged = [((r - top, c - left), (s - top, d - left)) for (r, c), (s, d) in sheet.merged_cell_ranges or ()]
+    for (first, column), (last, final) in merged:
+        text = rows[first][column] if 0 <= first < len(rows) and 0 <= column < len(rows[first]) else ""
+        if isinstance(text, str) and final - column + 1 < len(rows[first]):
+            for row in rows[first : last + 1]:
+                row[column : final + 1] = [text] * (min(final + 1, len(row)) - column)
+    return rows, merged
+
+
+def header_end(rows: Sequence[Sequence[object]], start: int, merged: Sequence[Range]) -> int:
+    """The number of the row after the header, which has several where cells of its first are merged."""
+    here = [one for one in merged if one[0][0] == start]
+    end = max((last for _, (last, _) in here), default=start)
+    is_wide = any(final > column for (_, column), (_, final) in here)
+    if end == start and is_wide and start + 2 < len(rows) and all(isinstance(cell, str) for cell in rows[start + 1]):
+        end += 1
+    return min(end + 1, len(rows))
 
 
 def header_row(rows: Sequence[Sequence[object]]) -> int | None:

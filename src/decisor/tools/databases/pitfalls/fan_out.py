@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from decisor.tools.databases.pitfalls.block import Block, conjuncts
 from decisor.tools.databases.pitfalls.part import aggregates
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
-from decisor.tools.databases.pitfalls.source import Dependency, Origin, Source
+from decisor.tools.databases.pitfalls.source import Dependency, FromColumn, FromItem
 from decisor.tools.databases.pitfalls.stored import Stored
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def values(value: Expr) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
         yield value, ()
 
 
-async def multipliers(term: Term, stored: Stored) -> tuple[list[Source], list[Source]] | None:
+async def multipliers(term: Term, stored: Stored) -> tuple[list[FromItem], list[FromItem]] | None:
     """What is multiplied, and by what; None where nothing is. Of a count of rows, what is multiplied is empty."""
     from sqlglot import exp
 
@@ -128,7 +128,7 @@ async def multipliers(term: Term, stored: Stored) -> tuple[list[Source], list[So
     return await combinations(term, fixed, more, stored)
 
 
-async def multiplied_inside(term: Term, stored: Stored) -> tuple[list[Source], list[Source]] | None:
+async def multiplied_inside(term: Term, stored: Stored) -> tuple[list[FromItem], list[FromItem]] | None:
     """What is multiplied already in the part of the query that the value is taken from, whose rows it does not tell
     apart: a part that groups or cuts them by more, or several queries one after the other."""
     from sqlglot import exp
@@ -154,32 +154,29 @@ async def multiplied_inside(term: Term, stored: Stored) -> tuple[list[Source], l
     return None
 
 
-def at_column(block: Block | None, part: Source, name: str) -> Expr | None:
+def at_column(block: Block | None, part: FromItem, name: str) -> Expr | None:
     """What a part has there; of several queries the columns are told by their place."""
     if block is None or name in block.outputs:
         return block.outputs[name] if block else None
-    values, at = (
-        list(block.outputs.values()),
-        list(part.columns or ()).index(name) if name in (part.columns or ()) else -1,
-    )
-    return values[at] if 0 <= at < len(values) else None
+    there = dict(zip(part.columns or (), block.outputs.values(), strict=False))
+    return there.get(name)
 
 
-def follows(block: Block, part: Source, name: str, columns: set[Origin], single: Sequence[Source]) -> bool:
+def follows(block: Block, part: FromItem, name: str, columns: set[FromColumn], single: Sequence[FromItem]) -> bool:
     value = at_column(block, part, name)
     origin = block.bare(value) if value is not None else None
     return origin is not None and (origin in columns or origin.source in single)
 
 
-def one_value(block: Block, origins: frozenset[Origin], fixed: set[Origin], more: Sequence[Dependency]) -> bool:
+def one_value(block: Block, origins: frozenset[FromColumn], fixed: set[FromColumn], more: Sequence[Dependency]) -> bool:
     """Whether what the value stands on is the same in all rows of a group."""
     columns, single = block.closure(fixed, (), more)
     return all(one in columns or one.source in single for one in origins)
 
 
 async def combinations(
-    term: Term, fixed: set[Origin], more: Sequence[Dependency], stored: Stored
-) -> tuple[list[Source], list[Source]] | None:
+    term: Term, fixed: set[FromColumn], more: Sequence[Dependency], stored: Stored
+) -> tuple[list[FromItem], list[FromItem]] | None:
     """Of a count of rows: sources of which none tells the row of all others. Pairs out of one table are meant."""
     block = term.block
     names = [one.name.lower() for one in block.sources]
@@ -228,7 +225,7 @@ def singular(name: str) -> str:
     return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
 
 
-def fixed_by(block: Block, call: Expr) -> set[Origin]:
+def fixed_by(block: Block, call: Expr) -> set[FromColumn]:
     """The columns that have one value within what the call runs over: its partition, or the group."""
     from sqlglot import exp
 
@@ -241,8 +238,8 @@ def fixed_by(block: Block, call: Expr) -> set[Origin]:
 
 
 async def unreached(
-    block: Block, roots: Sequence[Source], fixed: set[Origin], more: Sequence[Dependency], stored: Stored
-) -> list[Source]:
+    block: Block, roots: Sequence[FromItem], fixed: set[FromColumn], more: Sequence[Dependency], stored: Stored
+) -> list[FromItem]:
     """The sources that may have several rows where those of ``roots`` have one."""
     reached = list(roots)
     while True:
@@ -259,12 +256,12 @@ async def unreached(
 
 
 def known_columns(
-    block: Block, source: Source, columns: set[Origin], reached: Sequence[Source], more: Sequence[Dependency]
+    block: Block, source: FromItem, columns: set[FromColumn], reached: Sequence[FromItem], more: Sequence[Dependency]
 ) -> set[str]:
     return {one.column for one in columns if one.source is source}
 
 
-def wording(term: Term, roots: Sequence[Source], left: Sequence[Source], look: Look) -> str:
+def wording(term: Term, roots: Sequence[FromItem], left: Sequence[FromItem], look: Look) -> str:
     call = short_sql(term.call, look.dialect)
     names = list(dict.fromkeys(one.name for one in left))
     if not roots:

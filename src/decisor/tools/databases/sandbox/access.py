@@ -125,6 +125,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     macros = {one for one, its in parts.items() if {part.kind for part in its} == {"macro"}}
     denied, only = {bare(name) for name in caps.deny}, {bare(name) for name in caps.only}
     if only:
+        only = with_partitions(only, parts, naming)
         denied |= {one.name for one in parts.keys() - macros} - only
     columns = columns_of(rows(dialect.queries.columns)) if caps.policy else {}
     rules = rules_of(caps, naming, parts, columns)
@@ -156,6 +157,12 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
             caps.policy.key, caps.policy.reveal, rules, views, its_columns, frozenset(hidden), naming
         ),
     )
+
+
+def with_partitions(names: Iterable[str], parts: Mapping[FullName, Sequence[Part]], naming: Naming) -> set[str]:
+    """Tables by name, with their partitions, which hold rows of theirs and nothing else."""
+    texts = {one: part.text for one, its in parts.items() for part in its if part.kind == "partition" and part.text}
+    return {one.name for one in naming.reaching(naming.every(names), texts)}
 
 
 def parts_of(definitions: Iterable[Sequence[object]]) -> dict[FullName, list[Part]]:

@@ -17,6 +17,7 @@ from typing import cast
 
 from decisor.child_process import Start
 from decisor.errors import ToolError
+from decisor.tools.databases.sandbox.engine import STOPPED
 from decisor.tools.databases.sandbox.wire import HEAD, Frame
 
 WATCH_SECONDS = 0.02
@@ -43,10 +44,12 @@ class Request:
 
 class Child(asyncio.SubprocessProtocol):
     """Made by ``spawn``. ``gone`` is done when the process and its pipes are. ``patient``: it gets a moment before it
-    is killed, to have its server end what it runs there."""
+    is killed, to have its server end what it runs there. ``grace``: seconds after a query's own, in which the process
+    ends it and goes on."""
 
-    def __init__(self, patient: bool) -> None:
+    def __init__(self, patient: bool, grace: float) -> None:
         self.patient = patient
+        self.grace = grace
         self.loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self.loop.create_future()
         self.sent: deque[Request] = deque()
@@ -147,12 +150,12 @@ class Child(asyncio.SubprocessProtocol):
         first = self.sent[0]
         if first.reply.done():
             self._stop(None)
-        elif self.loop.time() - first.began >= first.seconds:
-            self._stop(ToolError(f"Stopped: the query ran for more than {first.seconds:.3g} s."))
+        elif self.loop.time() - first.began >= first.seconds + self.grace:
+            self._stop(ToolError(STOPPED.format(first.seconds)))
         elif first.memory_mb is not None and memory_of(self.pid) > first.memory_mb * 2**20:
             self._stop(ToolError(f"Stopped: the query used more than {first.memory_mb} MB of memory."))
         else:
-            left = first.began + first.seconds - self.loop.time()
+            left = first.began + first.seconds + self.grace - self.loop.time()
             self.tick = self.loop.call_later(min(WATCH_SECONDS, max(left, 0.001)), self._watch)
 
     def _stop(self, error: ToolError | None) -> None:
@@ -178,10 +181,10 @@ class Child(asyncio.SubprocessProtocol):
         self.process.close()
 
 
-async def spawn(start: Start, patient: bool) -> Child:
+async def spawn(start: Start, patient: bool, grace: float) -> Child:
     loop = asyncio.get_running_loop()
     _, child = await loop.subprocess_exec(
-        partial(Child, patient), *start.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        partial(Child, patient, grace), *start.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL, env=start.environment, cwd=start.folder, start_new_session=True,
     )  # fmt: skip
     return child

@@ -14,7 +14,9 @@ from decisor.types import Table, Value
 if TYPE_CHECKING:
     from decisor.tools.databases.sandbox.dialect import Dialect
 
-Form = Literal["sql", "cypher", "jobs"]
+SECONDS = 20.0
+QueryForm = Literal["sql", "cypher", "jobs"]
+STOPPED = "Stopped: the query ran for more than {:.3g} s."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Caps:
     rows: int = 200
     cell_chars: int = 2000
     bytes: int = 1_000_000
-    seconds: float = 20.0
+    seconds: float = SECONDS
     memory_mb: int = 2048
     deny: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -76,13 +78,14 @@ class Engine:
     ahead, and so can only be watched. ``probe``: a statement that runs wherever the server is there.
     ``dialect``: of SQL. ``extra``: the part of the package that holds its driver, where that is installed by choice.
     ``warehouse``: what is particular to one that is read through SQLAlchemy, whose URL is SQLAlchemy's. ``member``:
-    where it stands for many, the one of a name; its URL has the name as SCHEME+NAME.
+    where it stands for many, the one of a name; its URL has the name as SCHEME+NAME. ``seconds``: that one query may
+    run where nobody says how long.
     """
 
     name: str
     title: str
     schemes: tuple[str, ...]
-    form: Form
+    form: QueryForm
     connect: Callable[[str, Caps], Database]
     endings: tuple[str, ...] = ()
     file: bool = False
@@ -93,3 +96,4 @@ class Engine:
     extra: str = ""
     warehouse: Warehouse | None = None
     member: Callable[[str], Engine] | None = None
+    seconds: float = SECONDS

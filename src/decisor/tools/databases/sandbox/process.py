@@ -25,6 +25,8 @@ SERVER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
 AGAIN_SHARE = 1 / 6
 """Of the seconds that a warehouse may take to open, for opening again: its driver alone takes some to load."""
+ENDING_SECONDS = 3.0
+"""In which a warehouse ends a query that took too long, so that its connection is not opened anew."""
 REACH_SECONDS = 4.0
 """In which a server answers to whom it was too slow."""
 VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
@@ -167,7 +169,9 @@ class Worker:
                 again = max(seconds + AGAIN_SECONDS, warehouse.opening * AGAIN_SHARE if warehouse else 0.0)
                 limit = again if self.opened else opening
             ready(here())
-            child = self.child = await spawn(start(), patient=self.description.server)
+            child = self.child = await spawn(
+                start(), self.description.server, ENDING_SECONDS if self.description.warehouse else 0.0
+            )
             hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
             try:
                 reply = await child.ask(hello, limit, None)

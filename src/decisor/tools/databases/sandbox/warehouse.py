@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import sqlalchemy
 
+SECONDS = 60.0
+"""That one query may run: a warehouse may have to wake up first."""
 ASKED_ANOTHER_WAY = "decisor_plans"
 """Before a query whose plan no word of the engine's own brings: ``Warehouse.plan`` does."""
 
@@ -22,7 +24,8 @@ class Warehouse:
     statement that ends what runs on ``{number}``, from another connection; ``cancels``: its driver can do that by
     itself. ``role``: statements that make an account which only reads, for a person. ``tried``: on which real one it
     was run; '' where only its SQL was ever written. ``opening``: seconds that it may take to open. ``plan``: brings the
-    rows of a query's plan, where no word before the query does.
+    rows of a query's plan, where no word before the query does. ``samples``: whether a few rows of a table are read to
+    show values; not where they cost as much as all.
     """
 
     package: str = ""
@@ -36,6 +39,7 @@ class Warehouse:
     role: tuple[str, ...] = ()
     tried: str = ""
     opening: float = 60.0
+    samples: bool = True
     plan: Callable[[sqlalchemy.Connection, str], list[tuple[object, ...]]] | None = None
 
     def layers(self, masks: bool, rows: bool, plan: str = "") -> tuple[str, ...]:

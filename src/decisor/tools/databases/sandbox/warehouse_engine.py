@@ -12,7 +12,7 @@ from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.inspecting import inspected
-from decisor.tools.databases.sandbox.warehouse import Warehouse
+from decisor.tools.databases.sandbox.warehouse import SECONDS, Warehouse
 
 PREFIX = "sqlalchemy+"
 
@@ -26,7 +26,7 @@ def warehouse_engine(name: str, title: str, schemes: Sequence[str], dialect: Dia
     probe = "SELECT 1 FROM dual" if dialect.name == "oracle" else "SELECT 1"
     return Engine(
         name=name, title=title, schemes=tuple(schemes), form="sql", connect=open_url, server=True, probe=probe,
-        dialect=dialect, extra="warehouse", warehouse=warehouse,
+        dialect=dialect, extra="warehouse", warehouse=warehouse, seconds=SECONDS,
     )  # fmt: skip
 
 

@@ -10,6 +10,8 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
@@ -17,14 +19,14 @@ from typing import BinaryIO, Protocol, runtime_checkable
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.comments import without_comments
-from decisor.tools.databases.sandbox.engine import Cancellable, Caps, ConnectionLost, Database
+from decisor.tools.databases.sandbox.engine import STOPPED, Cancellable, Caps, ConnectionLost, Database
 from decisor.tools.databases.sandbox.engines import connect, engine
 from decisor.tools.databases.sandbox.forms import special
 from decisor.tools.databases.sandbox.graph_policy import GraphRules
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.revealing import revealed
 from decisor.tools.databases.sandbox.wire import Frame, caps_of, receive, send, table_to
-from decisor.types import Table
+from decisor.types import Table, Value
 
 GRACE_SECONDS = 5.0
 """The parent kills at the limit; after this much longer the worker ends itself (the parent may be gone)."""
@@ -52,20 +54,20 @@ def main() -> None:
     hello = receive(source)
     if hello is None:
         return
-    caps = caps_of(hello["caps"])
+    caps, description = caps_of(hello["caps"]), engine(hello["engine"])
     try:
         database = connect(hello["engine"], hello["url"], caps)
     except (Exception, SystemExit) as error:
         send(sink, {"error": _line(error), "kind": "setup"})
         return
-    _limit(engine(hello["engine"]).heap, caps.memory_mb)
+    _limit(description.heap, caps.memory_mb)
     if isinstance(database, Cancellable):
         signal.signal(signal.SIGTERM, partial(_cancel, database))
     access = access_of(database)
     hidden, closed = (sorted(access.naming.spellings(names)) for names in (access.hidden, access.closed))
     send(sink, {"ok": True, "hidden": hidden, "closed": closed})
     while (request := receive(source)) is not None:
-        send(sink, answer(database, request, engine(hello["engine"]).probe))
+        send(sink, answer(database, request, description.probe, description.warehouse is not None))
     with contextlib.suppress(Exception):
         database.close()
 
@@ -83,9 +85,10 @@ def _cancel(database: Cancellable, *_: object) -> None:
     os._exit(1)
 
 
-def answer(database: Database, request: Frame, probe: str = "") -> Frame:
+def answer(database: Database, request: Frame, probe: str = "", ends: bool = False) -> Frame:
     """A frame for a frame: a table, or an error with its kind (refused, tool, outage, setup). Where a statement loses
-    the connection twice and ``probe`` works, the server is there: it is the statement's own failure."""
+    the connection twice and ``probe`` works, the server is there: it is the statement's own failure. ``ends``: what
+    takes too long is ended here, before the parent does."""
     caps = caps_of(request["caps"])
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, caps.seconds + GRACE_SECONDS)
@@ -101,10 +104,11 @@ def answer(database: Database, request: Frame, probe: str = "") -> Frame:
             statement = database.guard.own(statement)
         if request["op"] == "check":
             return {"ok": True}
+        run = partial(timed, database) if ends and isinstance(database, Cancellable) else database.run
         try:
-            result = database.run(statement, request["parameters"], caps)
+            result = run(statement, request["parameters"], caps)
         except ConnectionLost:  # once more: every statement that comes here only reads
-            result = database.run(statement, request["parameters"], caps)
+            result = run(statement, request["parameters"], caps)
         if isinstance(database, Guarded) and not request["trusted"]:
             result = database.guard.without_hidden(result, statement, request["statement"])
         return {"table": table_to(result)}
@@ -124,6 +128,34 @@ def answer(database: Database, request: Frame, probe: str = "") -> Frame:
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def timed(database: Database, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+    """What takes too long is ended by its server, so that the connection, which is slow to open, lasts. Raises
+    ToolError."""
+    assert isinstance(database, Cancellable)
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        with contextlib.suppress(Exception):
+            database.cancel()
+
+    clock = threading.Timer(caps.seconds, end)
+    clock.daemon = True
+    clock.start()
+    try:
+        result = database.run(statement, parameters, caps)
+    except ToolError:
+        if not over.is_set():
+            raise
+    finally:
+        clock.cancel()
+        if over.is_set():  # else it would end the next query
+            clock.join()
+    if over.is_set():
+        raise ToolError(STOPPED.format(caps.seconds))
+    return result
 
 
 def reveal(database: Database, text: str, caps: Caps) -> Table:

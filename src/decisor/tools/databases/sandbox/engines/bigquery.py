@@ -56,6 +56,7 @@ ENGINE = warehouse_engine(
     Warehouse(
         package="sqlalchemy-bigquery",
         plan=dry_run,
+        samples=False,
         role=(
             "gcloud iam service-accounts create decisor",
             "gcloud projects add-iam-policy-binding PROJECT --role roles/bigquery.jobUser "

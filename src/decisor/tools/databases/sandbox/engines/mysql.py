@@ -59,13 +59,14 @@ QUERIES = Queries(
             marks("tables", "t.table_name, t.table_type, t.table_comment, length(coalesce(t.table_rows, 0))"),
         )
     ),
-    columns="""SELECT c.table_name, t.table_type LIKE '%VIEW', c.column_name,
+    # MariaDB opens every table again for each column of a join with information_schema.tables.
+    columns="""SELECT c.table_name, c.table_name IN (SELECT v.table_name FROM information_schema.views AS v
+            WHERE v.table_schema = database()), c.column_name,
             concat(upper(c.data_type), substring(c.column_type, length(c.data_type) + 1)), c.is_nullable = 'YES',
             '', c.column_comment
-            FROM information_schema.columns AS c JOIN information_schema.tables AS t
-            ON t.table_schema = c.table_schema AND t.table_name = c.table_name
-            WHERE c.table_schema = database() AND t.table_schema = database() AND c.extra NOT LIKE '%INVISIBLE%'
-            ORDER BY t.table_type LIKE '%VIEW', c.table_name, c.ordinal_position""",
+            FROM information_schema.columns AS c
+            WHERE c.table_schema = database() AND c.extra NOT LIKE '%INVISIBLE%'
+            ORDER BY 2, c.table_name, c.ordinal_position""",
     keys="""SELECT table_name, column_name, coalesce(referenced_table_name, ''),
             coalesce(referenced_column_name, '') FROM information_schema.key_column_usage
             WHERE table_schema = database() AND (constraint_name = 'PRIMARY' OR referenced_table_name IS NOT NULL)""",

@@ -22,7 +22,7 @@ from decisor.tools.databases.sandbox.inspecting import INSPECTED
 from decisor.tools.databases.sandbox.names import words
 from decisor.tools.databases.sandbox.spark_catalog import SparkTable, column_rows, definition_rows, read_tables
 from decisor.tools.databases.sandbox.values import table
-from decisor.tools.databases.sandbox.warehouse import Warehouse
+from decisor.tools.databases.sandbox.warehouse import SECONDS, Warehouse
 from decisor.tools.databases.sandbox.warehouse_engine import refuse_policy
 from decisor.types import Table, Value
 
@@ -151,6 +151,7 @@ ENGINE = Engine(
     probe="SELECT 1",
     dialect=DIALECT,
     extra="spark",
+    seconds=SECONDS,
     warehouse=Warehouse(
         cancels=True,
         role=(

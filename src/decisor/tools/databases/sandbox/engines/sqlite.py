@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import allowed, read_access
 from decisor.tools.databases.sandbox.dialect import NAME, Dialect, Forms, Queries
-from decisor.tools.databases.sandbox.engine import Caps, Engine
+from decisor.tools.databases.sandbox.engine import STOPPED, Caps, Engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.names import COMMON, words
 from decisor.tools.databases.sandbox.policy import token_for
@@ -146,7 +146,7 @@ class Sqlite:
             except UnicodeDecodeError:
                 return self._run_in_bytes(statement, parameters, caps)
         except apsw.InterruptError as error:
-            raise ToolError(f"Stopped: the query ran for more than {caps.seconds:g} s.") from error
+            raise ToolError(STOPPED.format(caps.seconds)) from error
         except apsw.AuthError as error:
             raise ToolError(f"Refused: {error}", refused=True) from error
         except UnicodeDecodeError as error:
