@@ -20,7 +20,7 @@ FORM = (
 )
 TABLES = "Of the databases, only these tables (labels, types) may be read. NAME.TABLE: of that database alone."
 DENY = "These tables (labels, types) may be neither read nor seen."
-ROWS = "The rows of a table that may be read, as a condition in SQL. Several times."
+ROWS = "The rows of a table (nodes of a label; NAME.documents) that may be read, as a condition. Several times."
 MASK = "Columns of which an LM gets tokens, and no values. Several times."
 AUDIT = "Note each query here: when, for whom, what, how many rows."
 SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, by its engine's estimate."

@@ -109,6 +109,8 @@ async def multipliers(term: Term, stored: Stored) -> tuple[list[FromItem], list[
     from sqlglot import exp
 
     block = term.block
+    if inside := await multiplied_inside(term, stored):
+        return inside
     if len(block.sources) < 2:
         return None
     more = [one for condition in term.conditions for one in block.following(condition)]
@@ -124,6 +126,46 @@ async def multipliers(term: Term, stored: Stored) -> tuple[list[FromItem], list[
         left = await unreached(block, roots, fixed, more, stored)
         return (roots, left) if left else None
     return await combinations(term, fixed, more, stored)
+
+
+async def multiplied_inside(term: Term, stored: Stored) -> tuple[list[FromItem], list[FromItem]] | None:
+    """What is multiplied already in the part of the query that the value is taken from, whose rows it does not tell
+    apart: a part that groups or cuts them by more, or several queries one after the other."""
+    from sqlglot import exp
+
+    origin = term.block.bare(term.value) if isinstance(term.call, exp.Sum | exp.Avg) else None
+    if origin is None:
+        return None
+    part = origin.source
+    known = {one.column for one in term.block.closure(fixed_by(term.block, term.call), ())[0] if one.source is part}
+    for block in (part.block, *part.branches):
+        value = at_column(block, part, origin.column)
+        if block is None or value is None or aggregates(value) or value.find(exp.Window):
+            continue
+        roots = list(dict.fromkeys(one.source for one in block.of(value) if one.source in block.sources))
+        fixed = {one for name in known if (at := at_column(block, part, name)) and (one := block.bare(at))}
+        if not roots or one_value(block, block.of(value), fixed, ()):
+            continue
+        left = await unreached(block, roots, fixed, (), stored)
+        columns, single = block.closure(fixed, roots)
+        if left and not any(all(name in known or follows(block, part, name, columns, single) for name in key)
+                            for key in part.keys):  # fmt: skip
+            return roots, left
+    return None
+
+
+def at_column(block: Block | None, part: FromItem, name: str) -> Expr | None:
+    """What a part has there; of several queries the columns are told by their place."""
+    if block is None or name in block.outputs:
+        return block.outputs[name] if block else None
+    there = dict(zip(part.columns or (), block.outputs.values(), strict=False))
+    return there.get(name)
+
+
+def follows(block: Block, part: FromItem, name: str, columns: set[FromColumn], single: Sequence[FromItem]) -> bool:
+    value = at_column(block, part, name)
+    origin = block.bare(value) if value is not None else None
+    return origin is not None and (origin in columns or origin.source in single)
 
 
 def one_value(block: Block, origins: frozenset[FromColumn], fixed: set[FromColumn], more: Sequence[Dependency]) -> bool:

@@ -192,7 +192,8 @@ class QueryReader:
         if block is None:
             columns = tuple(renamed) or self.columns_of_set(query)
             distinct = isinstance(query, exp.SetOperation) and query.args.get("distinct") is not False
-            return FromItem(name, columns or None, (frozenset(columns),) if distinct and columns else (), text)
+            keys = (frozenset(columns),) if distinct and columns else ()
+            return FromItem(name, columns or None, keys, text, branches=() if distinct else tuple(self.branches(query)))
         block.renamed = tuple(renamed)
         return block if is_plain(block) else part(block, name, text)
 
@@ -201,6 +202,17 @@ class QueryReader:
             query = query.this
         block = self.within.get(id(query))
         return tuple(block.outputs) if block else ()
+
+    def branches(self, query: Expr) -> Iterator[Block]:
+        """The queries of which a set holds the rows."""
+        from sqlglot import exp
+
+        query = query.unnest() if isinstance(query, exp.Subquery) else query
+        if isinstance(query, exp.Union) and query.args.get("distinct") is False:
+            yield from self.branches(query.this)
+            yield from self.branches(query.expression)
+        elif (block := self.within.get(id(query))) is not None:
+            yield block
 
     def standing(self, node: exp.Subquery) -> str:
         """A subquery as it may stand behind FROM of another query."""

@@ -19,8 +19,8 @@ class FromItem:
 
     All names in lower case. ``columns``: None where they are not known. ``text``: what may stand behind FROM to look at
     it, '' where it cannot be looked at by itself. ``block``: of a part of the query, how it is made.
-    ``any_key``: each of its columns tells its rows apart. ``many``: it has
-    several rows for one of what it is called with.
+    ``branches``: of rows of several queries, one after the other (UNION ALL), how each is made. ``any_key``: each of
+    its columns tells its rows apart. ``many``: it has several rows for one of what it is called with.
     """
 
     name: str
@@ -29,6 +29,7 @@ class FromItem:
     text: str = ""
     table: TableInfo | None = None
     block: Block | None = None
+    branches: tuple[Block, ...] = ()
     any_key: bool = False
     many: bool = False
 
