@@ -32,6 +32,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from servers.openai_server import serve_threaded
 
+SERVED = 8.0
+"""Seconds in which a server is interrupted: it does not end by itself."""
 LONG = 15.0
 WORST = 60.0
 Send: TypeAlias = Callable[[int, int], None]
@@ -59,6 +61,7 @@ class Interrupted:
     took: float
     code: int | None
     last_line: str
+    had_ended: bool = False
 
 
 def main() -> None:
@@ -87,16 +90,19 @@ def commands(url: str) -> Mapping[str, list[str]]:
         "ask --model": [*ask, "--model", "sites.toml", "--lm", "none"],
         "eval": ["eval", "--questions", "mine.jsonl", "--db", "sites.db", "-t", "iter_rag", "--lm", lm, "--grace", "2"],
         "model rank": ["model", "rank", "sites.toml", "--db", "sites.db", "--trials", "2000"],
+        "serve": ["serve", "--db", "sites.db", "--lm", lm, "--port", "0", "--no-browser", "--no-history"],
+        "mcp": ["mcp", "--db", "sites.db", "--lm", lm, "--http", "--port", "0"],
     }  # fmt: skip
 
 
 def measure(name: str, words: list[str], folder: Path, times: int, draw: random.Random, send: Send) -> str:
-    whole = undisturbed(words, folder)
+    whole = SERVED if name in ("serve", "mcp") else undisturbed(words, folder)
     runs = [interrupted(words, folder, draw.uniform(0.05, whole * 0.95), send) for _ in range(times)]
-    over = [one for one in runs if one.code is not None and one.took < LONG and one.code == 0]
+    over = [one for one in runs if one.had_ended]
     hung = [one for one in runs if one.took >= LONG]
     noisy = [one for one in runs if "Traceback" in one.last_line or one.code not in (0, 130, -2, None)]
-    line = (f"{name}: {whole:.1f} s undisturbed; {times} interrupts: {len(hung)} took {LONG:g} s or more, median "
+    length = "of serving" if whole == SERVED else "undisturbed"
+    line = (f"{name}: {whole:.1f} s {length}; {times} interrupts: {len(hung)} took {LONG:g} s or more, median "
             f"{median(one.took for one in runs):.2f} s, worst {max(one.took for one in runs):.2f} s, "
             f"{len(over)} had ended already, {len(noisy)} with another code or a traceback")  # fmt: skip
     return "\n".join([line, *(f"    at {one.after:.2f} s: {one.took:.2f} s, code {one.code}: {one.last_line}"
@@ -118,7 +124,9 @@ def interrupted(words: list[str], folder: Path, after: float, send: Send) -> Int
     with started(words, folder) as process:
         time.sleep(after)
         began = time.monotonic()
-        send(process.pid, signal.SIGINT) if process.poll() is None else None
+        had_ended = process.poll() is not None
+        if not had_ended:
+            send(process.pid, signal.SIGINT)
         try:
             output, _ = process.communicate(timeout=WORST)
             code: int | None = process.returncode
@@ -128,7 +136,8 @@ def interrupted(words: list[str], folder: Path, after: float, send: Send) -> Int
             code = None
     lines = [line for line in output.splitlines() if line.strip()]
     trouble = next((line for line in lines if "Traceback" in line), "")
-    return Interrupted(after, time.monotonic() - began, code, trouble + (lines[-1] if lines else ""))
+    return Interrupted(after, time.monotonic() - began, code, trouble + (lines[-1] if lines else ""),
+                       had_ended)  # fmt: skip
 
 
 @contextmanager

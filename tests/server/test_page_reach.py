@@ -26,7 +26,7 @@ from decisor.trace.events import (
 )
 from decisor.trace.file import read_trace
 from decisor.trace.search_events import NodeRating, SearchNode, SearchTree
-from decisor.types import Action, Decision, Observation, Record
+from decisor.types import Action, Decision, Evidence, Observation, Question, Record
 from report.browser import FOUND
 from server.axe import FILE, missing
 from server.page import PICTURES, Page, by_turn, window, writing_lm
@@ -68,8 +68,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     shop = tmp_path_factory.mktemp("shop") / "shop.db"
     write_shop(shop)
     model = Path(str(files("decisor.demo") / "shop.toml"))
-    runs = {"long": long_run(), "wide": wide_search(), "dag": read_trace(TRACES / "reasoning_dag.jsonl"),
-            "search": read_trace(TRACES / "search.jsonl")}  # fmt: skip
+    traces = {name: read_trace(TRACES / f"{name}.jsonl") for name in ("reasoning_dag", "search")}
+    runs = {"long": long_run(), "wide": wide_search(), "odd": odd_run(), "dag": traces["reasoning_dag"],
+            "search": traces["search"]}  # fmt: skip
     with writing_lm(by_turn(*REPLIES)) as url:
         serving = Serving(sources_of(db=f"sqlite:///{shop}", model=model), {"small": f"small@{url}"})
         with window(serving, runs) as page:
@@ -125,6 +126,32 @@ def test_a_run_of_five_thousand_events_is_whole(page: Page) -> None:
     page.run("document.querySelector('.story > .steps:last-child > li:last-child').scrollIntoView()")
     page.see("enough", ".replan")
     assert page.text(".ticks").splitlines() == ["look at everything", "decide"]
+
+
+def odd_run() -> list[Entry]:
+    """Keys of more digits than JavaScript keeps, words that never end, a hundred columns, a text from right to left."""
+    trace = Trace()
+    trace.add(RunStart(Question("أي مورد؟ " + "Donaudampfschifffahrt" * 9), "plan_rag", "m" * 90))
+    trace.add(Plan(("Averylongword" * 20,)))
+    action = trace.add(ActionStart("sql", "SELECT * FROM wide"))
+    row = Record("o1.r1", {"key": 2**63 - 1, "name": "شركة النور", **{f"column_{at}": "x" * 90 for at in range(100)}})
+    trace.add(ActionResult(action, Observation((row,))))
+    action = trace.add(ActionStart("sql", "SELECT * FROM nothing"))
+    trace.add(ActionResult(action, Observation((), note="No rows.")))
+    trace.add(Conclusion(Decision("شركة النور", evidence=Evidence(("o1.r1",)))))
+    return trace.entries
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_odd_values_are_whole_and_stay_in_their_place(page: Page, width: int) -> None:
+    page.browser.size(width, 900)
+    page.open("/runs/odd")
+    page.answered()
+    assert page.sideways() <= 0
+    cut = "(one) => one.scrollWidth > one.clientWidth + 1"
+    assert page.run(f"return [...document.querySelectorAll('.story li, .ticks li, h1')].filter({cut}).length") == 0
+    page.see("9223372036854775807", ".result .scroll")
+    page.browser.size(1280, 900)
 
 
 def test_a_watched_run_keeps_its_end_in_sight_until_a_person_scrolls_up() -> None:

@@ -11,13 +11,21 @@ export async function ask(path, body = undefined, method = body === undefined ? 
   if (response.status === 204) return null;
   const text = await response.text();
   let value = null;
-  try { value = JSON.parse(text); } catch { /* said below */ }
+  try { value = parsed(text); } catch { /* said below */ }
   if (!response.ok) {
     const error = new Error(value?.error ?? `The server answered ${response.status}.`);
     error.status = response.status;
     throw error;
   }
   return value;
+}
+
+const LONG = /\d{16}/;
+
+/** A value from JSON. A whole number with more digits than a number of JavaScript keeps is its text: it may be a key. */
+function parsed(text) {
+  if (!LONG.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (_, value, from) => typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(from?.source ?? "") ? from.source : value);
 }
 
 const enough = {};
@@ -37,7 +45,7 @@ export async function choices() {
 export function listen(path, hear) {
   const source = new EventSource(path);
   for (const [name, act] of Object.entries(hear)) {
-    if (name !== "lost") source.addEventListener(name, (event) => act(JSON.parse(event.data), source));
+    if (name !== "lost") source.addEventListener(name, (event) => act(parsed(event.data), source));
   }
   source.addEventListener("error", () => hear.lost?.(source.readyState === EventSource.CLOSED));
   addEventListener("pagehide", () => source.close(), { once: true });

@@ -50,7 +50,7 @@ export async function modelView(name) {
   const form = el("form.bar", { on: { submit: (event) => { event.preventDefault(); if (free.value.trim()) look(free.value.trim()); } } }, el("label.hush", { for: "free" }, "Another question to the model"), free, el("button", {}, "Compute"));
   const asks = [["turning points", "What turns it?"], ["sensitivity", "What matters most?"], ...(model.scenarios.length ? [["scenarios", "In each scenario"]] : []), ...(model.measures.length > 1 ? [["pareto", "The front"]] : [])];
   then.append(el("p.soft.empty", {}, "Move an input, and the ranking that follows stands here."));
-  const nodes = [el("div.page.wide", {}, el("p.soft", {}, "What if"), el("h1", {}, model.decide || name),
+  const nodes = [el("div.page.wide", {}, el("p.soft", {}, "What if"), el("h1.titled", {}, model.decide || name),
     el("div.pair.model", {},
       el("section.card", { "aria-labelledby": "h-inputs" }, el("h2", { id: "h-inputs" }, "Inputs"), sliders.length ? sliders.map((one) => one.node) : el("p.soft", {}, "This model names no inputs: write what is to change below."),
         button("As they are", () => { sliders.forEach((one) => one.reset()); change(); }, { kind: "plain" }), line, robust.node),

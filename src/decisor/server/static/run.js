@@ -179,7 +179,7 @@ export class RunView {
   tick() {
     if (is_over(this.run)) return;
     const seconds = Math.max(0, (Date.now() - Date.parse(this.run.began)) / 1000);
-    this.words.textContent = this.run.state === "waiting" ? "waits for a place" : `${this.doing ?? "starts"} · ${Math.floor(seconds)} s`;
+    this.words.textContent = this.run.state === "waiting" ? "waits for a place" : this.approvals.childElementCount ? "waits for your word" : `${this.doing ?? "starts"} · ${Math.floor(seconds)} s`;
   }
 
   approval(data) {
