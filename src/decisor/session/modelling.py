@@ -103,8 +103,9 @@ class ModellingTool:
             report = reported([difference.finding])
             if difference.candidate is None:
                 return report
-            fields = {**named(one, difference.candidate), "outcomes": list(difference.outcomes),
-                      "allowed": list(difference.allowed)}  # fmt: skip
+            fields = named(one, difference.candidate)
+            fields |= dict(zip(("first", "second"), difference.outcomes, strict=True))
+            fields |= dict(zip(("first_allowed", "second_allowed"), difference.allowed, strict=True))
         return replace(report, records=(*report.records, Record("r2", fields, source=self.name)))
 
     async def rank(self, text: str) -> Observation:

@@ -78,7 +78,7 @@ def difference(subject: Subject, other: OpenModel) -> Difference | None:
     except ToolError as error:
         return Difference(Finding(16, model.line("choice"), f"the second model has other candidates: {error}"))
     line = model.line("measure", model.first.name)
-    few = sorted(set(np.linspace(0, len(names) - 1, min(len(names), ON_COPIES)).astype(int).tolist()))
+    few = sorted({int(at) for at in np.linspace(0, len(names) - 1, min(len(names), ON_COPIES))})
     for number in range(COPIES + 1):
         places, changes = (few if number else range(len(names))), shaken(subject, number)
         ours = [int(subject.outcomes.candidates[at]) for at in places]

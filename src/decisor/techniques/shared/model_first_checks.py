@@ -11,7 +11,7 @@ from typing import Any
 from decisor.errors import ParseError
 from decisor.replies.numbers import numbers_in
 from decisor.replies.toml_reply import Table, TomlReply, toml_text
-from decisor.types import Observation, Value
+from decisor.types import Observation
 
 KINDS = ("limit", "untestable")
 CANDIDATES = ("choice", "take", "decide")
@@ -142,7 +142,8 @@ def model(reply: TomlReply, known: TomlReply, sentences: Sequence[str]) -> None:
     measures, rules = tables(content, "measure"), tables(content, "rule")
     if left := [name for name in known.content["measure"] if name not in measures]:
         raise ParseError(f"The model lacks measure.{', measure.'.join(left)}.", "missing_field")
-    if left := [name for name in limits(known) if name not in {*rules, *tables(content, "require")}]:
+    missing = unwritten(tables(known.content, "rule"), rules)
+    if left := [name for name in limits(known) if name in missing and name not in tables(content, "require")]:
         raise ParseError(f"The model lacks rule.{', rule.'.join(left)}, under the names of the facts.", "missing_field")
     if untested := [name for name in limits(known) if rules.get(name, {}).get("testable") is False]:
         raise ParseError(f"rule.{untested[0]} is a limit: write in broken which rows break it.", "shape")
@@ -166,9 +167,11 @@ def whole(reply: TomlReply, known: TomlReply, sentences: Sequence[str], examples
     content |= {key: one for key, one in reply.content.items() if key not in (*CANDIDATES, *FACTS_ALONE)}
     content["measure"] = {name: without_read(measures.get(name, {})) | own_measures.get(name, {})
                           for name in {**measures, **own_measures}}  # fmt: skip
+    untested = {name for name in unwritten(rules, own_rules) if rules[name].get("kind") == "untestable"}
     content["rule"] = {
-        name: rule_of(rules.get(name, {}), own_rules.get(name, {}), sentences) for name in {**rules, **own_rules}
-    }
+        name: rule_of(rules.get(name, {}), own_rules.get(name, {}), sentences)
+        for name in {**rules, **own_rules} if name in own_rules or name in untested
+    }  # fmt: skip
     content = {key: known.content[key] for key in ("input", "parameter") if key in known.content} | content
     sentence_of = {name: sentences_of(rules.get(name, {}), own_rules.get(name, {})) for name in content["rule"]}
     content["example"] = [
@@ -178,6 +181,13 @@ def whole(reply: TomlReply, known: TomlReply, sentences: Sequence[str], examples
         for one in examples
     ]
     return toml_text({key: one for key, one in content.items() if one != {} and one != []})
+
+
+def unwritten(facts: Mapping[str, Table], rules: Mapping[str, Table]) -> set[str]:
+    """The rules of the facts that a reply has neither by name nor, under another one, by their sentences."""
+    there = {number for rule in rules.values() for number in numbers_of(rule.get("sentence"))}
+    return {name for name, fact in facts.items()
+            if name not in rules and not set(numbers_of(fact.get("sentence"))) <= there}  # fmt: skip
 
 
 def without_read(measure: Table) -> dict[str, object]:
@@ -214,17 +224,13 @@ def contradictions(difference: Observation, examples: Sequence[Table]) -> tuple[
     there, example = difference.records[0].fields, examples[0]
     value = next(float(one) for key, one in example.items() if key not in ("choice", "breaks"))
     words = f"worked out by hand from the rows, {there['candidate']} has {in_words(value, not example['breaks'])}"
+    outcomes = [(float(str(there[name])), there[f"{name}_allowed"] is True) for name in ("first", "second")]
     first, second = (
         "" if same(outcome, value) and allowed != bool(example["breaks"]) else
-        f"{words}; by your model it has {in_words(outcome, allowed is True)}"
-        for outcome, allowed in zip(listed(there["outcomes"]), listed(there["allowed"]), strict=True)
-        if isinstance(outcome, int | float)
+        f"{words}; by your model it has {in_words(outcome, allowed)}"
+        for outcome, allowed in outcomes
     )  # fmt: skip
     return first, second
-
-
-def listed(value: Value) -> Sequence[Value]:
-    return value if isinstance(value, list | tuple) else ()
 
 
 def same(outcome: float, by_hand: float) -> bool:
