@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
+from decisor.max_scan import MaxScan
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.cypher_brief import brief
@@ -21,6 +22,7 @@ from decisor.tools.databases.pitfalls.cypher_fan_out import Paths
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.scan import check_graph_scan, check_limits
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Observation, Record, Table
@@ -30,13 +32,17 @@ BULK_SECONDS = 300.0
 
 @dataclass(eq=False)
 class CypherTool:
-    """Open with ``await CypherTool.open(url)``. ``schema`` is the graph's as it was then."""
+    """Open with ``await CypherTool.open(url)``. ``schema`` is the graph's as it was then; ``index``, its labels and
+    relationship types as tables: where both have a name, it means the label. ``max_scans``: what one query may read,
+    each of which holds."""
 
     worker: Worker
     schema: GraphSchema
     name: str = "cypher"
     form: Literal["cypher"] = "cypher"
     question: str = ""
+    max_scans: tuple[MaxScan, ...] = ()
+    index: SchemaIndex = field(default_factory=lambda: SchemaIndex([]), repr=False)
 
     @classmethod
     async def open(
@@ -73,12 +79,17 @@ class CypherTool:
             if isinstance(error, ToolError):
                 raise SetupError(f"The graph cannot be read: {error}") from error
             raise
-        return cls(worker, schema, name)
+        return cls(worker, schema, name, index=SchemaIndex([*type_tables(schema), *label_tables(schema)]))
 
     async def about(self, question: str) -> CypherTool:
         """The same tool with a description for this question; itself where the schema is short."""
-        text = brief(self.schema, question)
-        return self if text == self.described else replace(self, question=question)
+        other = replace(self, question=question)
+        return self if other.described == self.described else other
+
+    def limited(self, *limits: MaxScan) -> CypherTool:
+        """The same tool, whose queries keep to these limits too. Raises SetupError where its engine does not tell."""
+        check_limits(self.worker.description, self.name, limits)
+        return replace(self, max_scans=(*self.max_scans, *limits))
 
     def describe(self) -> str:
         return self.described
@@ -86,7 +97,7 @@ class CypherTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return brief(self.schema, self.question)
+        return brief(self.schema, self.index, self.question)
 
     async def call(self, text: str) -> Observation:
         """One reading statement, or ``describe LABEL``, ``find WORDS``. Raises ToolError, with close names where one is
@@ -95,6 +106,7 @@ class CypherTool:
         if (lookup := parse_lookup(statement)) is not None:
             return await self._look_up(lookup)
         try:
+            await check_graph_scan(self.worker, statement, self.max_scans)
             table = await self.worker.run(statement)
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
@@ -119,12 +131,7 @@ class CypherTool:
     @cached_property
     def tables(self) -> Sequence[TableInfo]:
         """Its labels, with their properties and ties."""
-        return label_tables(self.schema)
-
-    @cached_property
-    def index(self) -> SchemaIndex:
-        """Of labels and relationship types; where both have a name, it means the label."""
-        return SchemaIndex([*type_tables(self.schema), *self.tables])
+        return [table for table in self.index.tables if table.name in self.schema.labels]
 
     async def _look_up(self, lookup: Lookup) -> Observation:
         language = language_of(self.schema)
@@ -134,6 +141,7 @@ class CypherTool:
         return await find(lookup.words, self.index, language, self._read, self.worker.caps, self.name)
 
     async def _read(self, query: str, caps: Caps) -> Table:
+        await check_graph_scan(self.worker, query, self.max_scans)
         return await self.worker.run(query, caps=caps)
 
     async def _nothing(self, statement: str, table: Table) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import secrets
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from decisor.errors import SetupError, ToolError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 CANCEL_SECONDS = 1.0
 OPTIONS = frozenset({"label"})
+PLAN = ["operator", "rows", "what"]
 END = """SHOW TRANSACTIONS YIELD transactionId AS id, metaData WHERE metaData.decisor = $mark
 TERMINATE TRANSACTIONS id YIELD message RETURN message"""
 
@@ -47,6 +48,17 @@ class Bolt:
         return cypher_guard.check(statement, self.deny)
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        return self.answer(
+            statement, parameters, caps, lambda result: (list(map(self.plain, result.keys())), rows(result, self.label))
+        )
+
+    def plan(self, statement: str, caps: Caps) -> Table:
+        return self.answer(statement, {}, caps, lambda result: (PLAN, operators(result.consume().plan)), "EXPLAIN ")
+
+    def answer(
+        self, statement: str, parameters: Mapping[str, Value], caps: Caps,
+        read: Callable[[neo4j.Result], tuple[Sequence[str], Iterable[Sequence[object]]]], prefix: str = "",
+    ) -> Table:  # fmt: skip
         import neo4j
         from neo4j._exceptions import BoltError
         from neo4j.exceptions import DriverError, Neo4jError
@@ -57,9 +69,9 @@ class Bolt:
                 self.driver.session(database=self.database, default_access_mode=neo4j.READ_ACCESS) as session,
                 session.begin_transaction(timeout=caps.seconds, metadata={"decisor": self.mark}) as transaction,
             ):
-                result = transaction.run(statement, dict(parameters))
+                result = transaction.run(prefix + statement, dict(parameters))
                 try:
-                    return table(list(map(self.plain, result.keys())), rows(result, self.label), caps)
+                    return table(*read(result), caps)
                 finally:
                     transaction.rollback()
         except Neo4jError as error:
@@ -81,6 +93,15 @@ class Bolt:
         other, _ = driver_of(self.url, CANCEL_SECONDS)
         with other, other.session(database=self.database) as session:
             session.run(END, mark=self.mark).consume()
+
+
+def operators(plan: Mapping[str, Any] | None) -> Iterator[list[object]]:
+    """None of a server that tells no plan."""
+    if plan is not None:
+        about = plan.get("args", {})
+        yield [str(plan["operatorType"]), about.get("EstimatedRows"), str(about.get("Details", ""))]
+        for one in plan.get("children", ()):
+            yield from operators(one)
 
 
 def rows(result: neo4j.Result, label: str = "") -> Iterator[list[object]]:
@@ -151,4 +172,5 @@ ENGINE = Engine(
     server=True,
     probe="RETURN 1",
     extra="neo4j",
+    plans=True,
 )
