@@ -9,7 +9,7 @@ INSTALL = $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python
 WORKERS ?= 2
 # The tests load every compiled library into one process; glibc keeps little room for their thread-local data.
 ROOM := GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536
-EVERYTHING := '.[arcadedb,benchmarks,documents,dense,excel,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex,warehouse]' --group dev
+EVERYTHING := '.[arcadedb,benchmarks,documents,dense,fast,graph,keyring,learned,neo4j,office,openapi,postgres,solver,vertex,warehouse]' --group dev
 
 .PHONY: demo mcp install test test-all test-314 check fix bench docs lock servers servers-stop clean
 
@@ -24,7 +24,7 @@ mcp: .venv/mcp
 
 # More of it in .venv: make install EXTRAS=documents,serve (docs/faq.md says what there is).
 install: | .venv/bin/python
-	@$(INSTALL) -e '.[$(EXTRAS)]'
+	@$(INSTALL) -e '.$(if $(EXTRAS),[$(EXTRAS)])'
 
 test: .venv/dev
 	$(ROOM) $(BIN)/python -m pytest -n $(WORKERS) -m "$(if $(ALL),slow or not slow,not slow)" $(ARGS)

@@ -2,6 +2,8 @@
 
     python performance/cypher_conformance.py SUITE.py [BOLT_URL]
 
+A minute. Needs decisor[graph,arcadedb].
+
 SUITE.py is a Python file with ``Q``: (id, category, query, expected rows). Writing rows must be refused. The engines
 kglite and ArcadeDB embedded are measured; a Bolt URL of an empty scratch database may be given as a second argument.
 """

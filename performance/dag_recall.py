@@ -2,6 +2,8 @@
 
 python performance/dag_recall.py [DATA] [QUESTIONS]
 
+A minute for 5 questions. DATA is the folder of the test data.
+
 1. Recall at 5 and 10 of BM25 with as many documents in all: the question alone; the sub-questions with references left
    in; with the gold answers of their parents put in; and with the first answer wrong. Rankings are read in turns.
 2. The whole technique over HTTP on QUESTIONS MuSiQue questions, with a policy that reads the gold plan, picks the gold

@@ -2,6 +2,8 @@
 
     python performance/decision_models.py [--rows N] [--candidates N] [--trials N] [--only sparse|dense|close|knapsack]
 
+`--only sparse --trials 20` takes 20 s, `close` needs decisor[solver]; all of it some minutes.
+
 ``sparse``: a candidate changes few rows of the table. ``dense``: it changes every row. One by one is measured on a
 sample and reckoned up. Memory is the most that the worker held.
 """

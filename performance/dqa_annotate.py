@@ -2,6 +2,8 @@
 
     python performance/dqa_annotate.py [--data FOLDER] [--form sql|graph] [--plain 6]
 
+Half a minute with `--plain 0`.
+
 ``--plain``: how many questions of each scenario the plain-Python reference answers (0: none; its time is then scaled
 to all questions). The folder has the released layout, or identical dumps once with a MANIFEST.tsv.
 """

@@ -3,6 +3,8 @@
     python performance/dqa_policy.py [DIR] [--limit N] [--form sql|graph] [--share 0.5] [--half first|second]
                                      [--db mysql://HOST] [--graph bolt://HOST] [--fresh]
 
+`--limit 2` takes half a minute.
+
 It checks the harness, not a model: a perfect policy has to reach 100 %. With a share of planted mistakes, it counts
 how often the failure analysis names the one class that the mistake belongs to (tests/policies/dqa.py). With a half, it
 asks only that half of each scenario's questions: one to develop the rules on, one to measure them once. The seconds of

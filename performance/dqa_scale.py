@@ -2,6 +2,8 @@
 
     python performance/dqa_scale.py [--goods N] [--buildings N] [--edges N]
 
+Half a minute for 1,000 buildings, some minutes for all.
+
 The world is generated (10,000 buildings and 200 goods unless told), and every building is a candidate. ``all goods``
 computes every goods' price at once, as the annotator of the benchmark does.
 """

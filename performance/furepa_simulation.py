@@ -2,6 +2,9 @@
 
     python performance/furepa_simulation.py [--questions 100] [--calls 6] [--sets musique 2wiki hotpotqa] [--seeds 2]
 
+Long: `--sets musique --questions 5 --training 15 --seeds 1 --anchored 0.5` is the smallest that says something
+and takes some minutes, all of it hours. Needs decisor[learned].
+
 Each technique has the same number of calls, the last of them for the answer. The reasoner proposes queries of mixed
 quality and answers when it has read every gold passage (tests/policies/furepa.py says what it assumes), so a right
 answer means: the evidence was found. The scorer is trained on the even questions, and the odd ones are asked.
@@ -30,7 +33,7 @@ from decisor.learned.examples import Example
 from decisor.learned.query_scorer import QueryScorer, save
 from decisor.learned.training import before_retrieval, fit, measure
 from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.statistics.estimates import bootstrap, wilson
 from decisor.techniques.furepa import FuRePA
 from decisor.techniques.ircot import IRCoT
@@ -39,7 +42,7 @@ from decisor.tools.documents.index import Index, index_of
 from decisor.tools.documents.passage import read_passages
 from decisor.tools.documents.passages_tool import PassagesTool
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Question, Record, Technique
+from decisor.types import Question, Record
 from policies.furepa import Reasoner
 from servers.openai_server import serve
 

@@ -1,6 +1,8 @@
 """How long 1,000 nodes and 2,000 relationships take into a new kglite file: the bar is a second.
 
 python performance/graph_load.py
+
+A second. Needs decisor[graph].
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@ this Python has.
 
     python performance/guard_parser.py [--rounds 200] [--json]
 
+Ten seconds.
+
 Milliseconds of CPU a query, mean over the rounds, for a short, a middling and a long query.
 """
 

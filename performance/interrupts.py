@@ -2,6 +2,8 @@
 
     python performance/interrupts.py --times 16
 
+`--times 1` takes two minutes.
+
 An interrupt goes to the whole process group, as a terminal sends it, or with --alone to the command only. A run that
 has not ended after LONG seconds counts as hung; after WORST it is killed. The moments are drawn from the time that the
 command takes undisturbed. A shell says 130 of a process that SIGINT ended (-2 here) too.

@@ -2,6 +2,8 @@
 
     python performance/musique_policy.py [DIR] [--count 100] [--limit 10]
 
+`--count 5` takes 20 s.
+
 The ceiling is computed by searches alone; the policy (test equipment that knows the gold decomposition, never a model's
 score) then plays the whole technique over a local OpenAI-compatible server. Questions are taken evenly from the file.
 """

@@ -2,6 +2,8 @@
 
     python performance/pitfalls.py
 
+Ten seconds.
+
 prints the median and the slowest of the tests' queries, in milliseconds. Parsing is counted.
 """
 

@@ -2,6 +2,8 @@
 
     python performance/plan_depths.py [DIR]
 
+Fifteen seconds.
+
 Depth is the longest path with the main question at 0. Nodes / depth is the most that running parts side by side can
 save where every part takes as long.
 """

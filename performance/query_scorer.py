@@ -3,6 +3,8 @@ a random one, the untrained rule, the built-in scorer, and the best choice there
 
     python performance/query_scorer.py [--data DIR] [--sets musique hotpotqa] [--keep FOLDER]
 
+Long: `--sets musique --questions 30` takes some minutes. Needs decisor[learned].
+
 Five folds by question. Differences are paired over questions, with 95 % bootstrap intervals. Pools: ``lm`` the question
 and sub-questions that GPT-3 wrote (ProbTree's, answers filled in), ``plain`` all candidates but gold decompositions,
 ``all``. Then each set's scorer on the other sets, and the time for scoring five candidates.

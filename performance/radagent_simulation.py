@@ -2,6 +2,8 @@
 
 python performance/radagent_simulation.py [--data FOLDER] [--seeds 3] [--calls 100] [--curve] [--fit] [--late 3.9]
 
+`--seeds 1 --calls 10` takes two minutes; all of it hours.
+
 The model is ``tests/policies/game24.py``: a proposer fitted to GPT-4's released chains, a judge as good as GPT-4's
 released valuations (``--late 1.1``: one that errs in every fourth comparison). The code is the real one: prompts,
 parsers, budget, tree. So the figures compare searches, never models.
@@ -30,7 +32,7 @@ from decisor.benchmarks.game24.bench import makes_24
 from decisor.benchmarks.game24.load import cases
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.budget import Budget, Limits
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.statistics.estimates import bootstrap, wilson
 from decisor.techniques.best_of_n import BestOfN
 from decisor.techniques.bfs import BFS
@@ -43,7 +45,7 @@ from decisor.techniques.reflexion import Reflexion
 from decisor.techniques.tot import ToT
 from decisor.trace.events import ActionResult, LMCall
 from decisor.trace.search_events import AnswerSnapshot, SearchTree
-from decisor.types import Observation, Technique
+from decisor.types import Observation
 from policies.game24 import Game24LM, state_of
 
 GPT4 = {1: 0.040, 3: 0.100, 5: 0.143, 10: 0.215, 20: 0.295, 100: 0.49}

@@ -2,6 +2,8 @@
 
     python performance/report_page.py [CASES]     needs chromium and chromedriver
 
+500 cases take half a minute.
+
 Makes a run of CASES outcomes (5,000), writes its page, and opens it in headless Chromium five times (medians). Beside
 it, in the same browser, a page of the same size whose data is one inert block: what any page of that size costs.
 """

@@ -3,6 +3,8 @@
     python performance/retrieval_table.py quality --data DATA [--vectors FOLDER]
     python performance/retrieval_table.py speed [--passages 1000000] [--keep] [--again]
 
+`speed --passages 2000` takes a minute; a million an hour. Needs decisor[postgres] and pgvector.
+
 quality: Recall@2/5/10, all gold passages in the first 5 and 10, and MRR, in percent, on three multi-hop sets, of both
 indexes and the difference (bar: 1 point), and how many of 10 passages are the same. Vectors as in retrieval.py.
 speed: generated passages of 100 words with generated vectors of 384 numbers around 1,000 centres; seconds to build, and

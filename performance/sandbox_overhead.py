@@ -2,6 +2,8 @@
 
     python performance/sandbox_overhead.py [--queries 300] [--json]
 
+Half a minute.
+
 Times are medians in milliseconds, with the 95th percentile. ``start`` is a cold worker: process, driver, database.
 """
 

@@ -2,6 +2,8 @@
 
     python performance/schema_linking.py [--budget 2000] [--folds 6] [--misses]
 
+A minute.
+
 The questions are those of Spider 2.0-lite over real warehouse schemas (``schema_linking/`` of the test data). A table
 counts as shown where it stands with columns, in full or on a line; one that stands there by name alone does not. Tables
 whose names differ in digits only count as one. Gold tables that the schema does not have are left out.

@@ -2,6 +2,8 @@
 
 python performance/search_overhead.py [--data FOLDER] [--http]
 
+Two minutes.
+
 1. RadAgent in an environment and with a model that answer at once, 2,400 calls. CPU time per call where the tree has
    about 100, 500 and 1,000 nodes, the model's and the environment's own time taken off; beside it, in the same run, the
    bare verbs (ask, act) with the same prompts' length and no tree. Bar: under 1 ms at 1,000 nodes.

@@ -2,6 +2,8 @@
 
     python performance/serve.py [--rounds 3] [--runs 600] [--watch] [--memory-runs 2000] [--json]
 
+`--rounds 1 --runs 100 --memory-runs 100` takes two minutes. Needs decisor[serve].
+
 Each run has 8 calls of an LM that answers after 100 ms (a local HTTP server in a process of its own) and 7 SQLite
 queries through the sandbox. The library: ``decisor.open`` and ``data.ask``. The server: ``decisor serve`` in a process
 of its own, with its history; a client asks over HTTP. With ``--watch`` each run is also watched to its end by

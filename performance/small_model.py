@@ -112,7 +112,10 @@ def letters(text: str) -> str:
     return re.sub(r"\W+", "", text.casefold())
 
 
-async def play(name: str, calling: Calling, cases: Sequence[Case], data: Bench, model: LM, most: int) -> list[First]:
+async def play(
+    name: str, calling: Calling, cases: Sequence[Case], data: Bench, model: LM, most: int, show: bool
+) -> list[First]:
+    """``show``: every reply, as it comes."""
     replies = []
     for case in cases:
         first = First()
@@ -122,6 +125,9 @@ async def play(name: str, calling: Calling, cases: Sequence[Case], data: Bench, 
                 await technique(name)(case.question, run)
             except Enough:
                 replies.append(first)
+                if show:
+                    words = " ".join(first.text.split())[:300]
+                    print(f"    {first.why or 'read'}, {first.tokens} tokens: {words}", flush=True)
     return replies
 
 
@@ -135,14 +141,12 @@ async def main(spec: str, names: Sequence[str], callings: Sequence[Calling], cou
         chosen = [cases[at * len(cases) // count] for at in range(count)]
         for calling in callings:
             began = time.perf_counter()
-            replies = await play(name, calling, chosen, data, model, most)
+            replies = await play(name, calling, chosen, data, model, most, show)
             whys = Counter(first.why for first in replies if first.why)
             seconds = (time.perf_counter() - began) / count
             mean = sum(first.tokens for first in replies) / count
             print(f"{name:14} {calling:6} {count - whys.total():3} of {count}  {mean:4.0f} tokens, {seconds:5.1f} s a "
                   f"reply  {dict(whys) or ''}", flush=True)  # fmt: skip
-            for first in replies if show else ():
-                print(f"    {first.why or 'read'}: {' '.join(first.text.split())[:300]}", flush=True)
     await close_lm(model)
 
 

@@ -1,6 +1,8 @@
 """How long a newcomer waits: `import decisor` (bar 100 ms) and `decisor --help` (bar 250 ms), medians of 15.
 
 python performance/startup.py
+
+Fifteen seconds.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 python performance/walk.py [--list]
 
+A minute.
+
 Counted by a profiler while the command runs a second time (a local endpoint answers), in all threads, until the
 technique is called. What counts are calls of functions of ours with the question among their arguments: itself, or in
 a field of a dataclass or a value of a dict. A coroutine that goes on is no new call.

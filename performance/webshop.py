@@ -1,6 +1,8 @@
 """WebShop: loading, a step, a fork, beside bm25s; ranks beside Lucene itself (from the wheel arcadedb-embedded).
 
 python performance/webshop.py [FOLDER] [--times N]    N copies of the products, to see how cost grows
+
+A minute. Needs decisor[benchmarks] and bm25s.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from decisor.calling import Calling, split_calling
 from decisor.errors import BudgetExceeded, SetupError
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques import TECHNIQUES, technique
 from decisor.techniques.bfs import BFS
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Conclusion, LMCall, Note, PlanChange
-from decisor.types import Decision, Question, Technique
+from decisor.types import Decision, Question
 from servers.openai_server import completion, serve_app
 from techniques.shelf import shelf
 from techniques.table import TableTool

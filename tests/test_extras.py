@@ -19,7 +19,7 @@ def test_every_extra_that_a_message_names_is_one_of_the_package() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     texts = [path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py")]
     names = {name for text in texts for match in NAMED.findall(text) for name in match if name}
-    assert {"graph", "neo4j", "postgres", "excel", "documents"} <= names
+    assert {"graph", "neo4j", "postgres", "serve", "documents"} <= names
     assert names <= set(extras), names - set(extras)
 
 

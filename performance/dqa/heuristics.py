@@ -2,6 +2,8 @@
 
     python performance/dqa/heuristics.py [DIR] [--form sql|graph]
 
+Some seconds.
+
 DIR is the released layout, by default $DECISOR_DATA/dqa. No model is asked. The published figures come from a larger
 set of questions where DIR holds only some of them.
 """

@@ -29,7 +29,7 @@ class Arguments:
 
 def parse_arguments() -> Arguments:
     """And all alike look seldom for cycles: with hundreds of conversations under way nearly all objects are in use."""
-    gc.set_threshold(10_000, 20, 50)
+    gc.set_threshold(50_000, 20, 50)
     url, cases, at_once, database = sys.argv[1:5]
     return Arguments(url, int(cases), int(at_once), "" if database == "-" else database)
 

@@ -2,6 +2,8 @@
 
     python performance/readings/bar.py
 
+Some minutes.
+
 Of 40 ambiguous questions: with a definition, how many are decided by it, uncontradicted and cited; without one, how
 many are asked of a person, and how many are computed both ways where nobody is there. Of 40 clear ones: how many are
 asked needlessly. The LM is a policy: test equipment, it answers nothing rightly.

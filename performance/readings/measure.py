@@ -1,6 +1,8 @@
 """How many questions with two readings the rules suspect, and how many clear ones they suspect in vain.
 
 python performance/readings/measure.py [--unseen] [--show]
+
+Two minutes.
 """
 
 from __future__ import annotations

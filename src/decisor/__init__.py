@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from decisor.session.result import Result
     from decisor.session.tools import ToolSpecs
     from decisor.types import Decision, Evidence, Observation, Question, Ranking, Record, Usage
+    from decisor.version import __version__ as __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "BudgetExceeded",
     "Data",
@@ -55,6 +55,7 @@ _HOMES = {
     "session.front": ("ask", "open"),
     "session.result": ("Result",),
     "session.tools": ("ToolSpecs",),
+    "version": ("__version__",),
     "types": ("Decision", "Evidence", "Observation", "Question", "Ranking", "Record", "Usage"),
 }
 """Module -> what it brings."""

@@ -17,15 +17,6 @@ AUTO: tuple[Way, ...] = ("json", "tools")
 """In which order ``auto`` tries the ways; then text, which any LM takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
-    """What an LM may call: ``parameters`` is the JSON schema of its arguments, an object."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, object]
-
-
 @dataclass(eq=False)
 class Ways:
     """Which ways an endpoint has shown not to take, with why. One for each LM, so it is remembered across runs."""

@@ -13,7 +13,7 @@ def seldom_collected() -> Iterator[None]:
     hundreds of cases or runs under way nearly all of them are in use, and each look costs the more the more there are.
     """
     usual = gc.get_threshold()
-    gc.set_threshold(10_000, 20, 50)
+    gc.set_threshold(50_000, 20, 50)
     try:
         yield
     finally:

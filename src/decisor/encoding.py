@@ -19,6 +19,11 @@ def fields_of(kind: type) -> tuple[str, ...]:
     return FIELDS[kind]
 
 
+def values_of(value: object) -> dict[str, object]:
+    """The fields of a dataclass, by name."""
+    return {name: getattr(value, name) for name in fields_of(type(value))}
+
+
 def json_value(value: object) -> Any:
     """Dataclasses, tuples and mappings as what JSON can hold.
 
@@ -54,18 +59,18 @@ def _finite(value: object) -> Any:
 
 def one_level(value: object) -> object:
     """For the encoder, which is fast at the rest: the fields of a dataclass; what JSON cannot hold, as text."""
-    if names := fields_of(type(value)):
-        return {name: getattr(value, name) for name in names}
+    if fields_of(type(value)):
+        return values_of(value)
     return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else str(value)
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=one_level)
 
 
-def json_text(value: object, encoder: json.JSONEncoder = ENCODER) -> str:
+def json_text(value: object) -> str:
     """As ``json_value``, on one line. Text that is no valid Unicode is replaced: it could not be stored."""
     try:
-        text = encoder.encode(value)
+        text = ENCODER.encode(value)
     except TypeError:  # a key that is no text
-        text = encoder.encode(json_value(value))
+        text = ENCODER.encode(json_value(value))
     return text.encode("utf-8", "replace").decode()

@@ -18,7 +18,7 @@ CONDITION = re.compile(r";\s*extra\s*==\s*['\"]([\w-]+)['\"]")
 
 
 def lacks(what: str, extra: str) -> SetupError:
-    """The error for ``what`` ("Excel files need python-calamine"), with the command that mends it."""
+    """The error for ``what`` ("Documents need tantivy"), with the command that mends it."""
     return SetupError(f"{what}: {how_to_install(extra)}")
 
 
@@ -50,8 +50,8 @@ def pip_install(*words: str) -> str:
 def packages_of(extra: str) -> list[str]:
     """With their versions, as pyproject.toml has them; of "", those that are always there.
 
-    >>> packages_of("excel")
-    ['python-calamine>=0.3']
+    >>> packages_of("neo4j")
+    ['neo4j>=5.28']
     """
     lines: list[str] = []
     with suppress(PackageNotFoundError):  # read from its folder, without an installation

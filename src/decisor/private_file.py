@@ -4,6 +4,9 @@ folder where such things are."""
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -46,3 +49,25 @@ def check_place(path: Path, otherwise: str) -> None:
 def create_private(path: Path) -> None:
     """An empty file, its owner's alone, where there is none. Raises OSError."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, PRIVATE))
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """While a file is read and written anew, whoever else would change a file of its folder so waits. A file system
+    without locks is done without."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield
+        return
+    try:
+        with suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

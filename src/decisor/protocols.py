@@ -1,5 +1,5 @@
-"""What others bring, as the methods that are called: an LM, a tool, an environment, a technique. ``types`` has these
-names too."""
+"""What others bring, as the methods that are called: an LM, a tool, an environment. ``types`` has these names too; a
+technique is ``run.Technique``."""
 
 from __future__ import annotations
 
@@ -10,19 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from decisor.run import Run
-    from decisor.types import (
-        Action,
-        Completion,
-        Decision,
-        Goal,
-        Message,
-        Observation,
-        Question,
-        Record,
-        Sampling,
-        Table,
-    )
+    from decisor.nouns import Action, Completion, Message, Observation, Record, Sampling, Table
+    from decisor.ranking import Goal
 
 
 class Pricing(Protocol):
@@ -73,7 +62,7 @@ class Environment(Protocol):
     def fork(self) -> Environment: ...
 
 
-class Source(Protocol):
+class BulkSource(Protocol):
     """A database that is read in bulk, in the same sandbox. ``trusted``: the query is our own, so it skips the check
     that a model's query meets; one from a file never is."""
 
@@ -87,12 +76,6 @@ class Retriever(Protocol):
     """Finds records for a query, best first."""
 
     async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]: ...
-
-
-class Technique(Protocol):
-    """A reasoning loop."""
-
-    async def __call__(self, question: Question, run: Run) -> Decision: ...
 
 
 class WhatIf(Protocol):

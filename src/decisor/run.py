@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from decisor.aio import each
 from decisor.asking import USUAL, Asking
@@ -25,7 +25,18 @@ from decisor.replies.form_copies import refuse_form_text
 from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, Note, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
-from decisor.types import LM, Action, Completion, Environment, Message, Observation, Sampling, Usage
+from decisor.types import (
+    LM,
+    Action,
+    Completion,
+    Decision,
+    Environment,
+    Message,
+    Observation,
+    Question,
+    Sampling,
+    Usage,
+)
 
 T = TypeVar("T")
 UNFINISHED = {
@@ -203,6 +214,12 @@ class Run:
     def using(self, lm: LM | None = None, env: Environment | None = None, budget: Budget | None = None) -> Run:
         """The same run with a part switched."""
         return replace(self, lm=lm or self.lm, env=env or self.env, budget=budget or self.budget)
+
+
+class Technique(Protocol):
+    """A reasoning loop."""
+
+    async def __call__(self, question: Question, run: Run) -> Decision: ...
 
 
 def joined(replies: Sequence[Completion]) -> Completion:

@@ -6,9 +6,17 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from dataclasses import fields, is_dataclass, replace
+from functools import cache, cached_property, lru_cache
+from typing import TypeVar
 from urllib.parse import quote, quote_plus, unquote
 
+from decisor.types import Observation, Record
+
+T = TypeVar("T")
+PEM = "-----BEGIN"
+EVIDENCE = (Observation, Record)
+PLAIN = (int, float, type(None))
 HIDDEN = "[hidden]"
 SHORTEST = 6
 SHAPES = re.compile(
@@ -137,6 +145,50 @@ def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
     for pattern in (COOKIE, HEADER, CELL, NAMED, OPTION, TOKEN, COMMAND):
         text = pattern.sub(lambda match: f"{match[1] or match[match.lastindex or 1]}{HIDDEN}", text)
     return text
+
+
+@lru_cache(maxsize=4096)
+def redacted_line(line: str) -> str:
+    return redact(line)
+
+
+def redacted_text(text: str) -> str:
+    """The text itself where it holds nothing to hide.
+
+    >>> redacted_text("SELECT 1\\nATTACH 'postgresql://me:hunter22@host/shop'")
+    "SELECT 1\\nATTACH 'postgresql://me:[hidden]@host/shop'"
+    """
+    if not may_hold_secrets(text):
+        return text
+    if PEM in text:
+        return redact(text)
+    lines = text.split("\n")
+    hidden = [redacted_line(line) for line in lines]
+    return text if hidden == lines else "\n".join(hidden)
+
+
+def redacted(value: T) -> T:
+    """An event, or a part of one, the same object where it holds nothing to hide. Observations and records stay."""
+    if isinstance(value, str):
+        return redacted_text(value)  # type: ignore[return-value]
+    if isinstance(value, tuple):
+        parts = tuple(map(redacted, value))
+        same = all(new is old for new, old in zip(parts, value, strict=True))
+        return value if same else parts  # type: ignore[return-value]
+    if not is_dataclass(value) or isinstance(value, (type, *EVIDENCE)):
+        return value
+    changes = {}
+    for name in names_of(type(value)):
+        old = getattr(value, name)
+        if not isinstance(old, PLAIN) and (new := redacted(old)) is not old:
+            changes[name] = new
+    return replace(value, **changes) if changes else value
+
+
+@cache
+def names_of(kind: type) -> tuple[str, ...]:
+    """Of its fields."""
+    return tuple(one.name for one in fields(kind))
 
 
 def without_password(place: str) -> str:

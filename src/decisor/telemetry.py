@@ -135,6 +135,6 @@ def telemetry() -> Telemetry | None:
     with needs("OpenTelemetry", "otel"):
         from opentelemetry.trace import get_tracer
 
-    from decisor import __version__
+    from decisor.version import __version__
 
     return Telemetry(get_tracer("decisor", __version__), way == "content")

@@ -8,7 +8,6 @@ from rich.console import Console
 import decisor
 from decisor.counting import COUNTER
 from decisor.story.live import LiveView
-from decisor.types import Question
 
 MODEL = """
 decide = "the shop"
@@ -29,7 +28,7 @@ def shops(folder: Path) -> tuple[str, str]:
 
 def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Path) -> None:
     news: list[tuple[str, int, int]] = []
-    view = LiveView(Console(file=io.StringIO(), force_terminal=True, width=100), Question("Which?"))
+    view = LiveView(Console(file=io.StringIO(), force_terminal=True, width=100))
     data, model = shops(tmp_path)
 
     def hear(what: str, done: int, count: int) -> None:
@@ -46,6 +45,6 @@ def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Pat
 
 
 def test_nobody_is_told_of_another_run(tmp_path: Path) -> None:
-    with LiveView(Console(file=io.StringIO()), Question("Which?")):
+    with LiveView(Console(file=io.StringIO())):
         assert COUNTER.get() is not None
     assert COUNTER.get() is None

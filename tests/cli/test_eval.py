@@ -60,7 +60,7 @@ def test_a_suite_in_toml_is_run_and_flags_go_before_it(tmp_path: Path, capsys: p
             "--again is one of right, wrong, over_budget, unscored, crashed",
         ),
         (["-b", "small", "-t", "plan_rag steps=3"], "plan_rag has no steps"),
-        (["-b", "small", "-t", "plan_rag", "--lm", "none"], "plan_rag need an LM"),
+        (["-b", "small", "-t", "plan_rag", "--lm", "none"], "No LM for plan_rag"),
         (["-b", "small 'many"], "no name with settings"),
         (["missing.toml"], "Cannot read the suite missing.toml"),
     ],

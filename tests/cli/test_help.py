@@ -35,15 +35,29 @@ def test_no_value_is_called_after_a_type_of_python(name: str, capsys: pytest.Cap
     assert ("Examples:" in out) == (name in EXAMPLES)
 
 
-def test_the_list_of_commands_cuts_no_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--help"]) == 0
+@pytest.mark.parametrize("words", [[], *([name] for name in ("graph", "model", "definitions", "history", "config")),
+                                   ["bench"], ["bench", "dqa"], ["train"]], ids=" ".join)  # fmt: skip
+def test_a_list_of_commands_cuts_no_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words, "--help"]) == 0
     assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
+def test_an_argument_stands_there_by_its_word_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "show [OPTIONS] [N|last]\n" in out and "\n  N|last  The number" in out
+    assert run(["trace", "--help"]) == 0
+    assert "trace [OPTIONS] FILE\n" in capsys.readouterr().out
 
 
 def test_every_option_of_a_command_says_what_it_is_for() -> None:
     for name in COMMANDS:
         command, _ = command_of([name])
         dress(command)
-        commands = getattr(command, "commands", {"": command}).values()
-        silent = [p.opts[0] for one in commands for p in one.params if p.param_type_name == "option" and not p.help]
+        silent = [p.opts[0] for one in innermost(command) for p in one.params if not p.help and p.name != "help"]
         assert not silent, (name, silent)
+
+
+def innermost(command: Any) -> list[Any]:
+    below = getattr(command, "commands", {}).values()
+    return [one for child in below for one in innermost(child)] if below else [command]

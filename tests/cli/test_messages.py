@@ -25,6 +25,11 @@ candidates = "SELECT name FROM shop"
 change = ["UPDATE shop SET is_open = 1 WHERE name = :candidate"]
 outcome = "SELECT sum(rent) FROM shop WHERE is_open = 1"
 """
+RENTS = """
+decide = "the shop"
+choice = "SELECT name, rent FROM shop"
+measure.rent = { goal = "min", sql = "SELECT $rent" }
+"""
 EXAMPLE = ["ask", "--example", "trade", "--lm", "none"]
 
 
@@ -40,6 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         database.execute("CREATE TABLE shop (name TEXT, rent REAL, is_open INTEGER)")
         database.executemany("INSERT INTO shop VALUES (?, ?, 0)", [("ash", 900.0), ("oak", 700.0)])
     (tmp_path / "model.toml").write_text(MODEL)
+    (tmp_path / "rents.toml").write_text(RENTS)
     return tmp_path
 
 
@@ -74,8 +80,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (["ask", "x", "--db", "shop.db", "--record", "."], "it is a folder. Name another --record file"),
     (["demo", "--folder", "none"], "Name a folder for the page: decisor demo --folder FOLDER"),
     (["mcp"], "Which data? Name them with --db, --graph, --docs or --tools, or try: decisor mcp --demo"),
-    (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path of --db."),
+    (["mcp", "--db", "nowhere.db"], "There is no file nowhere.db. Check the path."),
     (["ask", "x", "--db", "nowhere/", "--lm", "none"], "There is nothing at nowhere/. Check the path"),
+    (["ask", "x", "--goal"], "'--goal' requires an argument. See: decisor ask --help"),
+    (["history", "--most", "0"], "--most should be greater than or equal to 1. See: decisor history --help"),
+    (["history", "mark", "x", "right"], "See: decisor history mark --help"),
+    (["mcp", "--db", "shop.db", "-t", "plan_rga"], "Did you mean plan_rag? See: decisor techniques"),
+    (["model", "whatif", "rents.toml", "make coffee", "--db", "shop.db"], "Inputs are such as 'why NAME'"),
+    (["definitions", "approve", "none.toml", "reading.x"], "See: decisor definitions propose --help"),
+    (["eval", "-b", "dqa dat=x", "-t", "exact", "--store", "run.db"], "dqa has no dat; it has data"),
+    (["eval", "none.toml"], "Cannot read the suite none.toml: No such file or directory."),
+    (["show"], "decisor ask keeps one of each question of your own"),
+    (["graph", "load", "none.csv", "--out", "x.kgl"], "There is no file none.csv. Check the path."),
     (["aks", "x"], "Did you mean 'ask'? See: decisor --help"),
 ])  # fmt: skip
 def test_a_mistake_gets_one_line_that_says_what_to_do(
@@ -84,6 +100,13 @@ def test_a_mistake_gets_one_line_that_says_what_to_do(
     assert run(words) == 2
     line = capsys.readouterr().err
     assert advice in line and line.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "dqa", "generate", "--scenario", "locating", "--size", "tiny", "--out", "/proc/none"]) == 1
+    assert capsys.readouterr().err == (
+        "decisor: /proc/none: No such file or directory. Name a place that is there, and that you may write.\n"
+    )
 
 
 def test_without_words_there_is_help_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:

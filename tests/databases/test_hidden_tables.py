@@ -175,6 +175,23 @@ async def test_partitions_and_parents_of_a_denied_table_are_hidden() -> None:
             assert "77" not in text
 
 
+async def test_a_table_that_alone_may_be_read_is_read_with_its_partitions() -> None:
+    statements = (
+        "CREATE TABLE sale(id INT, year INT) PARTITION BY LIST (year)",
+        "CREATE TABLE sale_2024 PARTITION OF sale FOR VALUES IN (2024) PARTITION BY LIST (id)",
+        "CREATE TABLE sale_77 PARTITION OF sale_2024 FOR VALUES IN (77)", "INSERT INTO sale VALUES (77, 2024)",
+        "CREATE TABLE other(sale TEXT DEFAULT 'CANARY')", "CREATE TABLE person(name TEXT)",
+        "CREATE TABLE manager(bonus INT) INHERITS (person)", "INSERT INTO manager VALUES ('CANARY', 5)",
+    )  # fmt: skip
+    with postgres_database(statements) as url:
+        tool = await SqlTool.open(url, tables=["sale"])
+        assert {table.name for table in tool.tables} == {"sale", "sale_2024", "sale_77"}
+        assert (await tool.call("SELECT id FROM sale")).records[0].fields == {"id": 77}
+        text = await everything_said(tool, ["SELECT * FROM other", "SELECT * FROM person", "SELECT * FROM manager"])
+        await tool.close()
+    assert "CANARY" not in text and "bonus" not in text
+
+
 @pytest.mark.parametrize("server", MYSQLS)
 async def test_a_table_that_merges_a_denied_one_is_hidden(server: str) -> None:
     statements = (

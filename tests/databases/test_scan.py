@@ -22,6 +22,21 @@ SCHEMA = ("CREATE TABLE event (id INTEGER PRIMARY KEY, kind INTEGER, label VARCH
 DIGITS = f"(SELECT 0 AS d{''.join(f' UNION ALL SELECT {digit}' for digit in range(1, 10))})"
 NUMBERS = f"SELECT a.d + 10 * b.d + 100 * c.d, a.d, 'x' FROM {DIGITS} AS a, {DIGITS} AS b, {DIGITS} AS c"
 FILL = (f"INSERT INTO event {NUMBERS}", "INSERT INTO kind VALUES (1, 'one'), (2, 'two'), (3, 'three')")
+MORE_KINDS = f"INSERT INTO kind VALUES {', '.join(f'({number}, {chr(39)}k{chr(39)})' for number in range(4, 41))}"
+AGAIN = (
+    "SELECT a.id, (SELECT count(*) FROM kind AS b WHERE b.title <> a.title) AS n FROM kind AS a",
+    "SELECT a.id FROM kind AS a WHERE 3 < (SELECT max(b.id) FROM kind AS b WHERE b.title <> a.title)",
+    "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT r.n + 1 FROM r JOIN kind AS k ON k.title LIKE '%u%' "
+    "WHERE n < 90) SELECT count(*) FROM r",
+)
+"""Each reads a table of 40 rows many times."""
+NAMES = (
+    "SELECT count(*) FROM event AS kind WHERE label LIKE '%y' UNION ALL SELECT count(*) FROM kind",
+    "SELECT count(*) FROM kind AS a WHERE EXISTS (SELECT 1 FROM event AS a WHERE a.label LIKE '%y')",
+    "SELECT count(*) FROM event AS {quote}a b{quote} WHERE label LIKE '%y'",
+    "SELECT count(*) FROM {quote}big one{quote} WHERE label LIKE '%y'",
+)
+"""Each reads a table of 1,000 rows under a name that says nothing of it."""
 REFUSED = (
     "SELECT count(*) FROM event AS e WHERE e.label LIKE '%y%'",
     "SELECT count(*) FROM event JOIN event AS b ON event.label <> b.label",
@@ -52,6 +67,72 @@ async def limits_hold(url: str, run: tuple[str, ...] = RUN) -> None:
             await tool.call("SELECT no_such FROM event")
     finally:
         await tool.close()
+
+
+async def none_runs(url: str, queries: tuple[str, ...]) -> None:
+    tool = await SqlTool.open(url)
+    tool.max_scans = (parse_max_scan("500 rows"),)
+    dialect = tool.worker.description.dialect
+    assert dialect is not None
+    try:
+        for query in queries:
+            text = query.format(quote=dialect.quoted("x")[0])
+            with pytest.raises(ToolError, match="at most 500 rows are allowed"):
+                raise AssertionError(f"it ran: {text}: {await tool.call(text)}")
+    finally:
+        await tool.close()
+
+
+BIG_ONE = "CREATE TABLE {0}big one{0} AS SELECT * FROM event"
+
+
+async def test_what_reads_a_table_again_and_again_or_by_another_name_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "log.db")) as db, db:
+        for statement in (*SCHEMA, *FILL, MORE_KINDS, BIG_ONE.format('"')):
+            db.execute(statement)
+    ranges = ("SELECT count(*) FROM event WHERE id > 0 AND label LIKE '%y'",
+              "SELECT count(*) FROM event AS e JOIN kind AS k ON e.id >= k.id",
+              "SELECT count(*) FROM event AS a JOIN event AS b ON a.label = b.label WHERE a.id = 7",
+              "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 100) "
+              "SELECT (SELECT count(*) FROM kind WHERE title <> n) FROM r")  # fmt: skip
+    await none_runs(f"sqlite:///{tmp_path}/log.db", (*AGAIN, *NAMES, *ranges))
+
+
+async def test_what_reads_a_table_again_and_again_is_refused_on_duckdb(tmp_path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "log.duckdb")) as db:
+        for statement in (*SCHEMA, *FILL, MORE_KINDS, BIG_ONE.format('"')):
+            db.execute(statement)
+    await none_runs(f"duckdb:///{tmp_path}/log.duckdb", (AGAIN[-1], *NAMES))
+
+
+async def test_what_reads_a_table_again_and_again_is_refused_on_postgresql() -> None:
+    index = "CREATE INDEX places ON event (kind)"
+    filtered = ("SELECT * FROM event WHERE label LIKE '%y%' ORDER BY id LIMIT 1",
+                "SELECT * FROM event WHERE id > 0 AND label LIKE '%y%' ORDER BY id LIMIT 1")  # fmt: skip
+    with postgres_database((*SCHEMA, *FILL, MORE_KINDS, BIG_ONE.format('"'), index, "ANALYZE")) as url:
+        await none_runs(url, (*AGAIN, *NAMES, *filtered))
+
+
+@pytest.mark.parametrize("server", MYSQLS)
+async def test_what_reads_a_table_again_and_again_is_refused_on_mysql(server: str) -> None:
+    ordered = "SELECT * FROM event WHERE label LIKE '%y%' ORDER BY id LIMIT 1"
+    made = (*SCHEMA, *FILL, MORE_KINDS, BIG_ONE.format("`"), "ANALYZE TABLE event, kind, `big one`")
+    with mysql_database(made, MYSQLS[server]) as url:
+        await none_runs(url, (*AGAIN, *NAMES, ordered))
+
+
+async def test_find_searches_no_more_values_than_a_query_may_read(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "log.db")) as db, db:
+        for statement in (*SCHEMA, *FILL):
+            db.execute(statement)
+    tool = await SqlTool.open(f"sqlite:///{tmp_path}/log.db")
+    assert (await tool.call("find x")).records
+    tool.max_scans = (parse_max_scan("500 rows"),)
+    observation = await tool.call("find x")
+    await tool.close()
+    assert not observation.records and "Of 2 tables with texts, 1 could be looked into." in observation.note
 
 
 async def test_what_is_measured_beside_a_query_reads_no_more_than_a_query_may(tmp_path: Path) -> None:

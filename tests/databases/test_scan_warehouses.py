@@ -16,7 +16,7 @@ from decisor.config.current import current
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.max_scan import MaxScan, parse_max_scan
-from decisor.session.opening import opened
+from decisor.session.data import opened
 from decisor.session.sources import sources_of
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines import engine

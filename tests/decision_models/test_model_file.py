@@ -15,7 +15,8 @@ from decisor.decision_models.scratch import Scratch
 from decisor.errors import SetupError
 from decisor.tools.databases.sandbox.blocking import open_scratch
 from decisor.tools.databases.sql import SqlTool
-from decisor.types import Source, Table
+from decisor.tools.databases.sql_tables import TableInfo
+from decisor.types import BulkSource, Table
 from servers.sql_databases import mysql_database
 
 MODEL = """
@@ -30,7 +31,7 @@ SELECT (SELECT sum(rent) FROM site WHERE is_open)
 """
 
 
-Load = Callable[[str, Source], Awaitable[Scratch]]
+Load = Callable[[str, BulkSource], Awaitable[Scratch]]
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,11 @@ class Lite:
             rows = tuple(cursor.fetchmany(max_rows))
             return Table(tuple(about[0] for about in cursor.description), rows)
 
-    def table_names(self) -> tuple[str, ...]:
+    @property
+    def tables(self) -> tuple[TableInfo, ...]:
         with closing(sqlite3.connect(self.path)) as database:
             names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            return tuple(name for (name,) in names)
+            return tuple(TableInfo(name, ()) for (name,) in names)
 
     def quoted(self, name: str) -> str:
         return f'"{name}"'
@@ -72,7 +74,7 @@ async def loaded() -> AsyncIterator[Load]:
     """Loads a model; its scratch copy is closed with the test."""
     async with AsyncExitStack() as stack:
 
-        async def load_text(text: str, source: Source) -> Scratch:
+        async def load_text(text: str, source: BulkSource) -> Scratch:
             scratch = await load(parse_model(text), source, open_scratch)
             stack.callback(scratch.close)
             return scratch

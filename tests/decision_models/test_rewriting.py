@@ -41,6 +41,10 @@ CHANGES = [
     "UPDATE customer SET units = x.n FROM (SELECT customer, count(*) AS n FROM lane WHERE site IN (SELECT name FROM "
     "choice) GROUP BY customer) x WHERE x.customer = customer.id; UPDATE customer AS c SET units = c.units + d.u FROM "
     "(SELECT max(units) AS u FROM customer) d",
+    "UPDATE site SET rent = x.m FROM (SELECT site AS name, min(cost) AS m FROM lane GROUP BY site) x JOIN choice "
+    "USING (name) WHERE x.name = site.name",
+    "WITH x AS (SELECT site AS name, min(cost) AS m FROM lane GROUP BY site) UPDATE site SET rent = x.m FROM x JOIN "
+    "choice USING (name) WHERE x.name = site.name",
 ]  # fmt: skip
 QUERIES = [
     "SELECT sum(rent) FROM site",
@@ -61,6 +65,7 @@ QUERIES = [
     "SELECT sum(a.rent * b.capacity) FROM site a, site b WHERE a.name < b.name",
     "SELECT sum(coalesce(m, 0)) FROM customer c JOIN lane l ON l.customer = c.id LEFT JOIN (SELECT name, "
     "max(rent) AS m FROM site GROUP BY name) s ON s.name = l.site",
+    "SELECT count(*) FROM customer c JOIN (lane JOIN site ON site.name = lane.site) ON lane.customer = c.id",
     "SELECT NULL", "SELECT count(*) FROM site WHERE rent > 1e12",
 ]  # fmt: skip
 MODEL = """
@@ -88,3 +93,39 @@ def agree(model: OpenModel) -> None:
 async def test_every_form_of_query_after_every_form_of_change(change: str, tmp_path: Path) -> None:
     async with opened(tmp_path, all_measures(change)) as model:
         agree(model)
+
+
+APART = [
+    "WITH lane AS (SELECT cost FROM lane) SELECT sum(cost) FROM lane",
+    "SELECT sum(cost) + (WITH lane AS (SELECT 5 AS cost) SELECT sum(cost) FROM lane) FROM lane",
+    "SELECT sum(n) FROM (PIVOT (SELECT site, cost FROM lane WHERE site IN (SELECT name FROM choice)) ON site "
+    "USING sum(cost)) AS one(n)",
+]
+OWN_NAMES = [
+    "UPDATE lane SET cost = cost * 2 WHERE site IN (SELECT name FROM choice)",
+    "UPDATE lane SET cost = (WITH site AS (SELECT 5 AS rent) SELECT sum(s.rent) FROM (SELECT * FROM site) s) + "
+    "(WITH site AS (SELECT 7 AS rent) SELECT sum(s.rent) FROM (SELECT * FROM site) s) "
+    "WHERE site IN (SELECT name FROM choice)",
+]
+
+
+async def test_where_several_rows_match_an_update_each_candidate_has_what_duckdb_makes_of_it(tmp_path: Path) -> None:
+    change = (
+        "UPDATE site SET rent = l.cost FROM lane l WHERE l.site = site.name AND site.name IN (SELECT name FROM choice)"
+    )
+    async with opened(tmp_path, all_measures(change)) as model:
+        alone, both = model.outcomes([0, 7], alone=True), model.outcomes([0, 7])
+    assert "several rows of FROM match" in both.how
+    np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)
+
+
+@pytest.mark.parametrize("query", APART)
+@pytest.mark.parametrize("change", OWN_NAMES)
+async def test_a_name_that_means_two_things_is_computed_for_each_candidate_by_itself(
+    change: str, query: str, tmp_path: Path
+) -> None:
+    text = MODEL.format(change=change) + f"[measure.m]\ngoal = 'min'\nsql = '''{query}'''\n"
+    async with opened(tmp_path, text) as model:
+        alone, both = model.outcomes([0, 7, 20], alone=True), model.outcomes([0, 7, 20])
+    assert both.how.startswith("one by one: ")
+    np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)

@@ -1,14 +1,19 @@
 """A person approves a decision, and takes that back; an approval is of the record as it was."""
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from decision_record.record_shops import computed, from_rows
 from decisor.cli import run
-from decisor.decision_record.approving import approved, standing, withdrawn
-from decisor.decision_record.read import read_record
+from decisor.decision_record.approving import approved, change_of, standing, withdrawn
+from decisor.decision_record.of_run import change_approvals
+from decisor.decision_record.read import read_record, save
 from decisor.errors import SetupError
+from decisor.history.past_run import Mark
 from decisor.history.store import History
 
 Capture = pytest.CaptureFixture[str]
@@ -42,10 +47,24 @@ def test_who_approved_may_take_it_back_and_approve_again(tmp_path: Path, capsys:
     assert [bool(one.withdrawn) for one in History().read(1).approvals] == [True, False]
 
 
+def test_no_approval_or_mark_of_those_that_come_at_once_is_lost(tmp_path: Path) -> None:
+    from_rows(tmp_path, history=True)
+    names = [f"person {number}" for number in range(12)]
+
+    def approve(name: str) -> None:
+        change_approvals(History(), 1, "", change_of(name))
+        History().mark(1, Mark("right", name))
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(approve, names))
+    run = History().read(1)
+    assert sorted(one.by for one in run.approvals) == sorted(names) and run.mark is not None
+
+
 def test_a_record_in_a_file_is_approved_there(tmp_path: Path, capsys: Capture) -> None:
     path, result = from_rows(tmp_path)
     file = tmp_path / "r.json"
-    result.record().save(file)
+    result.save_record(file)
     assert run(["approve", str(file), "--by", "Bo"]) == 0
     assert [one.by for one in read_record(file).record.approvals] == ["Bo"]
     assert run(["verify", str(file), "--db", f"sqlite:///{path}"]) == 0
@@ -81,3 +100,22 @@ def test_the_page_says_where_the_same_person_asked_and_approved(tmp_path: Path) 
     assert run(["approve", "1", "--by", "Ann"]) == 0
     assert run(["show", "1", "--record", str(tmp_path / "r.html")]) == 0
     assert "The same person asked." in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize("where", ["history", "file"])
+def test_two_processes_that_approve_at_once_lose_no_approval(tmp_path: Path, where: str) -> None:
+    _, result = from_rows(tmp_path, history=True)
+    file = tmp_path / "r.json"
+    save(result.record(), file)
+    code = "import sys\nfrom decisor.cli import run\n" + "".join(
+        f"assert run(['approve', sys.argv[1], '--by', sys.argv[2] + '{n}']) == 0\n" for n in range(6)
+    )
+    what = "1" if where == "history" else str(file)
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, what, who], stderr=subprocess.PIPE, text=True)
+        for who in ("Ann", "Bo")
+    ]
+    complaints = [one.communicate(timeout=60)[1] for one in both]
+    assert [one.returncode for one in both] == [0, 0], complaints
+    approvals = History().read(1).approvals if where == "history" else read_record(file).record.approvals
+    assert sorted(one.by for one in approvals) == [f"{who}{n}" for who in ("Ann", "Bo") for n in range(6)]

@@ -127,8 +127,8 @@ def test_tokens_of_masked_columns_stay_tokens_where_who_asks_sees_values(tmp_pat
     result = decisor.ask("Who?", db=f"sqlite:///{path}", rows={"customers": "email <> 'cy@shop.example'"},
                          mask="customers.email", reveal=True, lm=lm, technique="iter_rag", settings=TEXT)  # fmt: skip
     assert result.records[0].fields["email"] == "bo@shop.example"
-    result.record().save(tmp_path / "r.json")
-    result.record().save(tmp_path / "r.html")
+    result.save_record(tmp_path / "r.json")
+    result.save_record(tmp_path / "r.html")
     for name in ("r.json", "r.html"):
         text = (tmp_path / name).read_text()
         assert "@shop.example" not in text and "masked_" in text
@@ -169,7 +169,7 @@ def test_no_text_of_a_record_is_markup_on_its_page(tmp_path: Path) -> None:
     lm = ScriptedLM([f"Plan: [Step 1: {hostile}]\nThought: t\nAction: sql\nAction input: SELECT name, '{hostile}' AS x "
                      "FROM site ORDER BY name", f"Final answer: {hostile}\nBecause: {hostile} [o1.r1]"])  # fmt: skip
     result = decisor.ask(hostile, db=f"sqlite:///{path}", rules=hostile, lm=lm, technique="plan_rag", who=hostile)
-    result.record().save(tmp_path / "r.html")
+    result.save_record(tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert "<img" not in text and text.count("&lt;img src=x") >= 6
     assert 'content="default-src &#x27;none&#x27;' in text and "<script" not in text

@@ -13,7 +13,7 @@ from decision_record.record_shops import computed, from_rows
 from decisor.cli import run
 from decisor.decision_record.approving import approved
 from decisor.decision_record.build import sealed_record
-from decisor.decision_record.read import checked, text_of
+from decisor.decision_record.read import checked, save, text_of
 from decisor.decision_record.schema import derived, published
 from decisor.errors import SetupError
 
@@ -112,7 +112,7 @@ def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     assert content.alternatives is not None
     first, *rest = content.alternatives.options
     cheaper = replace(content.alternatives, options=(replace(first, outcome=1000.0), *rest))
-    sealed_record(replace(content, alternatives=cheaper)).save(tmp_path / "forged.json")
+    save(sealed_record(replace(content, alternatives=cheaper)), tmp_path / "forged.json")
     assert run(["verify", str(tmp_path / "forged.json"), "--db", url]) == 0
     assert "Mainz + Linz: 1,000 EUR -> 228,614 EUR" in capsys.readouterr().out
     path, result = from_rows(tmp_path)
@@ -120,7 +120,7 @@ def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     query = content.evidence.queries[0]
     row = replace(query.rows[0], fields={"name": "elm", "rent": 4.0})
     evidence = replace(content.evidence, queries=(replace(query, rows=(row, query.rows[1])),))
-    sealed_record(replace(content, evidence=evidence)).save(tmp_path / "forged.json")
+    save(sealed_record(replace(content, evidence=evidence)), tmp_path / "forged.json")
     assert run(["verify", str(tmp_path / "forged.json"), "--db", f"sqlite:///{path}"]) == 1
     assert "[o1.r1] rent 4.0 -> rent 400.0" in capsys.readouterr().out
 

@@ -13,6 +13,7 @@ from decision_record.record_shops import change, computed, from_rows
 from decisor import ScriptedLM
 from decisor.cli import run
 from decisor.decision_record.build import sealed_record
+from decisor.decision_record.read import save
 from decisor.trace.provenance import RowPolicy
 from definition_shops import shop
 from session.test_readings import QUESTION, TEXT, analyst
@@ -23,7 +24,7 @@ Capture = pytest.CaptureFixture[str]
 def test_a_computed_decision_holds_by_its_record_alone_until_the_data_change(tmp_path: Path, capsys: Capture) -> None:
     url, result = computed(tmp_path)
     (tmp_path / "close.toml").unlink()
-    result.record().save(tmp_path / "r.json")
+    result.save_record(tmp_path / "r.json")
     words = ["verify", str(tmp_path / "r.json"), "--db", url]
     assert run(words) == 0
     out = capsys.readouterr().out
@@ -40,7 +41,7 @@ def test_a_computed_decision_holds_by_its_record_alone_until_the_data_change(tmp
 
 def test_a_decision_from_rows_holds_until_a_cited_row_or_another_row_changes(tmp_path: Path, capsys: Capture) -> None:
     path, result = from_rows(tmp_path)
-    result.record().save(tmp_path / "r.json")
+    result.save_record(tmp_path / "r.json")
     words = ["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]
     assert run(words) == 0
     assert "Every record that it cites is as it was." in capsys.readouterr().out
@@ -56,7 +57,7 @@ def test_a_decision_from_rows_holds_until_a_cited_row_or_another_row_changes(tmp
 def test_a_record_that_was_changed_does_not_hold_though_the_data_do(tmp_path: Path, capsys: Capture) -> None:
     path, result = from_rows(tmp_path)
     file = tmp_path / "r.json"
-    result.record().save(file)
+    result.save_record(file)
     file.write_text(file.read_text().replace('"it costs 400 [o1.r1]', '"it costs 300 [o1.r1]'))
     assert run(["verify", str(file), "--db", f"sqlite:///{path}"]) == 1
     out = capsys.readouterr().out
@@ -75,7 +76,7 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
                      "Final answer: the one with 30\nBecause: 30 [o1.r1]"])  # fmt: skip
     result = decisor.ask("Who?", db=f"sqlite:///{path}", rows={"orders": "region = 'EU'"}, mask="orders.email", lm=lm,
                          technique="iter_rag", settings=TEXT, trace=tmp_path / "t.jsonl")  # fmt: skip
-    result.record().save(tmp_path / "r.json")
+    result.save_record(tmp_path / "r.json")
     for name in ("r.json", "t.jsonl"):
         assert run(["verify", str(tmp_path / name), "--db", f"sqlite:///{path}"]) == 0, name
         assert "@shop.example" not in capsys.readouterr().out
@@ -100,7 +101,7 @@ def test_rows_that_were_combined_and_figures_that_were_calculated_are_brought_ag
     result = decisor.ask("Which?", db=places, lm=lm, technique="iter_rag", settings=TEXT)
     record = result.record()
     assert [(one.name, len(one.rows)) for one in record.content.evidence.queries] == [("o1", 0), ("o2", 0), ("o3", 1)]
-    record.save(tmp_path / "r.json")
+    save(record, tmp_path / "r.json")
     words = ["verify", str(tmp_path / "r.json"), *(word for place in places for word in ("--db", place))]
     assert run(words) == 0
     change(tmp_path / "a.db", "UPDATE site SET tons = 5")
@@ -110,7 +111,7 @@ def test_rows_that_were_combined_and_figures_that_were_calculated_are_brought_ag
 def test_a_folder_of_records_and_traces_is_verified_file_by_file(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "kept").mkdir()
     path, result = from_rows(tmp_path, trace=tmp_path / "kept" / "t.jsonl")
-    result.record().save(tmp_path / "kept" / "r.json")
+    result.save_record(tmp_path / "kept" / "r.json")
     (tmp_path / "kept" / "other.json").write_text("{}")
     assert run(["verify", str(tmp_path / "kept"), "--db", f"sqlite:///{path}"]) == 0
     assert capsys.readouterr().out.count(": elm: holds.") == 2
@@ -119,7 +120,7 @@ def test_a_folder_of_records_and_traces_is_verified_file_by_file(tmp_path: Path,
 def test_a_record_that_is_none_and_data_that_are_not_named_are_said_in_a_line(tmp_path: Path, capsys: Capture) -> None:
     _, result = from_rows(tmp_path)
     file = tmp_path / "r.json"
-    result.record().save(file)
+    result.save_record(file)
     assert run(["verify", str(file)]) == 2
     assert "rests on sql: name the same data again with --db" in capsys.readouterr().err
     file.write_text(file.read_text().replace('"stopped": "answered"', '"stopped": "guessed"'))
@@ -136,7 +137,7 @@ def test_no_condition_of_a_strangers_record_does_more_than_compare(
     path, result = from_rows(tmp_path)
     content = result.record().content
     source = replace(content.data.sources[0], rows=(RowPolicy("site", condition),))
-    sealed_record(replace(content, data=replace(content.data, sources=(source,)))).save(tmp_path / "r.json")
+    save(sealed_record(replace(content, data=replace(content.data, sources=(source,)))), tmp_path / "r.json")
     words = ["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]
     assert run(words) == 2
     assert "cannot be taken from this file: name the rows with --rows" in capsys.readouterr().err
@@ -147,5 +148,5 @@ def test_what_another_reading_rests_on_is_no_evidence(tmp_path: Path) -> None:
     url = shop(tmp_path)
     record = decisor.ask(QUESTION, db=url, lm=analyst(), settings=TEXT).record()
     assert [one.name for one in record.content.evidence.queries] == ["o1"]
-    record.save(tmp_path / "r.json")
+    save(record, tmp_path / "r.json")
     assert run(["verify", str(tmp_path / "r.json"), "--db", url]) == 0

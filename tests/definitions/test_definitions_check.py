@@ -214,6 +214,7 @@ semantic_model:
           - {dialect: ANSI_SQL, expression: "SUM(lines.price) / COUNT(DISTINCT orders.id)"}
       - {name: pieces, expression: [{dialect: ANSI_SQL, aggregation_type: SUM, input_expr: lines.quantity}]}
       - {name: odd, expression: {dialects: [{dialect: MDX, expression: "[Measures].[x]"}]}}
+      - {name: share, expression: "SUM(lines.quantity) / SUM(orders.id)"}
 """
 
 
@@ -227,8 +228,14 @@ async def test_a_model_of_the_semantic_interchange_is_imported_and_holds_on_the_
     assert [str(one) for one in await check(definitions, rows)] == []
     assert [one.name for one in definitions.metrics] == ["gross", "per_order", "pieces"]
     assert definitions.metrics[1].source == (
-        "line AS lines JOIN purchase AS orders ON lines.purchase_id = orders.id")  # fmt: skip
-    assert whole.notes == ["metric odd: it has no SQL"]
+        "line AS lines LEFT JOIN purchase AS orders ON lines.purchase_id = orders.id")  # fmt: skip
+    assert whole.notes == [
+        "metric per_order, which is taken over: COUNT(DISTINCT orders.id) is of rows that a row of lines names; others "
+        "are left out",
+        "metric odd: it has no SQL",
+        "metric share: SUM(orders.id) would take a row once for each row of lines that it belongs to: write it as a "
+        "query",
+    ]
     assert definitions.dimensions[0].synonyms == ("article",)
 
 

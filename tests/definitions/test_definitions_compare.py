@@ -1,27 +1,15 @@
 """Queries held against metrics: the same in other words is the same, and what differs is said."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from decisor.definitions.compare import matches
 from decisor.definitions.parse import parse
+from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
 from definition_shops import DEFINITIONS
 
 
-@dataclass(frozen=True)
-class Column:
-    name: str
-
-
-@dataclass(frozen=True)
-class Table:
-    name: str
-    columns: tuple[Column, ...]
-
-
-def table(name: str, columns: str) -> Table:
-    return Table(name, tuple(Column(one) for one in columns.split()))
+def table(name: str, columns: str) -> TableInfo:
+    return TableInfo(name, tuple(ColumnInfo(one, "TEXT") for one in columns.split()))
 
 
 TABLES = (table("line", "purchase_id product price quantity discount"), table("customer", "id name country"),

@@ -1,12 +1,15 @@
 """Files of definitions from someone else, and queries that would trip the comparison with them."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from decisor.cli.definitions import import_command
 from decisor.definitions.computations import computations
 from decisor.definitions.imported import imported
+from decisor.definitions.parse import parse
 from decisor.errors import SetupError
 
 SHARED = """
@@ -53,7 +56,7 @@ def test_metrics_of_a_dataset_are_imported_and_fields_stand_for_what_they_comput
         "french": (
             "SUM(CASE WHEN (UPPER(customers.code)) = 'FR' THEN (orders.amount - orders.discount) END) "
             "/ COUNT(orders.id)",
-            "fct_orders AS orders JOIN dim_customers AS customers ON orders.customer = customers.id",
+            "fct_orders AS orders LEFT JOIN dim_customers AS customers ON orders.customer = customers.id",
         ),
         "odd": ("SUM(orders.net", "fct_orders AS orders"),
         "net_total": ("SUM((orders.amount - orders.discount))", "fct_orders AS orders"),
@@ -110,3 +113,56 @@ def test_a_file_of_odd_parts_is_refused_in_a_line(text: str, tmp_path: Path) -> 
     with pytest.raises(SetupError) as complaint:
         imported(file)
     assert "\n" not in str(complaint.value) and len(str(complaint.value)) < 500
+
+
+ORDERS = [{"name": "orders", "measures": [{"name": "revenue", "agg": "sum", "expr": "amount"}]}]
+FIRST = {"name": "m0", "type": "simple", "type_params": {"measure": {"name": "revenue"}}}
+
+
+def twice(number: int) -> dict[str, object]:
+    part = {"name": f"m{number - 1}"}
+    if number % 2:
+        return {"name": f"m{number}", "type": "ratio", "type_params": {"numerator": part, "denominator": part}}
+    return {
+        "name": f"m{number}",
+        "type": "derived",
+        "type_params": {"expr": "a + a", "metrics": [part | {"alias": "a"}]},
+    }
+
+
+def datasets(count: int, expression: str, fields: list[object]) -> dict[str, object]:
+    names = [f"d{number}" for number in range(count)]
+    links = [{"name": f"{one}_{other}", "from": one, "to": other, "from_columns": ["a"], "to_columns": ["b"]}
+             for one, other in reversed(list(pairwise(names)))]  # fmt: skip
+    parts = [{"name": name, "source": name, "fields": fields} for name in names]
+    return {"datasets": parts, "relationships": links, "metrics": [{"name": "m", "expression": expression}]}
+
+
+GROWING: dict[str, object] = {
+    "metrics that double": {"semantic_models": ORDERS, "metrics": [FIRST, *map(twice, range(1, 60))]},
+    "a filter that never ends": {"semantic_models": ORDERS, "metrics": [
+        FIRST | {"filter": {"where_filters": [{"where_sql_template": "{{Dimension('a'" * 50_000}]}}]},
+    "fields of fields": {"semantic_model": datasets(1, "+".join(["d0.net"] * 9_000), [
+        {"name": "net", "expression": "+".join(["amount"] * 9_000)}])},
+    "a chain of datasets": {"semantic_model": datasets(2_000, " + ".join(f"d{one}.x" for one in range(2_000)), [])},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_what_grows_without_end_from_a_small_file_is_left_out(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(GROWING[name]))
+    whole = imported(path)
+    assert whole.notes and len(whole.text()) < 1_000_000
+
+
+def test_no_letter_of_an_imported_file_steers_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "\x1b[2J\x9b2J\u202e\U000e0041\ud800 'x' \"y\""
+    metrics = [FIRST | {"description": odd}, {"name": f"left{odd}", "type": "cumulative"}]
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps({"semantic_models": ORDERS, "metrics": metrics}))
+    import_command(path, tmp_path / "definitions.toml")
+    import_command(path, None)
+    printed = "".join(capsys.readouterr()).replace("\n", "")
+    assert "Left out" in printed and printed.isprintable()
+    assert "'x' \"y\"" in parse((tmp_path / "definitions.toml").read_text("utf-8")).metrics[0].about

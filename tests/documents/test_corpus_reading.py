@@ -16,7 +16,7 @@ from decisor.errors import SetupError
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.documents import open_index
 from decisor.tools.documents.cutting import Block, Content, fits, passages, size_of, tidy
-from decisor.tools.documents.folder import Reading
+from decisor.tools.documents.folder import FolderReader
 from decisor.tools.documents.index_build import update
 from decisor.tools.documents.index_files import About
 from decisor.tools.documents.parser_process import ParserProcess
@@ -65,8 +65,8 @@ def encrypted_pdf() -> bytes:
     return made.getvalue()
 
 
-def index(source: Path, out: Path, form: RowForm = RowForm()) -> tuple[Changes, Reading]:
-    reading = Reading(source, form)
+def index(source: Path, out: Path, form: RowForm = RowForm()) -> tuple[Changes, FolderReader]:
+    reading = FolderReader(source, form)
     try:
         return update(reading.documents(), out, About(words=form.words)), reading
     finally:
@@ -74,7 +74,7 @@ def index(source: Path, out: Path, form: RowForm = RowForm()) -> tuple[Changes, 
 
 
 def held(source: Path) -> list[Passage]:
-    reading = Reading(source)
+    reading = FolderReader(source)
     try:
         return [passage for document in reading.documents() for passage in document.cut()]
     finally:
@@ -179,7 +179,7 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (inner / "folder").symlink_to(tmp_path)
     (inner / "same.txt").symlink_to(inner / "a.txt")
     (inner / ".hidden.txt").write_text("hidden")
-    reading = Reading(inner)
+    reading = FolderReader(inner)
     assert [path.name for path in reading.files] == ["a.txt", "same.txt"]
     assert reading.outside == ["link.txt"]
 
@@ -235,4 +235,4 @@ async def test_tables_are_read_through_the_sandbox_under_their_keys(tmp_path: Pa
 
 def test_a_source_that_is_not_there_is_said() -> None:
     with pytest.raises(SetupError, match="nothing at"):
-        Reading(Path("/no/such/folder"))
+        FolderReader(Path("/no/such/folder"))

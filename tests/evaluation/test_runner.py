@@ -16,10 +16,10 @@ from decisor.evaluation.store.open import open_store
 from decisor.evaluation.store.protocol import Store
 from decisor.evaluation.table import table
 from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.trace.events import LMCall, events_of
 from decisor.trace.search_events import AnswerSnapshot
-from decisor.types import LM, Action, Completion, Decision, Message, Question, Sampling, Technique, Usage
+from decisor.types import LM, Action, Completion, Decision, Message, Question, Sampling, Usage
 from evaluation.small import SmallBench
 
 

@@ -51,6 +51,10 @@ def main(kind: str) -> None:
         while True:
             sys.stdout.write("x" * 65_536)
     server: MCPServer[None] = MCPServer("rents", log_level="CRITICAL")
+    if kind == "many":
+        for number in range(300):
+            server.add_tool(note, name=f"note_{number}", annotations=READS)
+        server.run()
     if kind == "http":
         server.add_tool(rent, annotations=READS)
         server.run("streamable-http", port=int(sys.argv[2]))

@@ -101,6 +101,17 @@ async def test_one_that_never_answers_is_given_up(kind: str) -> None:
     assert not processes()
 
 
+async def test_of_one_with_hundreds_of_tools_a_person_names_those_that_are_needed() -> None:
+    with pytest.raises(SetupError, match=r"has 300 tools, too many for a prompt: name those") as complaint:
+        await open_mcp(f"mcp:{SERVER} many", {})
+    assert len(str(complaint.value)) < 2_000
+    tools = await open_mcp(f"mcp:{SERVER} many#note_7,note_299", {})
+    assert [tool.name for tool in tools] == ["note_7", "note_299"]
+    assert (await tools[0].call('{"site": "elm"}')).records[0].text.startswith("elm is quiet.")
+    await tools[0].close()
+    assert not processes()
+
+
 async def test_a_command_that_is_not_there_is_said() -> None:
     with pytest.raises(SetupError, match="The MCP server no-such-command cannot be used"):
         await open_mcp("mcp:no-such-command", {})

@@ -97,6 +97,16 @@ def test_what_is_not_kept_is_named_again(decisor: Decisor, local_lm: LocalLM, si
     assert "no run 9" in decisor("ask", "--continue-from", "9", FOLLOW, code=2).stderr
 
 
+def test_a_model_with_a_tag_is_kept_and_its_tag_is_no_password(
+    decisor: Decisor, local_lm: LocalLM, sites: Path
+) -> None:
+    """Ollama's models are called so."""
+    decisor(*ASK, "--lm", f"qwen3:8b@{local_lm.url.replace('127.0.0.1', 'localhost').removeprefix('http://')}")
+    local_lm.replies = [PLAN, ANSWER.replace("o1.", "o2.")]
+    assert "Decision: elm" in decisor("ask", "--continue", FOLLOW).stdout
+    assert decisor("verify", "1").returncode == 0
+
+
 def test_a_run_of_another_folder_says_where_to_go(local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
     def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "decisor", *words]

@@ -19,9 +19,8 @@ NOTE = Note("x" * 2_000)
 
 def keep(history: History, text: str, answer: str = "elm", owner: str = "") -> int:
     keeping = Keeping(history, owner)
-    with recorded(keeping, Question(text)) as recording:
-        assert recording is not None
-        trace = Trace(listeners=[recording.write])
+    with recorded(keeping) as listeners:
+        trace = Trace(listeners=[*listeners])
         for event in (RunStart(Question(text), "plan_rag", "m"), NOTE, Conclusion(Decision(answer)),
                       RunUsage(Usage(calls=2))):  # fmt: skip
             trace.add(event)
@@ -30,10 +29,9 @@ def keep(history: History, text: str, answer: str = "elm", owner: str = "") -> i
 
 
 def fail_within(keeping: Keeping, error: BaseException, *events: Event) -> None:
-    with recorded(keeping, Question("Which?")) as recording:
-        assert recording is not None
-        trace = Trace(listeners=[recording.write])
-        for event in events:
+    with recorded(keeping) as listeners:
+        trace = Trace(listeners=[*listeners])
+        for event in (RunStart(Question("Which?")), *events):
             trace.add(event)
         raise error
 
@@ -118,7 +116,7 @@ def test_a_run_that_an_error_ends_is_kept_with_why(error: BaseException, tmp_pat
     run = history.read(keeping.number)
     assert run.state == ("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
     assert run.why and "sk-abc" not in run.why
-    assert len(history.entries(run.number)) == 1
+    assert len(history.entries(run.number)) == 2
 
 
 def test_a_run_in_which_nothing_happened_is_not_kept(tmp_path: Path) -> None:
@@ -129,15 +127,24 @@ def test_a_run_in_which_nothing_happened_is_not_kept(tmp_path: Path) -> None:
     assert not keeping.history.list()
 
 
+def test_a_password_in_a_question_is_in_no_file_of_a_run_that_is_under_way(tmp_path: Path) -> None:
+    with recorded(Keeping(History(tmp_path))) as listeners:
+        Trace(listeners=[*listeners]).add(RunStart(Question("Which of postgresql://me:hunter22@host/shop?")))
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert len(files) >= 2 and not [path for path in files if b"hunter22" in path.read_bytes()]
+        assert History(tmp_path).read().state == "running"
+
+
 def test_a_history_that_cannot_be_used_does_not_end_a_run(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "history.db").write_text("this is no database at all, but it is long enough to be read")
     for folder in ("file", "broken"):
         keeping = Keeping(History(tmp_path / folder))
-        with recorded(keeping, Question("Which?")) as recording:
-            assert recording is not None
-            Trace(listeners=[recording.write]).add(Conclusion(Decision("elm")))
+        with recorded(keeping) as listeners:
+            trace = Trace(listeners=[*listeners])
+            trace.add(RunStart(Question("Which?")))
+            trace.add(Conclusion(Decision("elm")))
         assert "this run is not kept" in keeping.fault
         with pytest.raises(SetupError, match="Cannot use the history"):
             keeping.history.list()
@@ -158,7 +165,7 @@ from decisor.history.recording import Keeping, Recording
 from decisor.history.store import History
 from decisor.trace.events import LMCall, RunStart, Trace
 from decisor.types import Question
-recording = Recording(Keeping(History(Path(sys.argv[1]))), Question("Which?"))
+recording = Recording(Keeping(History(Path(sys.argv[1]))))
 trace = Trace(listeners=[recording.write])
 trace.add(RunStart(Question("Which?"), "plan_rag", "m"))
 trace.add(LMCall("m", (), ("Thought: a",)))
@@ -185,12 +192,14 @@ import sys
 from pathlib import Path
 from decisor.history.recording import Keeping, recorded
 from decisor.history.store import History
-from decisor.trace.events import Conclusion, Trace
+from decisor.trace.events import Conclusion, RunStart, Trace
 from decisor.types import Decision, Question
 for turn in range(20):
     keeping = Keeping(History(Path(sys.argv[1])), owner=sys.argv[2])
-    with recorded(keeping, Question(f"Question {turn}?")) as recording:
-        Trace(listeners=[recording.write]).add(Conclusion(Decision(sys.argv[2])))
+    with recorded(keeping) as listeners:
+        trace = Trace(listeners=[*listeners])
+        trace.add(RunStart(Question(f"Question {turn}?")))
+        trace.add(Conclusion(Decision(sys.argv[2])))
     assert not keeping.fault, keeping.fault
 """
 
@@ -205,8 +214,10 @@ def test_several_processes_keep_runs_at_once_and_none_is_lost(tmp_path: Path) ->
 
 
 def test_an_action_that_began_is_worth_keeping(tmp_path: Path) -> None:
-    recording = Recording(Keeping(History(tmp_path)), Question("Which?"))
-    Trace(listeners=[recording.write]).add(ActionStart("sql", "SELECT 1"))
+    recording = Recording(Keeping(History(tmp_path)))
+    trace = Trace(listeners=[recording.write])
+    trace.add(RunStart(Question("Which?")))
+    trace.add(ActionStart("sql", "SELECT 1"))
     recording.end("interrupted", "It was interrupted.")
     assert replace(History(tmp_path).read(), bytes=0, began=0.0) == PastRun(
         Question("Which?"), number=1, state="interrupted", why="It was interrupted."

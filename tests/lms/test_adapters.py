@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from decisor.calling import Function
 from decisor.errors import LMError
 from decisor.lms import choose
 from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.types import Completion, Message, Sampling
+from decisor.types import Completion, Function, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import KEY, Faulty, Play, faulty
 from servers.openai_server import completion

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from decisor.calling import Function
 from decisor.errors import LMError
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.retry import Retries
-from decisor.types import Completion, Message, Sampling
+from decisor.types import Completion, Function, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import ASK, KEY, Faulty, Play, faulty
 

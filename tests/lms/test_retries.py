@@ -16,7 +16,7 @@ from decisor.lms.prices import Price
 from decisor.lms.retry import Retries
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
-from decisor.trace.events import FailedCall, LMCall
+from decisor.trace.events import FailedCall, LMCall, Note
 from decisor.types import Message
 from servers.fault_plays import HTML, body, breaks_off, hangs, resets, said, squeezed, status
 from servers.fault_server import ASK, faulty
@@ -34,6 +34,20 @@ async def test_a_named_wait_holds_back_all_calls() -> None:
         await lm.close()
     assert server.asked == 3
     assert all(at - server.at[0] >= 0.95 for at in server.at[1:])
+
+
+async def test_a_run_says_that_it_waits_and_says_it_again_and_short_waits_are_not_said() -> None:
+    slow_down = status(429, headers={"Retry-After": "1"})
+    async with faulty(slow_down, slow_down, status(429, headers={"Retry-After-Ms": "10"})) as server:
+        lm = server.lm(retries=Retries(first_seconds=0.01, says_after=0.5, says_each=0.6))
+        run = Run(lm, Toolbox([]))
+        await run.ask("Where?", str)
+        count = len([*run.trace.of(Note)])
+        await Run(lm, Toolbox([]), trace=run.trace).ask("Where?", str)
+        await lm.close()
+    notes = [*run.trace.of(Note)]
+    assert len(notes) == count >= 2
+    assert all(note.passing and "Waiting for the LM" in note.text and "429" in note.text for note in notes)
 
 
 async def test_a_wait_beyond_the_deadline_is_not_begun_and_the_next_call_does_not_even_ask() -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from decisor.calling import Function
 from decisor.lms.anthropic import Anthropic
 from decisor.lms.journal import digest
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.structured import takes_no_sizes
-from decisor.types import Completion, Message, Sampling
+from decisor.types import Completion, Function, Message, Sampling
 from servers.fault_plays import body, status
 from servers.fault_server import ASK, KEY, Faulty, Play, faulty
 from servers.openai_server import completion

@@ -32,12 +32,16 @@ async def test_a_client_gets_a_cited_decision_hears_its_steps_and_may_read_the_r
         steps.append(message or "")
 
     async with client(tmp_path, transport, *words(tmp_path, lm), mode=mode) as one:
-        names = [tool.name for tool in (await one.list_tools()).tools]
+        tools = (await one.list_tools()).tools
+        assert not [tool.name for tool in tools if "  " in str(tool.description) or "\n" in str(tool.description)]
+        names = [tool.name for tool in tools]
         assert names == ["decide", "describe_data", "query", "whatif", "explain_run", "verify_run", "approve_run"]
         decision = text(await one.call_tool("decide", QUESTION, progress_callback=hear))
         assert decision.startswith("Decision: elm\nit costs 400 [o1.r1], oak 700 [o1.r2]")
         assert "[o1.r1] | elm | 400" in decision and "Run 1 (" in decision
-        assert "Plan" in steps and "sql SELECT name, rent FROM site ORDER BY rent" in steps
+        assert "Plan: 1. compare the rents" in steps and "sql SELECT name, rent FROM site ORDER BY rent" in steps
+        other = await one.call_tool("explain_run", {"number": 9})
+        assert other.is_error and text(other).endswith("There is no run 9 of these data; the last one is 1.")
         story = text(await one.call_tool("explain_run", {"number": 1}))
         assert story == text(await one.call_tool("explain_run"))
         assert "SELECT name, rent FROM site" in story and "Decision: elm" in story
@@ -56,7 +60,7 @@ async def test_a_query_meets_the_sandbox_and_its_rows_have_ids_that_no_run_uses(
         assert len(text(await one.call_tool("query", {"query": many}))) < 9_000
         other = await one.call_tool("query", {"query": "SELECT 1", "connection": "hr"})
         assert other.is_error and text(other).endswith("Which connection? There is sql.")
-        assert (await one.call_tool("whatif", {"input": "rank"})).is_error
+        assert "No connection with a decision model" in text(await one.call_tool("whatif", {"input": "rank"}))
     with closing(sqlite3.connect(tmp_path / "sites.db")) as database:
         assert database.execute("SELECT count(*) FROM site").fetchone() == (2,)
 
@@ -107,7 +111,7 @@ async def test_a_run_of_other_data_or_of_tables_that_are_denied_here_is_not_told
     async with client(tmp_path, "stdio", *first) as one:
         assert "Decision: elm" in await run_of(one, 1)
     async with client(tmp_path, "stdio", "--db", other) as one:
-        assert (await run_of(one, 1)).endswith("There is no run 1 of these data.")
+        assert (await run_of(one, 1)).endswith("There is no run of these data yet: call decide.")
     async with client(tmp_path, "stdio", *first, "--tables", "site") as one:
         assert (await run_of(one, 1)).startswith("refused: ")
 

@@ -63,9 +63,9 @@ async def test_each_user_has_their_own_connections_rows_and_history(tmp_path: Pa
                 ("query", {"query": "SELECT 1", "connection": "sql"}, "Which connection? There is hr."),
                 ("describe_data", {"connection": "sql"}, "There is no connection 'sql'; there is hr."),
                 ("decide", question, "There is no connection 'sql'; there is hr."),
-                ("explain_run", {"number": 1}, "There is no run 1 of these data."),
-                ("explain_run", {}, "There is no run of these data yet."),
-                ("decide", {"question": "And then?", "after": 1}, "There is no run 1 of these data."),
+                ("explain_run", {"number": 1}, "There is no run of these data yet: call decide."),
+                ("explain_run", {}, "There is no run of these data yet: call decide."),
+                ("decide", {"question": "And then?", "after": 1}, "There is no run of these data yet: call decide."),
             ):
                 refusal = await bob.call_tool(tool, arguments)
                 assert refusal.is_error and text(refusal).endswith(words), text(refusal)

@@ -14,6 +14,8 @@ from decisor.replies.json_actions import parse_action
 from decisor.replies.json_answer import parse_json_answer
 from decisor.replies.labelled import Call, parse_labelled
 from decisor.replies.moves import Move, parse_move
+from decisor.replies.plan_reply import parse_plan_graph
+from decisor.techniques.plan_dag.experts.planner import TEXT
 from decisor.techniques.shared.judge import CHANCE_FORM
 from decisor.types import Action
 
@@ -125,3 +127,12 @@ def test_a_word_that_a_form_offers_is_no_copy_of_it() -> None:
     refuse_form_text(CHANCE_FORM.read("It is impossible"), CHANCE_FORM)
     with pytest.raises(ParseError):
         refuse_form_text(Move(answer="a number from 0 to 10"), Form("rating", "Rating: a number from 0 to 10", str))
+
+
+def test_a_plan_whose_parts_are_all_the_example_is_a_copy() -> None:
+    first = {"id": "1.1", "ask": "Who directed the film Arrival?", "needs": []}
+    example = json.dumps({"nodes": [first, {"id": "2.1", "ask": "%s", "needs": ["1.1"]}]})
+    form = Form("plan of parts", TEXT, parse_plan_graph)
+    refuse_form_text(parse_plan_graph(example % "Where does <A1.1> live?"), form)
+    with pytest.raises(ParseError, match="copied"):
+        refuse_form_text(parse_plan_graph(example % "In which city was <A1.1> born?"), form)

@@ -58,6 +58,13 @@ class Browser:
     def cdp(self, command: str, parameters: dict[str, Any]) -> Any:
         return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
+    def traces(self) -> list[dict[str, Any]]:
+        """What was traced until another page was opened, in Chromium's trace format."""
+        messages: list[dict[str, Any]] = []
+        while lines := self.call("POST", "/se/log", {"type": "performance"}):
+            messages += [json.loads(line["message"])["message"] for line in lines]
+        return [one["params"] for one in messages if one["method"] == "Tracing.dataCollected"]
+
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self.call("GET", "/screenshot")))
 
@@ -67,8 +74,9 @@ class WebDriverError(Exception):
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """A session of its own; chromedriver and Chromium end with it."""
+def browser(traced: str = "") -> Iterator[Browser]:
+    """A session of its own; chromedriver and Chromium end with it. ``traced``: categories of what it does that are kept
+    for ``Browser.traces``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -76,7 +84,7 @@ def browser() -> Iterator[Browser]:
         ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        made = start(Browser(f"http://127.0.0.1:{port}"))
+        made = start(Browser(f"http://127.0.0.1:{port}"), traced)
         try:
             yield made
         finally:
@@ -86,9 +94,13 @@ def browser() -> Iterator[Browser]:
         driver.wait()
 
 
-def start(driver: Browser) -> Browser:
-    options = {"args": SWITCHES}
-    wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}}
+def start(driver: Browser, traced: str) -> Browser:
+    options: dict[str, Any] = {"args": SWITCHES}
+    always: dict[str, Any] = {"browserName": "chrome", "goog:chromeOptions": options}
+    if traced:
+        options["perfLoggingPrefs"] = {"enableNetwork": False, "enablePage": False, "traceCategories": traced}
+        always["goog:loggingPrefs"] = {"performance": "ALL"}
+    wanted = {"capabilities": {"alwaysMatch": always}}
     for _ in range(100):
         try:
             made = driver.call("POST", "/session", wanted)

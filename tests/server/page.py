@@ -118,15 +118,16 @@ class Page:
 
 @contextmanager
 def window(
-    serving: Serving, runs: Mapping[str, Entries] | None = None, live: Mapping[str, Entries] | None = None
-) -> Iterator[Page]:
+    serving: Serving, runs: Mapping[str, Entries] | None = None, live: Mapping[str, Entries] | None = None,
+    traced: str = "",
+) -> Iterator[Page]:  # fmt: skip
     """On a server with these ``runs``, over already, and ``live`` ones, which happen as soon as somebody watches. Both
-    end with the block."""
+    end with the block. ``traced``: as of ``browser``."""
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
         serving = replace(serving, history=History(Path(folder) / "history"))
         url = stack.enter_context(running(serving, runs or {}, live or {}))
-        own = stack.enter_context(browser())
+        own = stack.enter_context(browser(traced))
         own.size(1280, 900)
         yield Page(own, url)
 

@@ -127,6 +127,18 @@ def test_a_run_of_five_thousand_events_is_whole(page: Page) -> None:
     assert page.text(".ticks").splitlines() == ["look at everything", "decide"]
 
 
+def test_a_watched_run_keeps_its_end_in_sight_until_a_person_scrolls_up() -> None:
+    down = "innerHeight + scrollY > document.documentElement.scrollHeight - 200"
+    with window(Serving(), {}, {"live": long_run()[:1500]}) as page:
+        page.open("/runs/live")
+        page.until(f"document.querySelectorAll('.steps .acts').length > 100 && {down}")
+        page.run("scrollTo(0, scrollY - 900)")
+        page.until("document.querySelectorAll('.steps .acts').length > 300")
+        assert not page.run(f"return {down}")
+        page.run("scrollTo(0, document.documentElement.scrollHeight)")
+        page.until(f"document.querySelectorAll('.steps .acts').length > 500 && {down}")
+
+
 def test_a_decision_is_had_with_the_keyboard_alone(page: Page) -> None:
     page.open()
     page.run("document.querySelector('.skip').focus()")

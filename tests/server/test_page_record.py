@@ -15,6 +15,7 @@ from server.axe import missing
 from server.page import Page, window
 from server.serving import planner, sources
 from server.test_page_reach import axe, tab_to
+from server.test_record_over_http import users_of
 from servers.openai_server import serve_threaded
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
@@ -102,3 +103,66 @@ def test_a_decision_is_approved_and_computed_again_by_keyboard_alone(page: Page)
     tab_to(page, "document.activeElement.innerText === 'Compute it again'")
     page.press("Enter")
     page.see("It holds.", ".verdict")
+
+
+def sign_in(page: Page, name: str) -> None:
+    page.browser.open(f"{page.url}/")
+    page.until("document.querySelector('#token, #question')")
+    if page.run("return document.querySelector('#question') !== null"):
+        page.click("Sign out", "#side")
+        page.until("document.querySelector('#token')")
+    page.write("token", f"token of {name}")
+    page.click("Sign in")
+    page.see(name, "#version")
+
+
+def test_a_second_user_is_shown_a_decision_and_refuses_it_and_then_approves(tmp_path: Path) -> None:
+    users = users_of(tmp_path, ann="", bob="", eve="connections = []")
+    with serve_threaded(planner()) as url, window(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users)) as page:
+        sign_in(page, "ann")
+        page.ask("Which site should we open?")
+        page.answered()
+        page.click("Share")
+        page.click("Show it to another user")
+        page.see("Only you may read it.", ".readers")
+        assert page.run("return [...document.querySelectorAll('#reader option')].map((one) => one.value)") == ["bob"]
+        page.picture("readers", at=".readers")
+        page.click("Show it")
+        page.see("bob", ".readers ul")
+        sign_in(page, "bob")
+        page.see("from ann · elm", "#runs")
+        page.picture("shown-list")
+        page.run("document.querySelector('#runs a').click()")
+        page.answered()
+        page.see("asked by ann", ".runhead")
+        assert page.run("return document.querySelectorAll('.change, .mark, .deeds a.button:not(.plain)').length") == 0
+        page.picture("shown-run")
+        page.click("Record")
+        page.see("You answer for it as bob.")
+        page.click("Refuse")
+        page.see("Why do you refuse it? Say it in the note.", "[role=alert]")
+        page.write("approval-note", "the lease ends in May")
+        page.click("Refuse")
+        page.see("the lease ends in May", ".approved .refused")
+        assert axe(page) == []
+        page.picture("refused")
+        address = page.run("return location.pathname")
+        sign_in(page, "ann")
+        page.open(str(address))
+        page.see("the lease ends in May", ".approved .refused")
+        assert "Withdraw" not in page.text(".approved")
+        sign_in(page, "bob")
+        page.open(str(address))
+        page.run("document.querySelector('.approved details').open = true")
+        page.run("document.querySelector('.approved details button').click()")
+        page.see("withdrawn", ".approved .withdrawn")
+        page.click("Approve")
+        page.see("bob", ".approved .holds")
+        sign_in(page, "ann")
+        page.open(str(address))
+        assert page.text(".approved .holds b") == "bob"
+        page.click("Show it to bob no more")
+        page.see("Only you may read it.", ".readers")
+        sign_in(page, "bob")
+        page.browser.open(page.url + str(address))
+        page.see("This cannot be shown")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+from decisor.history.store import History
 from decisor.server.serving import Serving
 from decisor.server.users import Users, digest_of, read_users
+from decisor.session.sources import sources_of
 from server.serving import Served, served, sources
 
 
@@ -22,7 +25,11 @@ def test_an_approval_is_of_the_record_stands_in_it_and_may_be_withdrawn(site: Se
     unnamed = site.until(lambda: site.client.post(f"{record}/approvals", json={}).json()["error"],
                          lambda error: "when it is over" not in error)  # fmt: skip
     assert unnamed == "Who approves? Name a person."
-    reply = site.client.post(f"{record}/approvals", json={"by": "Bo", "note": "in May"}).json()
+    unread = site.client.post(f"{record}/approvals", json={"by": "Bo", "digest": "0" * 64})
+    assert unread.status_code == 400 and "not the one that was read" in unread.json()["error"]
+    whole = site.client.get(record).json()
+    body = {"by": "Bo", "note": "in May", "digest": whole["digest"]}
+    reply = site.client.post(f"{record}/approvals", json=body).json()
     whole = site.client.get(record).json()
     (one,) = reply["approvals"]
     assert reply["digest"] == whole["digest"] == whole["approvals"][0]["content"]
@@ -57,10 +64,17 @@ def test_a_decision_is_computed_again_on_the_data_of_today(site: Served, tmp_pat
     assert verdict["changes"] == [{"id": "o1.r1", "before": "rent 400.0", "after": "rent 900.0"}]
 
 
+def users_of(folder: Path, **more: str) -> Users:
+    """By name, with what is not for them."""
+    file = folder / "users.toml"
+    file.write_text(
+        "\n".join(f'[{name}]\ntoken = "{digest_of(f"token of {name}")}"\n{line}' for name, line in more.items())
+    )
+    return read_users(file, ["sql"])
+
+
 def test_a_user_approves_as_themselves_and_reaches_no_record_of_another(tmp_path: Path, url: str) -> None:
-    file = tmp_path / "users.toml"
-    file.write_text("\n".join(f'[{name}]\ntoken = "{digest_of(f"token of {name}")}"' for name in ("ann", "bob")))
-    users: Users = read_users(file, ["sql"])
+    users = users_of(tmp_path, ann="", bob="")
     with served(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users)) as site:
         site.client.headers["authorization"] = "Bearer token of ann"
         record = decided(site)
@@ -74,3 +88,91 @@ def test_a_user_approves_as_themselves_and_reaches_no_record_of_another(tmp_path
         for way in ("approvals", "verification"):
             assert site.client.post(f"{record}/{way}", json={}).status_code == 404
         assert site.client.get(f"{record}/approvals").status_code == 404
+
+
+def sign_in(site: Served, name: str) -> None:
+    site.client.headers["authorization"] = f"Bearer token of {name}"
+
+
+def shown(site: Served, run: str, name: str) -> dict[str, Any]:
+    """What comes of showing it, when the run is in the history."""
+    reply: dict[str, Any] = site.until(lambda: site.client.post(f"{run}/readers", json={"name": name}).json(),
+                                       lambda reply: "when it is over" not in reply.get("error", ""))  # fmt: skip
+    return reply
+
+
+def test_another_user_is_shown_a_run_reads_all_of_it_and_refuses_it_with_a_reason(tmp_path: Path, url: str) -> None:
+    with served(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="", bob="", cy=""))) as site:
+        sign_in(site, "ann")
+        record = decided(site)
+        run = record.removesuffix("/record")
+        assert shown(site, run, "bob") == {"readers": ["bob"], "others": ["cy"]}
+        sign_in(site, "bob")
+        (line,) = site.client.get("/api/runs").json()["runs"]
+        assert (line["owner"], line["answer"]) == ("ann", "elm")
+        for way in (
+            "",
+            "/page",
+            "/markdown",
+            "/json",
+            "/trace",
+            "/story",
+            "/picture",
+            "/entries/1",
+            "/events",
+            "/record",
+        ):
+            assert site.client.get(run + way).status_code == 200, way
+        for way, body in {"mark": {"mark": "right"}, "changes": {"at": "1"}, "resume": {}, "stop": {},
+                          "readers": {"name": "cy"}}.items():  # fmt: skip
+            assert site.client.post(f"{run}/{way}", json=body).status_code == 404, way
+        assert site.client.delete(run).status_code == site.client.get(f"{run}/readers").status_code == 404
+        unsaid = site.client.post(f"{record}/approvals", json={"refuse": True})
+        assert unsaid.json()["error"] == "Why do you refuse it? Say it in the note."
+        refusal = {"refuse": True, "note": "the lease ends in May"}
+        (one,) = site.client.post(f"{record}/approvals", json=refusal).json()["approvals"]
+        assert (one["by"], one["standing"], one["note"]) == ("bob", "refused", "the lease ends in May")
+        again = site.client.post(f"{record}/approvals", json={})
+        assert again.json()["error"] == "bob has refused this already, and may withdraw that."
+        sign_in(site, "ann")
+        whole = site.client.get(record).json()
+        assert [(one["by"], one["refuses"]) for one in whole["approvals"]] == [("bob", True)]
+        assert whole["content"]["request"]["by"] == "ann"
+        assert site.client.post(f"{run}/readers", json={"name": "bob", "end": True}).json()["readers"] == []
+        for name in ("bob", "cy"):
+            sign_in(site, name)
+            assert site.client.get(run).status_code == site.client.get(record).status_code == 404
+            assert site.client.get("/api/runs").json()["runs"] == []
+
+
+def test_a_run_is_shown_to_nobody_who_may_see_less_than_it_saw(tmp_path: Path, url: str) -> None:
+    folder, sights = tmp_path, {"ann": "", "few": "connections = []", "rows": "rows = {site = \"rent < 500\"}",
+                                "mask": 'mask = ["site.name"]', "same": ""}  # fmt: skip
+    with served(Serving(sources(folder), {"m": f"m@{url}"}, users=users_of(folder, **sights))) as site:
+        sign_in(site, "ann")
+        run = decided(site).removesuffix("/record")
+        assert shown(site, run, "few")["error"] == "few may not see all that this run rests on."
+        assert shown(site, run, "nobody")["error"] == "There is no other user 'nobody'."
+        for name in ("rows", "mask"):
+            assert shown(site, run, name)["error"] == f"{name} may not see all that this run rests on."
+        assert site.client.get(f"{run}/readers").json() == {"readers": [], "others": ["same"]}
+        further = site.ask("And without oak?", follows=run.rpartition("/")[2])["id"]
+        site.ended(further)
+        assert shown(site, f"/api/runs/{further}", "same")["readers"] == ["same"]
+
+
+def test_a_run_that_was_shown_is_hidden_from_a_user_who_may_see_less_since(tmp_path: Path, url: str) -> None:
+    history = History(tmp_path / "history")
+    with served(
+        Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="", bob="")), history
+    ) as site:
+        sign_in(site, "ann")
+        run = decided(site).removesuffix("/record")
+        assert shown(site, run, "bob")["readers"] == ["bob"]
+    data = sources_of(db=f"sqlite:///{tmp_path / 'sites.db'}")
+    users = users_of(tmp_path, ann="", bob='mask = ["site.name"]')
+    with served(Serving(data, {"m": f"m@{url}"}, users=users), history) as site:
+        sign_in(site, "bob")
+        assert site.client.get("/api/runs").json()["runs"] == []
+        reply = site.client.get(f"{run}/record")
+        assert reply.status_code == 404 and "you may not see all that it rests on" in reply.json()["error"]

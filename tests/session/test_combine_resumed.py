@@ -6,7 +6,7 @@ import pytest
 
 from decisor import ScriptedLM
 from decisor.budget import Limits
-from decisor.session.opening import ask_once
+from decisor.session.data import ask_once
 from decisor.session.options import Options
 from decisor.session.sources import sources_of
 from decisor.trace.events import ActionResult

@@ -2,18 +2,16 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 import decisor
 from databases.reader_attacks import attacks
 from databases.reader_world import ENGINES, FORBIDDEN, MASK, OWN_ORDERS, ROWS, reader_world, secrets
 from decisor.errors import SetupError
-from servers.openai_server import completion, serve_app
+from servers.capturing_lm import endpoint
 
 FEWEST = 200
 AT_ONCE = 25
@@ -24,22 +22,6 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """The engine, and the URL of a database there."""
     with reader_world(request.param, tmp_path_factory.mktemp("readers")) as url:
         yield request.param, url
-
-
-@asynccontextmanager
-async def endpoint(replies: list[str]) -> AsyncIterator[tuple[str, list[str]]]:
-    """Where an LM gives these replies, and all that it is sent."""
-    bodies: list[str] = []
-
-    async def chat(request: web.Request) -> web.Response:
-        bodies.append(await request.text())
-        text = replies.pop(0) if replies else "Final answer: none\nBecause: nothing"
-        return web.json_response(completion(json.loads(bodies[-1]), text, "m"))
-
-    app = web.Application(client_max_size=2**24)
-    app.router.add_post("/v1/chat/completions", chat)
-    async with serve_app(app) as origin:
-        yield f"m@{origin}/v1", bodies
 
 
 def leaks(text: str, counts: bool = True) -> list[str]:
@@ -153,7 +135,7 @@ async def test_a_reader_who_may_sees_values_and_the_lm_and_the_trace_do_not(
     lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
     model = [line for line in lines if line["by"] == "model" and line["statement"] == query]
     assert model and model[0]["reader"] == "ann" and model[0]["rows"] == 6 and model[0]["error"] is None
-    assert {line["by"] for line in lines} == {"model", "decisor"}
+    assert {line["by"] for line in lines} == {"model", "decisor", "person"}
 
 
 async def test_without_leave_no_token_is_revealed(place: tuple[str, str]) -> None:

@@ -20,7 +20,6 @@ from decisor.story.live import LiveView
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import LMCall, Trace, UnreadableReply, events_of
 from decisor.trace.writing import Writers, Writing
-from decisor.types import Question
 from servers.event_server import body_of, chat
 from servers.openai_server import completion, serve_app
 
@@ -100,7 +99,7 @@ async def test_a_reply_that_repeats_itself_is_asked_for_again_and_counted() -> N
 
 def test_a_terminal_shows_the_end_of_what_is_written_until_it_is_over() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=60)
-    view = LiveView(console, Question("Which?"))
+    view = LiveView(console)
 
     def below() -> str:
         with console.capture() as capture:

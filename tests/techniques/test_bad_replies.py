@@ -72,6 +72,12 @@ async def test_a_copy_of_the_example_is_no_reply(box: Toolbox) -> None:
     assert [event.reason for event in events_of(run.trace.entries, UnreadableReply)] == ["copied"]
 
 
+async def test_an_answer_that_stands_in_a_record_that_is_not_cited_goes_back(box: Toolbox) -> None:
+    decision, seen, _ = await ask("iter_rag", [LOOK, ANSWER.replace("r2", "r1"), ANSWER], box)
+    assert "bel stands in o1.r2, which you do not cite" in seen[2]
+    assert decision.evidence.ids == ("o1.r2",)
+
+
 async def test_a_second_try_at_the_same_place_is_drawn_otherwise(box: Toolbox) -> None:
     class Noting(ScriptedLM):
         async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Completion:

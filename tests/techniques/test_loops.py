@@ -6,14 +6,14 @@ import pytest
 
 from decisor.budget import Budget, Limits
 from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.single_rag import SingleRAG
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, Plan, PlanChange
-from decisor.types import Decision, Question, Technique
+from decisor.types import Decision, Question
 from techniques.table import TableTool
 
 LONGEST = Question("Which river is the longest?")

@@ -7,14 +7,14 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.replay.edits import Edit, Rerun
 from decisor.techniques.replay.rerun import rerun
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, Entry, LMCall, Plan, PlanChange, RunStart
-from decisor.types import Question, Technique
+from decisor.types import Question
 from techniques.table import TableTool
 
 QUESTION = Question("Which river is the longest?")

@@ -12,13 +12,13 @@ import decisor
 from decisor.errors import ParseError
 from decisor.lms.scripted import ScriptedLM
 from decisor.replies.form_copies import refuse_form_text
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques.ircot import SENTENCE
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
 from decisor.techniques.shared.render import LATER_ROWS, Rendering
 from decisor.tools.toolbox import Toolbox
-from decisor.types import Observation, Question, Record, Technique
+from decisor.types import Observation, Question, Record
 from techniques.table import TableTool
 
 LONGEST = Question("Which river is longest?", "Length counts in km.", "Name one.")

@@ -213,6 +213,14 @@ async def test_only_where_nothing_came_of_it_is_the_model_told_to_do_something_d
     assert "How it ended: with the answer a" in lm.seen[2] and "really different" not in lm.seen[2]
 
 
+@pytest.mark.parametrize("preset", ["paper", "release"])
+async def test_as_printed_each_try_is_shown_with_its_elo_and_something_else_is_asked_for(preset: str) -> None:
+    lm = ScriptedLM(["Final answer: a", "Final answer: b", "Better: A", "Better: B", "Final answer: c"])
+    await search(RadAgent(preset=preset, matches=1, side_matches=0, votes=1, calls=5, explore=9999), "4 5 6 10", lm)  # type: ignore[arg-type]
+    assert "with the answer a\n   Value: 0" in lm.seen[1] and "really different" in lm.seen[1]
+    assert "with the answer a\n   Value: -25" in lm.seen[4] and "with the answer b\n   Value: 25" in lm.seen[4]
+
+
 async def test_a_search_ends_once_its_best_has_won_often_enough_in_both_orders() -> None:
     lm = Counting(Game24LM(3))
     made, run, _ = await search(RadAgent(calls=100, judge=Longer(), settled=2), "4 5 6 10", lm)

@@ -10,7 +10,7 @@ from data import DATA
 from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques import technique
 from decisor.techniques.ircot import IRCoT, parse_sentence
 from decisor.techniques.iter_retgen import IterRetGen, parse_generation
@@ -20,7 +20,7 @@ from decisor.techniques.self_ask import SelfAsk
 from decisor.techniques.vanilla import Vanilla
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionStart
-from decisor.types import Decision, Observation, Question, Technique
+from decisor.types import Decision, Observation, Question
 from techniques.shelf import shelf
 
 BORN = Question("Where was the author of Emma born?", goal="Answer with a name.")
@@ -60,10 +60,10 @@ async def test_rag_finds_with_the_question_alone_and_keeps_k_passages() -> None:
 
 
 async def test_a_citation_of_what_was_not_kept_goes_back() -> None:
-    wrong, right = "Final answer: Steventon\nBecause: [o1.r3]", "Final answer: Steventon\nBecause: [o1.r1]"
+    wrong, right = "Final answer: Steventon\nBecause: [o1.r3]", "Final answer: Steventon\nBecause: [o1.r2]"
     decision, seen, _ = await ask(RAG(k=2), [wrong, right])
     assert "You cite o1.r3, which you have not been shown." in seen[1]
-    assert decision.evidence.ids == ("o1.r1",)
+    assert decision.evidence.ids == ("o1.r2",)
 
 
 async def test_text_of_a_passage_that_looks_like_a_reply_stays_on_the_line_of_its_passage() -> None:
@@ -150,6 +150,18 @@ async def test_react_keeps_thoughts_searches_and_observations_in_the_prompt() ->
     assert "Thought: who wrote it\nAction: search\nAction input: author of Emma\nObservation:\n[o1.r1]" in seen[2]
     assert "made up" not in seen[2]
     assert decision.answer == "Steventon"
+
+
+async def test_react_answers_from_what_it_searched_for_and_cites_what_tells() -> None:
+    answer = "Final answer: Steventon\nBecause: she was born there [{}]."
+    replies = [answer.format("o1.r1"), "Action: search\nAction input: Jane Austen born", "Final answer: Emma"]
+    _, seen, _ = await ask(ReAct(), replies)
+    assert "There is no observation yet" in seen[1]
+    (right,) = re.findall(r"\[(o1\.r\d)\][^\n]*Steventon", seen[2])
+    other = next(id for id in ("o1.r1", "o1.r2") if id != right)
+    decision, seen, _ = await ask(ReAct(), [replies[1], answer.format(other), answer.format(right)])
+    assert f"Steventon stands in {right}, which you do not cite" in seen[2]
+    assert (decision.answer, decision.evidence.ids) == ("Steventon", (right,))
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -12,7 +12,7 @@ import pytest
 
 from decisor.errors import SetupError
 from decisor.lms.openai_compatible import OpenAICompatible
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques import technique
 from decisor.techniques.iter_rag import IterRAG
 from decisor.techniques.plan_rag import PlanRAG
@@ -24,7 +24,7 @@ from decisor.techniques.replay.rerun import rerun
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, Entry, LMCall, RunStart, Trace, events_of
 from decisor.trace.file import TraceFile, read_trace
-from decisor.types import Action, Decision, Message, Observation, Question, Technique, Tool
+from decisor.types import Action, Decision, Message, Observation, Question, Tool
 from servers.openai_server import serve
 from techniques.documents import DOCUMENTS, Passages, Policy, nodes, role_of
 from techniques.table import TableTool

@@ -11,12 +11,12 @@ from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
 from decisor.lms.openai_compatible import OpenAICompatible
 from decisor.lms.scripted import ScriptedLM
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques import technique
 from decisor.techniques.rq_rag import RQRAG
 from decisor.techniques.self_rag import SelfRAG, prompt_of
 from decisor.trace.events import ActionResult, ActionStart, LMCall
-from decisor.types import Completion, Decision, Message, Question, Sampling, Technique
+from decisor.types import Completion, Decision, Message, Question, Sampling
 from servers.openai_server import serve
 from servers.token_server import Said, plainly, serve_tokens
 from techniques.shelf import shelf

@@ -18,7 +18,7 @@ from decisor.story.html import story
 from decisor.story.live import LiveView
 from decisor.story.telling import tell_story
 from decisor.trace.decoding import decoder
-from decisor.trace.events import Entry, Event, LMCall, Trace
+from decisor.trace.events import Entry, Event, LMCall, RunStart, Trace
 from decisor.trace.file import CLASSES as BY_NAME
 from decisor.trace.file import array_text, file_text, read_text
 from decisor.types import Question
@@ -58,7 +58,8 @@ def test_no_text_of_any_event_steers_a_terminal_or_is_read_as_markup(kind: type[
     console = Console(file=screen, width=400, force_terminal=False, highlight=False)
     for full in (False, True):
         tell_story(read_text(file_text(trace.entries)), console, full)
-    with LiveView(console, Question(HOSTILE, HOSTILE, HOSTILE)) as view:
+    with LiveView(console) as view:
+        view.hear(Entry(1, 0, 0.0, RunStart(Question(HOSTILE, HOSTILE, HOSTILE))))
         view.hear(trace.entries[0])
     text = screen.getvalue()
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066]", text)

@@ -126,7 +126,7 @@ def bench(name: str, **settings: str) -> Bench:
         SetupError: there is no such benchmark or setting, or the value does not fit it.
     """
     kind = kind_of(name)
-    if "data" not in settings and "data" in settings_of(kind):
+    if "data" in settings_of(kind) and set(settings) <= set(settings_of(kind)) - {"data"}:
         shared = os.environ.get("DECISOR_DATA")
         if not shared:
             raise SetupError(f'{name} needs its files: write -b "{name} data=FOLDER", or set DECISOR_DATA.')

@@ -17,7 +17,7 @@ from decisor.calls.prompt_parts import shorten
 from decisor.calls.settings import settings_of
 from decisor.errors import BudgetExceeded, LMError, SetupError
 from decisor.secrets import redact
-from decisor.trace.events import FailedCall, LMCall, ShortenedPrompt, Trace
+from decisor.trace.events import FailedCall, LMCall, Note, ShortenedPrompt, Trace
 from decisor.trace.writing import streamed
 from decisor.types import LM, Completion, Message, Pricing, Sampling, Usage
 
@@ -185,7 +185,7 @@ class Call:
         self.budget.reserve(request, self.final, keep)
         used, since, began = CALL, len(self.trace.entries), time.monotonic()
         clocks = tuple(budget.clock for budget in self.budget.chain())
-        call = CallUnderWay(clocks, self.seconds_left, asyncio.timeout(self.seconds_left()))
+        call = CallUnderWay(clocks, self.seconds_left, asyncio.timeout(self.seconds_left()), self.say)
         try:
             async with call:
                 reply = await self.reply(messages, sampling)
@@ -212,6 +212,9 @@ class Call:
         event = LMCall(model, messages, reply.texts, reply.finish, used, since=since, replayed=reply.replayed)
         self.trace.add(event, self.span)
         return reply
+
+    def say(self, words: str) -> None:
+        self.trace.add(Note(words, passing=True), self.span)
 
     def reply(self, messages: Sequence[Message], sampling: Sampling) -> Awaitable[Completion]:
         """Streamed, where somebody watches and the LM can."""

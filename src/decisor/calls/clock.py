@@ -41,12 +41,13 @@ class Clock:
 
 @dataclass(slots=True)
 class CallUnderWay:
-    """With it, what happens is part of the call, until its deadline. ``waits``: it waits for a place or a connection
-    just now; ``sent``: a request of it may have been worked on."""
+    """With it, what happens is part of the call, until its deadline. ``say``: a line for who watches the run.
+    ``waits``: it waits for a place or a connection just now; ``sent``: a request of it may have been worked on."""
 
     clocks: tuple[Clock, ...]
     seconds_left: Callable[[], float | None]
     deadline: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
+    say: Callable[[str], None] = lambda words: None
     waits: int = 0
     sent: bool = False
     waiting: float = 0.0

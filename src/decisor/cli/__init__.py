@@ -44,12 +44,14 @@ COMMANDS = {
     "prompts": ("decisor.cli.prompts", "Print the prompts of a technique, to change them."),
     "eval": ("decisor.cli.eval", "Run techniques on benchmarks; what stops goes on later."),
     "report": ("decisor.cli.report", "Report an evaluation: tables, comparisons, one page."),
-    "bench": ("decisor.cli.bench", "Benchmarks: get, make, annotate and run their questions."),
+    "bench": ("decisor.cli.bench", "Benchmarks: list them; run, make and load questions of Decision QA."),
     "train": ("decisor.cli.train", "Train what techniques learn from data."),
 }
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A full disk, by any of its names."""
+CLOSED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG)
+"""A place of a file that cannot be used."""
 
 HELP = """Decisor answers decision questions from data: it plans, queries, replans, decides, and shows the evidence.
 
@@ -112,10 +114,14 @@ def run(words: Sequence[str]) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 0
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno in FULL:
+            sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+            what = f"cannot write: {error.strerror}. Make room, and run the same command again."
+        elif error.errno in CLOSED and error.filename is not None:
+            what = f"{error.filename}: {error.strerror}. Name a place that is there, and that you may write."
+        else:
             raise
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
-        print(f"decisor: cannot write: {error.strerror}. Make room, and run the same command again.", file=sys.stderr)
+        print(f"decisor: {what}", file=sys.stderr)
         return 1
 
 
@@ -144,7 +150,7 @@ def called(words: Sequence[str]) -> int:
         if message in ("", help.rstrip(".")):  # a group without a command
             print(help, file=sys.stderr)
             return 2
-        where = error.ctx.command_path if error.ctx else "decisor"
+        where = error.ctx.command_path if error.ctx else " ".join(["decisor", *innermost(command, words)[0]])
         if where == "decisor ask" and "unexpected extra argument" in message:
             raise SetupError('Put the question in quotes: decisor ask "WHICH ...?" --db URL') from error
         raise SetupError(f"{message}{'' if message.endswith('?') else '.'} See: {where} --help") from error
@@ -163,7 +169,9 @@ def in_our_words(message: str) -> str:
     >>> in_our_words("Invalid value for '--calls': Input should be a valid integer, unable to parse string")
     '--calls should be a valid integer'
     """
-    return re.sub(r"^Invalid value for '([^']+)': Input (should be [^,]+)(, unable .*)?$", r"\1 \2", message)
+    return re.sub(
+        r"^Invalid value for '([^']+)'(?: / '[^']+')*: Input (should be [^,]+)(, unable .*)?$", r"\1 \2", message
+    )
 
 
 def words_so_far() -> list[str]:
@@ -177,14 +185,20 @@ def check_repeats(command: Any, words: Sequence[str]) -> None:
     from decisor.errors import SetupError
 
     options = [word.partition("=")[0] for word in words[: [*words, "--"].index("--")]]
-    for word in words:
-        if not hasattr(command, "commands"):
-            break
-        command = command.commands.get(word, command)
-    for parameter in command.params:
+    for parameter in innermost(command, words)[1].params:
         names = {name for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
         if names and not (parameter.multiple or parameter.is_flag) and sum(name in names for name in options) > 1:
             raise SetupError(f"{parameter.opts[0]} is there twice, and it takes one value: leave out one.")
+
+
+def innermost(command: Any, words: Sequence[str]) -> tuple[list[str], Any]:
+    """The names in ``words`` of commands below ``command``, and the last of these commands."""
+    names = []
+    for word in words:
+        if word in getattr(command, "commands", {}):
+            names.append(word)
+            command = command.commands[word]
+    return names, command
 
 
 def build(words: Sequence[str]) -> typer.Typer:
@@ -202,7 +216,7 @@ def build(words: Sequence[str]) -> typer.Typer:
     @app.callback(invoke_without_command=True)
     def root(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
         if version:
-            from decisor import __version__
+            from decisor.version import __version__
 
             print(f"decisor {__version__}")
             raise typer.Exit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from decisor.budget import Limits
 from decisor.config.connection import FILES
@@ -14,8 +14,6 @@ from decisor.errors import SetupError
 from decisor.history.past_run import Inputs, PastRun
 from decisor.history.store import History
 from decisor.session.options import Options
-from decisor.trace.events import Entry
-from decisor.types import Question
 
 if TYPE_CHECKING:
     from decisor.session.result import Result
@@ -27,7 +25,7 @@ OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "
 
 
 @dataclass(frozen=True)
-class Past:
+class PastNamed:
     """A run to go on from."""
 
     history: History = field(default_factory=History)
@@ -43,21 +41,21 @@ class Past:
 
     def result(self) -> Result:
         """Raises SetupError where its trace is gone."""
-        from decisor.session.past import past_result
+        from decisor.session.recorded import past_result
 
         assert self.run is not None
         return past_result(self.history, self.run)
 
 
-def past_named(last: bool, number: int | None) -> Past:
+def past_named(last: bool, number: int | None) -> PastNamed:
     """Raises SetupError where there is no such run."""
     if not (last or number):
-        return Past()
+        return PastNamed()
     history = History()
-    return Past(history, history.read(number or 0))
+    return PastNamed(history, history.read(number or 0))
 
 
-def inputs_again(past: Past, own: Inputs) -> Inputs:
+def inputs_again(past: PastNamed, own: Inputs) -> Inputs:
     """What was named for a run, and in its place what ``own`` names.
 
     Raises:
@@ -126,17 +124,7 @@ def sources_named(inputs: Inputs, config: Config, reveal: bool = False) -> Sourc
     return with_max_scan(seen, inputs.max_scan)
 
 
-def asked_of(
-    inputs: Inputs, config: Config, question: Question, past: Sequence[Entry] = (), reveal: bool = False,
-    **options: Unpack[Options],
-) -> Result:  # fmt: skip
-    """The result of a question that is asked of what was named."""
-    from decisor.session.opening import ask_once
-    from decisor.session.sync import in_thread
-
-    sources = sources_named(inputs, config, reveal)
-    whole: Options = {
-        "technique": inputs.technique, "settings": inputs.settings, "lm": config.lm(inputs.lm or None),
-        "limits": inputs.limits, **options,
-    }  # fmt: skip
-    return in_thread(ask_once(sources, question, whole, past))
+def options_named(inputs: Inputs, config: Config) -> Options:
+    """How the question is asked, as far as that was named."""
+    return {"technique": inputs.technique, "settings": inputs.settings, "lm": config.lm(inputs.lm or None),
+            "limits": inputs.limits}  # fmt: skip

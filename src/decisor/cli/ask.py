@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.again import asked_of, each, inputs_again, past_named, with_defaults
+from decisor.cli.again import each, inputs_again, options_named, past_named, sources_named, with_defaults
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.reader import terminal_reader
@@ -30,7 +29,10 @@ from decisor.types import Question
 if TYPE_CHECKING:
     from decisor.benchmarks.examples import Example
     from decisor.definitions.readings.open import Readings
+    from decisor.session.options import Options
     from decisor.session.result import Result
+    from decisor.session.sources import Sources
+    from decisor.trace.events import Entry
 
 GRAPH = "A graph, such as bolt://localhost. Several times; NAME=URL gives it a name."
 DOCS = (
@@ -138,18 +140,17 @@ def command(
         from decisor.session.following import following
 
         question = following(past.result(), question)
-    decide = partial(
-        asked_of, inputs, config, question, reveal=reveal, trace=trace, history=keeping or False,
-        readings=cast("Readings", readings),
-        reader=None if as_json else terminal_reader(inputs.definitions),
-    )  # fmt: skip
+    options: Options = {
+        **options_named(inputs, config), "trace": trace, "history": keeping or False,
+        "readings": cast("Readings", readings), "reader": None if as_json else terminal_reader(inputs.definitions),
+    }  # fmt: skip
     tell_folder_file(config)
     with noted(keeping):
-        result = ask_quietly(decide) if as_json else ask_live(decide, question)
+        result = ask_and_print(sources_named(inputs, config, reveal), question, options, as_json)
     if html is not None:
         result.html(html)
     if record is not None:
-        result.record().save(record)
+        result.save_record(record)
     raise typer.Exit(Exit.FAILED if result.trace_fault else exit_of(result.decision))
 
 
@@ -169,24 +170,31 @@ def noted(keeping: Keeping | None) -> Iterator[None]:
             print(f"decisor: {keeping.fault}", file=sys.stderr)
 
 
-def ask_quietly(decide: Callable[[], Result]) -> Result:
-    """One JSON object, nothing else."""
-    with redirect_stdout(sys.stderr):  # a person's own tools may print
-        result = decide()
-    print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
-    return result
-
-
-def ask_live(decide: Callable[..., Result], question: Question) -> Result:
-    """Live on a terminal; line by line elsewhere."""
+def ask_and_print(
+    sources: Sources, question: Question, options: Options, as_json: bool = False, past: Sequence[Entry] = ()
+) -> Result:
+    """Live on a terminal, line by line elsewhere; or one JSON object. ``past``: a run to go on from."""
+    from decisor.session.data import ask_once
+    from decisor.session.sync import in_thread
     from decisor.story.live import LiveView
 
+    if as_json:
+        with redirect_stdout(sys.stderr):  # a person's own tools may print
+            result = in_thread(ask_once(sources, question, options, past))
+        print_object(result)
+        return result
     out = console()
-    with LiveView(out, question) as view:
-        streams = {"on_text": view.hear_text} if out.is_terminal else {}
-        result = decide(on_event=view.hear, **streams)
+    with LiveView(out) as view:
+        options = {**options, "on_event": view.hear}
+        if out.is_terminal:
+            options["on_text"] = view.hear_text
+        result = in_thread(ask_once(sources, question, options, past))
     result.show(out)
     return result
+
+
+def print_object(result: Result) -> None:
+    print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
 
 
 def example_of(name: str, question: str) -> Example | None:

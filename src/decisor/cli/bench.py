@@ -1,4 +1,4 @@
-"""decisor bench: get, make, annotate and run the questions of a benchmark."""
+"""decisor bench: the benchmarks that there are; questions of Decision QA run, made and loaded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ app.add_typer(dqa, name="dqa")
 
 @app.callback()
 def benchmarks() -> None:
-    """Benchmarks: get, make, annotate and run their questions."""
+    """Benchmarks: list them; run, make and load questions of Decision QA."""
 
 
 @app.command("list")
@@ -46,8 +46,8 @@ def list_command(as_json: Annotated[bool, typer.Option("--json", help="One JSON 
 
 @dqa.command("run")
 def run_command(
-    data: Annotated[Path, typer.Option("--data", help="Folder in the released layout.")],
-    technique: Annotated[str, typer.Option("--technique", "-t")] = "plan_rag",
+    data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help="A folder in the released layout.")],
+    technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "plan_rag",
     scenario: Annotated[str, typer.Option(help="locating, building or both.")] = "both",
     form: Annotated[str | None, typer.Option(help="sql or graph.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first questions of each scenario.")] = None,
@@ -62,7 +62,7 @@ def run_command(
     at_once: Annotated[int, typer.Option(min=1, max=1000, help="Questions at a time.")] = 8,
     max_calls: Annotated[int | None, typer.Option(min=1, help="LM calls for one question.")] = None,
     max_seconds: Annotated[float | None, typer.Option(min=0.0, help="Seconds for one question.")] = None,
-    traces: Annotated[Path | None, typer.Option(help="A folder for the trace of each question.")] = None,
+    traces: Annotated[Path | None, typer.Option(metavar="FOLDER", help="For the trace of each question.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")] = False,
 ) -> None:
     """Run questions through a technique and score its answers: decisor eval -b dqa, in a run store of its own."""
@@ -142,7 +142,7 @@ def run_suite(suite: Suite, traces: Path | None, form: str) -> tuple[list[Outcom
 
 @dqa.command("statistics")
 def statistics_command(
-    data: Annotated[Path, typer.Option("--data", help="Folder in the released layout.")],
+    data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help="A folder in the released layout.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array of tables.")] = False,
 ) -> None:
     """Count questions, databases, rows, nodes and edges, beside what the paper prints of its own."""
@@ -161,9 +161,9 @@ def statistics_command(
 @dqa.command("generate")
 def generate_command(
     scenario: Annotated[str, typer.Option(help="locating or building.")],
-    out: Annotated[Path, typer.Option(help="A new folder.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
     size: Annotated[str, typer.Option(help="tiny, small, medium, large, huge, or NODESxEDGES.")] = "small",
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed makes the same files.")] = 0,
     questions: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
 ) -> None:
     """Make a new world with questions that have one best decision, in the released layout."""
@@ -194,7 +194,7 @@ def import_command(
 def extract_command(
     save: Annotated[Path, typer.Argument(help="A savegame as Clausewitz text.")],
     definitions: Annotated[Path, typer.Option(help="The game's map file of trading nodes, or its file of goods.")],
-    out: Annotated[Path, typer.Option(help="A new folder.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
     questions: Annotated[int, typer.Option(min=1, help="At most so many.")] = 200,
 ) -> None:
     """Read a world from a savegame, simulate it, and write questions in the released layout."""

@@ -15,6 +15,7 @@ from decisor.cli import corrections
 from decisor.cli.findings import print_findings
 from decisor.cli.settings import place_named
 from decisor.errors import SetupError
+from decisor.outside import one_line
 
 app = typer.Typer(no_args_is_help=True, help="What words mean in your data: check, draft, import, propose, approve.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
@@ -32,7 +33,7 @@ app.command("list")(corrections.list_command)
 @app.command("check")
 def check_command(file: FileOf, db: DbOf, as_json: JsonOf = False) -> None:
     """Check definitions on their database; every fault has its line. The exit code is 1 where there is one."""
-    from decisor.session.definitions_check import check_file
+    from decisor.session.definitions_file import check_file
 
     findings = asyncio.run(check_file(file, place_named(db)))
     print_findings(file, findings, as_json)
@@ -64,7 +65,7 @@ def import_command(
     whole = imported(source)
     write(whole.text(), out)
     for note in whole.notes if out else ():
-        print(f"Left out: {note}", file=sys.stderr)
+        print(f"Left out: {one_line(note, 200)}", file=sys.stderr)
     tell(counts(whole), out)
 
 

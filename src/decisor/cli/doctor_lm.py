@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from decisor.lms.measure import Measurement
@@ -16,6 +16,7 @@ WORDS = {
     "logprobs": "log-probabilities", "streaming": "streaming", "response_format": "JSON schemas (calling=json)",
     "tools": "calls of functions (calling=tools)",
 }  # fmt: skip
+MOST_NAMED = 5
 FITS = {"enough": "Enough for", "tight": "Tight for", "unknown": "Not sure for", "not": "Not enough for"}
 
 
@@ -47,7 +48,16 @@ def lines_of(measurement: Measurement | None) -> Iterator[str]:
         if names := [WORDS[name] for name, heed in measurement.heeds.items() if heed == verdict]:
             yield f"{begin} {', '.join(names)}"
     for (fit, why), names in by_fit(fitness(measurement)).items():
-        yield f"{FITS[fit]} {', '.join(names)}{f' ({why})' if why else ''}"
+        yield f"{FITS[fit]} {first_of(names)}{f' ({why})' if why else ''}"
+
+
+def first_of(names: Sequence[str]) -> str:
+    """All of a few; --json has every one.
+
+    >>> first_of(list("abcdef"))
+    'a, b, c and 3 more'
+    """
+    return ", ".join(names) if len(names) <= MOST_NAMED else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
 def speed_line(measurement: Measurement) -> str:

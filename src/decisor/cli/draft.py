@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from decisor.budget import Limits
-from decisor.cli.ask import LM, SETTING, ask_quietly, question_text, read_rules, read_settings
+from decisor.cli.ask import LM, SETTING, print_object, question_text, read_rules, read_settings
 from decisor.cli.console import console
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.settings import place_named
 from decisor.errors import SetupError
 from decisor.types import Question
+
+if TYPE_CHECKING:
+    from decisor.session.drafting import Draft
 
 DB = "The database it is about: a URL or a file."
 APPROVE = "Is this what you mean? [y = write it, n = do not, or say what is wrong] "
@@ -36,41 +39,36 @@ def command(
 ) -> None:
     """Draft a model of a question, check it on real rows, and write it. At a terminal it asks what the rules leave
     open, one question at a time, and for approval. The exit code is 4 where two models differ: both are written."""
-    from decisor.session.drafting import Draft, draft
-    from decisor.session.result import Result
+    from decisor.session.drafting import draft
     from decisor.tools.person import ask_line, person_is_there
 
     if out.exists():
         raise SetupError(f"{out} is there already: name another --out file.")
     whole = Question(question_text(question), read_rules(rules), goal)
-    drafts: list[Draft] = []
-
-    def once(whole: Question) -> Result:
-        drafts.append(draft(whole, db=place_named(db), settings=read_settings(settings or []), lm=lm, trace=trace,
-                            limits=Limits(calls, tokens)))  # fmt: skip
-        return drafts[-1].result
-
-    result = ask_quietly(partial(once, whole)) if as_json else once(whole)
-    if not as_json:
-        result.show(console())
-    for path, text in files_of(drafts[-1], out):
-        if not drafts[-1].models and person_is_there() and not as_json:
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():  # a person's own tools may print
+        drafts = draft(whole, db=place_named(db), settings=read_settings(settings or []), lm=lm, trace=trace,
+                       limits=Limits(calls, tokens))  # fmt: skip
+    if as_json:
+        print_object(drafts.result)
+    else:
+        drafts.result.show(console())
+    for path, text in files_of(drafts, out):
+        if not drafts.models and person_is_there() and not as_json:
             show(text, db)
             if (answer := ask_line(APPROVE).strip()).lower() not in ("y", "yes"):
                 print(f"Not written. To say more, put it into the rules{f': {answer}' if len(answer) > 1 else ''}.")
                 raise typer.Exit(Exit.NO_ANSWER)
         write(path, text)
         print(f"Written: {path}. Run it again without an LM: decisor model rank {path} --db URL", file=sys.stderr)
-    raise typer.Exit(exit_of(result.decision))
+    raise typer.Exit(exit_of(drafts.result.decision))
 
 
-def files_of(draft: object, out: Path) -> list[tuple[Path, str]]:
+def files_of(draft: Draft, out: Path) -> list[tuple[Path, str]]:
     """The file that was asked for, or FILE.first and FILE.second where two models differ."""
-    models, model = getattr(draft, "models", ()), getattr(draft, "model", "")
-    if models:
+    if draft.models:
         return [(out.with_suffix(f".{name}{out.suffix}"), text)
-                for name, text in zip(("first", "second"), models, strict=True)]  # fmt: skip
-    return [(out, model)] if model else []
+                for name, text in zip(("first", "second"), draft.models, strict=True)]  # fmt: skip
+    return [(out, draft.model)] if draft.model else []
 
 
 def show(text: str, db: str) -> None:

@@ -18,6 +18,8 @@ EXAMPLES = {
     "show": ("decisor show last", "decisor show 12 --html decision.html"),
     "trace": ("decisor trace run.jsonl", 'decisor trace run.jsonl --edit 2 --thought "Prices first." --db offers.csv'),
     "resume": ("decisor resume last --calls 20",),
+    "record": ("decisor show 12 --record decision.json", "decisor record decision.json --html decision.html"),
+    "approve": ('decisor approve 12 --by "Ada Lovelace"', 'decisor approve decision.json --by Ada --note "Until May."'),
     "verify": ("decisor verify last", "decisor verify run.jsonl --db offers.csv"),
     "index": ("decisor index reports/ --out reports.index",),
     "graph": ("decisor graph load plants.csv roads.csv --source from --target to --out roads.kgl",),
@@ -38,6 +40,9 @@ EXAMPLES = {
     ),
     "definitions": ("decisor definitions draft --db sales.db --lm none --out words.toml",),
     "eval": ("decisor eval -b dqa -t plan_rag -t iter_rag --lm gpt-4.1-mini --store run.db",),
+    "config": ("decisor config", "decisor config trust"),
+    "train": ("decisor train query-scorer --corpus corpus.jsonl --questions questions.jsonl --out scorer",),
+    "bench": ("decisor bench list", "decisor bench dqa run --data DIR -t exact -o semantics=released"),
     "report": ("decisor report run.db --html report.html", "decisor report run.db --against before.db"),
     "prompts": ("decisor prompts plan_rag > mine.toml",),
 }  # fmt: skip
@@ -49,10 +54,21 @@ def dress(command: Any, words: tuple[str, ...] = ()) -> None:
     if lines := EXAMPLES.get(" ".join(words)):
         command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
     for parameter in command.params:
-        if parameter.metavar is None and not getattr(parameter, "is_flag", False):
-            parameter.metavar = parameter.name.upper() if parameter.param_type_name == "argument" else kind(parameter)
+        if parameter.param_type_name == "argument":
+            say_argument(parameter)
+        elif parameter.metavar is None and not getattr(parameter, "is_flag", False):
+            parameter.metavar = kind(parameter)
     for name, one in getattr(command, "commands", {}).items():
+        one.short_help = one.short_help or (one.help or "").partition("\n\n")[0].replace("\n", " ")
         dress(one, (*words, name))
+
+
+def say_argument(argument: Any) -> None:
+    """By its word alone, in brackets where it may be left out: click's own line names a type of Python."""
+    word = argument.metavar = argument.metavar or argument.name.upper()
+    record = argument.get_help_record
+    argument.get_usage_pieces = lambda context: [word if argument.required else f"[{word}]"]
+    argument.get_help_record = lambda context: (word, record(context)[1])
 
 
 def kind(option: object) -> str | None:

@@ -44,7 +44,10 @@ def command(
     show_list(runs)
     if not runs:
         what = f" with {search!r}" if search else ""
-        print(f"There is no run{what} in {history.folder}. decisor ask keeps one each time.", file=sys.stderr)
+        print(
+            f"There is no run{what} in {history.folder}. decisor ask keeps one of each question of your own.",
+            file=sys.stderr,
+        )
 
 
 @app.command("mark")

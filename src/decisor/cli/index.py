@@ -22,7 +22,7 @@ from decisor.secrets import without_password
 from decisor.session.indexing import IndexRequest, index
 
 if TYPE_CHECKING:
-    from decisor.tools.documents.folder import Reading
+    from decisor.tools.documents.folder import FolderReader
     from decisor.tools.documents.update import Changes, Progress
 
 SHOWN = 20
@@ -74,7 +74,7 @@ def command(
         raise typer.Exit(Exit.FAILED)
 
 
-def bar(reading: Reading | None, quiet: bool) -> AbstractContextManager[Progress]:
+def bar(reading: FolderReader | None, quiet: bool) -> AbstractContextManager[Progress]:
     """A bar on standard error, where that is a terminal: bytes read, documents, passages."""
     if quiet or not sys.stderr.isatty():
         return nullcontext(lambda key, passages: None)
@@ -84,7 +84,7 @@ def bar(reading: Reading | None, quiet: bool) -> AbstractContextManager[Progress
 class Bar:
     """Shows what ``update`` tells of each document."""
 
-    def __init__(self, reading: Reading | None) -> None:
+    def __init__(self, reading: FolderReader | None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 

@@ -57,7 +57,7 @@ def command(
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money a run.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars a run.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
     max_scan: Annotated[str, typer.Option("--max-scan", metavar="ROWS|BYTES", help=SCAN)] = "",
     at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
@@ -92,6 +92,10 @@ def command(
     )  # fmt: skip
     inputs = with_defaults(own, config)
     keeps = config.keeps_history and not no_history and not demo
+    if inputs.technique:
+        from decisor.techniques import technique as technique_of
+
+        technique_of(inputs.technique, **inputs.settings)  # a client would hear of a wrong one only when it asks
     if users and not http:
         raise SetupError("--users says whose token may do what over HTTP: give --http too.")
     data = demo_sources() if demo else contextlib.nullcontext(sources_in(inputs, config))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, ask what if, upgrade.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="A decision model (TOML).")]
+INPUTS = "'why NAME', 'turning points', 'TABLE.COLUMN × 1.1'"
 DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database it is about: a URL or a file.")]
 GraphOf = Annotated[str, typer.Option("--graph", metavar="URL", help="Or a graph; then the file has [copy].")]
 DefinitionsOf = Annotated[
@@ -76,7 +77,7 @@ def rank_command(
     file: FileOf, db: DbOf = "", graph: GraphOf = "",
     scenario: Annotated[str, typer.Option("--scenario", help="One of the file.")] = "",
     change: Annotated[str, typer.Option("--change", metavar="SQL", help="UPDATEs before the choice.")] = "",
-    trials: Annotated[int, typer.Option("--trials", min=0, help="How often the inputs vary.")] = 200,
+    trials: Annotated[int, typer.Option("--trials", min=0, help="How often inputs are varied.")] = 200,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Ends it with what is known.")] = 3600.0,
     definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False,
 ) -> None:  # fmt: skip
@@ -101,7 +102,7 @@ def rank_command(
 @app.command("whatif")
 def whatif_command(
     file: FileOf,
-    wish: Annotated[str, typer.Argument(metavar="INPUT", help="Such as 'why NAME', 'turning points', 'T.C × 1.1'.")],
+    wish: Annotated[str, typer.Argument(metavar="INPUT", help=f"Such as {INPUTS}.")],
     db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None,
     as_json: JsonOf = False,
 ) -> None:  # fmt: skip
@@ -114,7 +115,11 @@ def whatif_command(
 
     async def run() -> Observation:
         async with AsyncExitStack() as stack:
-            return await ModelTool(await opened(stack, file, db, graph, values, definitions)).call(wish)
+            tool = ModelTool(await opened(stack, file, db, graph, values, definitions))
+            try:
+                return await tool.call(wish)
+            except ToolError as error:
+                raise SetupError(f"{error} Inputs are such as {INPUTS}.") from error
 
     observation = result_of(run)
     if as_json:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from decisor.cli.corrections import user
-from decisor.definitions.readings.open import OpenReading, Reader
+from decisor.definitions.readings.open import Interpreter, OpenReading
 from decisor.errors import SetupError
 
 
-def terminal_reader(files: Sequence[str]) -> Reader:
+def terminal_reader(files: Sequence[str]) -> Interpreter:
     """``files``: the definitions of the run, as they were named. Where nobody is there, it answers '' at once."""
 
     async def ask(one: OpenReading) -> str:

@@ -12,7 +12,7 @@ from decisor.errors import SetupError
 
 
 def command(
-    file: Annotated[Path | None, typer.Argument(metavar="[RECORD.json]", help="A file of --record.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="RECORD.json", help="A file of --record.")] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write it as one page.")] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of records.")] = False,
 ) -> None:
@@ -25,10 +25,10 @@ def command(
         return
     if file is None or html is None:
         raise SetupError("Write: decisor record RECORD.json --html PAGE.html, or decisor record --schema")
-    from decisor.decision_record.read import read_record
+    from decisor.decision_record.read import read_record, save
     from decisor.render.text import clean
 
     document = read_record(file)
     for fault in document.faults:
         print(clean(f"decisor: {fault}"), file=sys.stderr)
-    document.record.save(html)
+    save(document.record, html)

@@ -45,7 +45,10 @@ def command(
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
-    lm: Annotated[list[str] | None, typer.Option("--lm", metavar="MODEL[@URL]", help="Several times.")] = None,
+    lm: Annotated[
+        list[str] | None,
+        typer.Option("--lm", metavar="MODEL[@URL]", help="An LM to choose on the page. Several times."),
+    ] = None,
     evaluation: Annotated[
         list[str] | None, typer.Option("--evaluation", metavar="RUN", help="The store of an evaluation to show.")
     ] = None,
@@ -69,7 +72,7 @@ def command(
     at_once: Annotated[int, typer.Option("--at-once", min=1, max=5_000, help=AT_ONCE)] = 256,
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="At most so many LM calls a run.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="At most so many tokens a run.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so much money a run.")] = None,
+    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="At most so many dollars a run.")] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="At most so long a run.")] = None,
 ) -> None:
     """Serve the page and its API, until Ctrl-C."""
@@ -145,7 +148,7 @@ def check_files(sources: Sources) -> None:
         if not slashes and names_files(source.place):
             parts_of(source.place)
         elif scheme in ("", "sqlite", "duckdb") and "://" not in path and not Path(path).exists():
-            raise SetupError(f"There is no file {path}. Check the path of --db.")
+            raise SetupError(f"There is no file {path}. Check the path.")
 
 
 def lms_of(names: list[str], config: Config) -> list[str]:

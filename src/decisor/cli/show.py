@@ -17,7 +17,7 @@ RECORD = "Write the record of the decision: as JSON, or as one page where the na
 
 
 def command(
-    which: Annotated[str, typer.Argument(metavar="[N|last]", help="The number of a run, or last.")] = "last",
+    which: Annotated[str, typer.Argument(metavar="N|last", help="The number of a run, or last.")] = "last",
     html: Annotated[Path | None, typer.Option("--html", help="Write the run as one page.")] = None,
     trace: Annotated[Path | None, typer.Option("--trace", help="Write its trace to this file.")] = None,
     record: Annotated[Path | None, typer.Option("--record", metavar="FILE", help=RECORD)] = None,
@@ -27,14 +27,14 @@ def command(
     """Show a run that was kept: what happened, the decision, its evidence, and what it cost."""
     from decisor.cli.history import run_named
     from decisor.history.store import History
-    from decisor.session.past import past_result
+    from decisor.session.recorded import past_result
     from decisor.story.decision import show_dim
     from decisor.story.telling import tell_story
 
     history = History()
     run = run_named(history, which)
     result = past_result(history, run)
-    for path, write in ((html, result.html), (trace, result.save), (record, lambda path: result.record().save(path))):
+    for path, write in ((html, result.html), (trace, result.save), (record, result.save_record)):
         if path is not None:
             write(path)
             print(f"{path} is written.", file=sys.stderr)
@@ -57,5 +57,6 @@ def lines_of(run: PastRun) -> Iterator[str]:
         yield f"Marked {run.mark.verdict}{right}{': ' if run.mark.came_of else ''}{run.mark.came_of}"
     for one in run.approvals:
         back = f", withdrawn {one.withdrawn[:10]}" if one.withdrawn else ""
-        yield f"Approved by {one.by}, {one.at[:10]}{back}{': ' if one.note else ''}{one.note}"
+        done = "Refused" if one.refuses else "Approved"
+        yield f"{done} by {one.by}, {one.at[:10]}{back}{': ' if one.note else ''}{one.note}"
     yield f"Run {run.number}{f', after run {run.before}' if run.before else ''}"

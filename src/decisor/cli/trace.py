@@ -54,7 +54,9 @@ def command(
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
     calls: Annotated[int | None, typer.Option("--calls", min=1, help="With --edit: at most so many LM calls.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="With --edit: at most so many tokens.")] = None,
-    dollars: Annotated[float | None, typer.Option("--dollars", min=0, help="With --edit: so much money.")] = None,
+    dollars: Annotated[
+        float | None, typer.Option("--dollars", min=0, help="With --edit: at most so many dollars.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option("--seconds", min=0, help="With --edit: at most so long.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="With --edit: write the new run here.")] = None,
 ) -> None:
@@ -94,8 +96,9 @@ def command(
         )
     if record is not None:
         from decisor.decision_record.build import record_of
+        from decisor.decision_record.read import save
 
-        record_of(entries).save(record)
+        save(record_of(entries), record)
     if html is not None:
         from decisor.session.result import write
         from decisor.story.run_page import document, recorded_html

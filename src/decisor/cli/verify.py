@@ -86,7 +86,7 @@ class OldRun:
 async def verdicts_of(runs: Sequence[OldRun], sources: Sources | None) -> list[tuple[str, Verification]]:
     """``sources``: those that a person names, for all. The data are opened once for runs of the same ones."""
     from decisor.session.as_it_was import as_it_was
-    from decisor.session.opening import opened
+    from decisor.session.data import opened
     from decisor.session.sources import sources_of
     from decisor.session.verify import verify, verify_record
 

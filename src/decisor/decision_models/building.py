@@ -28,7 +28,7 @@ from decisor.decision_models.chains import Chains
 from decisor.decision_models.read_world import tables
 from decisor.decision_models.rows import BUILDING, BuildingRow, DemandRow, GoodsRow, SupplyRow
 from decisor.errors import SetupError
-from decisor.types import Goal, Source
+from decisor.types import BulkSource, Goal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -203,7 +203,7 @@ def demand_of(
     return np.asarray(figures.pop_demand[:, None] + total)
 
 
-async def read(source: Source) -> BuildingData:
+async def read(source: BulkSource) -> BuildingData:
     """Reads the economy from a database in either form. Raises SetupError where it has another schema."""
     rows = await tables(source, BUILDING)
     return BuildingData(*(tuple(rows[name]) for name in BUILDING))  # type: ignore[arg-type]

@@ -39,8 +39,9 @@ def updates(model: OpenModel, changes: Iterable[Change]) -> str:
 
 def update(copies: Mapping[str, Copy], change: Change) -> str:
     """
-    >>> from decisor.decision_models.copying import Column
-    >>> update({"lane": Copy("lane", (Column("cost", (1.0,)),), "")}, Change("LANE", "Cost", "cost * 2", "cost > 1"))
+    >>> from decisor.decision_models.copying import CopyColumn
+    >>> lane = Copy("lane", (CopyColumn("cost", (1.0,)),), "")
+    >>> update({"lane": lane}, Change("LANE", "Cost", "cost * 2", "cost > 1"))
     'UPDATE "lane" SET "cost" = cost * 2 WHERE cost > 1'
     """
     table = one_of(change.table, [*copies], "table")

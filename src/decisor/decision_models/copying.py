@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from decisor.decision_models.format import Model
 from decisor.errors import SetupError, ToolError
-from decisor.types import Source, Value
+from decisor.types import BulkSource, Value
 
 
 class ColumnOf(Protocol):
@@ -41,7 +41,7 @@ class Schema(Protocol):
 
 
 @dataclass(frozen=True)
-class Column:
+class CopyColumn:
     """``type``: at the source, '' where it is not known. ``key``: part of the primary key there."""
 
     name: str
@@ -55,7 +55,7 @@ class Copy:
     """A table of the scratch copy, by columns. ``query``: what was asked of the source."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[CopyColumn, ...]
     query: str
 
     @property
@@ -63,7 +63,7 @@ class Copy:
         return len(self.columns[0].values) if self.columns else 0
 
 
-async def copies_of(model: Model, source: Source) -> dict[str, Copy]:
+async def copies_of(model: Model, source: BulkSource) -> dict[str, Copy]:
     """Raises SetupError, with the line, where a query is refused or fails, or there is nothing to copy."""
     queries: dict[str, tuple[str, dict[str, ColumnOf]]] = {name: (query, {}) for name, query in model.copy.items()}
     if isinstance(source, Schema):
@@ -93,7 +93,7 @@ def named_tables(model: Model, source: Schema) -> Iterator[tuple[str, tuple[str,
         yield table.name, (f"SELECT * FROM {source.quoted(table.name)}", columns)
 
 
-async def whole(model: Model, name: str, query: str, columns: Mapping[str, ColumnOf], source: Source) -> Copy:
+async def whole(model: Model, name: str, query: str, columns: Mapping[str, ColumnOf], source: BulkSource) -> Copy:
     line = model.line("copy", name)
     place = f"line {line}: " if line else ""
     try:
@@ -106,4 +106,4 @@ async def whole(model: Model, name: str, query: str, columns: Mapping[str, Colum
     known = [columns.get(column.lower()) for column in table.columns]
     kinds = [(one.type, one.key) if one else ("", False) for one in known]
     parts = zip(table.columns, cells, kinds, strict=True)
-    return Copy(name, tuple(Column(column, values, *kind) for column, values, kind in parts), query)
+    return Copy(name, tuple(CopyColumn(column, values, *kind) for column, values, kind in parts), query)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from decisor.errors import SetupError, ToolError
-from decisor.types import Goal, Source, Value, WhatIf
+from decisor.types import BulkSource, Goal, Value, WhatIf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def shaken(values: Sequence[Value], percent: float, rng: np.random.Generator) ->
     return [value * by if type(value) in (int, float) else value for value, by in pairs]
 
 
-async def model_of(function: Any, source: Source) -> WhatIf:
+async def model_of(function: Any, source: BulkSource) -> WhatIf:
     """The function on all tables of ``source``, read as they are. Vectorised where it gives a WhatIf itself.
 
     Raises:
@@ -85,7 +85,7 @@ async def model_of(function: Any, source: Source) -> WhatIf:
     return Computed(function, tables, str(getattr(function, "measure", "outcome")), goal)
 
 
-async def tables_of(source: Source) -> Tables:
+async def tables_of(source: BulkSource) -> Tables:
     """Raises SetupError where the source does not know its tables, or one is too large."""
     from decisor.decision_models.copying import Schema
 

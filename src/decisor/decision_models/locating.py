@@ -27,7 +27,7 @@ from decisor.decision_models.network import Network
 from decisor.decision_models.read_world import tables
 from decisor.decision_models.rows import LOCATING, CountryRow, FlowRow, NodeRow, PowerRow
 from decisor.errors import SetupError
-from decisor.types import Goal, Source
+from decisor.types import BulkSource, Goal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -210,7 +210,7 @@ class State:
         return self.foreign / self.total
 
 
-async def read(source: Source) -> LocatingData:
+async def read(source: BulkSource) -> LocatingData:
     """Reads the trade network from a database in either form. Raises SetupError where it has another schema."""
     rows = await tables(source, LOCATING)
     return LocatingData(*(tuple(rows[name]) for name in LOCATING))  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from decisor.decision_models.copying import Copy, copies_of
 from decisor.decision_models.format import Model
 from decisor.decision_models.outcomes import Gathered, Outcomes
 from decisor.errors import SetupError, ToolError
-from decisor.types import Source, Table, Value
+from decisor.types import BulkSource, Table, Value
 
 FIRST = 16
 SMALL = 200_000
@@ -45,7 +45,7 @@ class Jobs(Protocol):
 StartMachine: TypeAlias = Callable[[str], Awaitable[Jobs]]
 
 
-async def open_model(model: Model, source: Source, start: StartMachine) -> OpenModel:
+async def open_model(model: Model, source: BulkSource, start: StartMachine) -> OpenModel:
     """The model on a copy of what it names of the source, in a process that ``start`` starts
     (``decisor.tools.databases.sandbox.blocking.start_machine``). Close it when it is done with.
 

@@ -17,24 +17,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, get_args, runtime_checkable
+from typing import Any, get_args
 
 from decisor.decision_models.copying import Schema
 from decisor.decision_models.scratch import OpenScratch, Scratch, content
 from decisor.errors import SetupError, ToolError
-from decisor.types import Goal, Source, Table
+from decisor.types import BulkSource, Goal, Table
 
 MAX_CHARS = 1_000_000
 MAX_SECONDS = 3600
-
-
-@runtime_checkable
-class Tables(Protocol):
-    """A source that knows its tables (not its views), and how a name stands in its queries."""
-
-    def table_names(self) -> tuple[str, ...]: ...
-
-    def quoted(self, name: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -100,7 +91,7 @@ def _check(name: str, value: Any, kind: Any) -> None:
         raise SetupError(f"{name} is to be a {words.get(kind, 'number')}.")
 
 
-async def load(model: ModelFile, source: Source, open_scratch: OpenScratch) -> Scratch:
+async def load(model: ModelFile, source: BulkSource, open_scratch: OpenScratch) -> Scratch:
     """The model on a scratch copy of the source, in a process that ``open_scratch`` starts
     (``decisor.tools.databases.sandbox.blocking.open_scratch``). Close it when it is done with.
 
@@ -115,20 +106,20 @@ async def load(model: ModelFile, source: Source, open_scratch: OpenScratch) -> S
     return Scratch(model.measure, model.goal, await open_scratch(text), longest)
 
 
-def _whole_tables(source: Source) -> dict[str, str]:
-    if not isinstance(source, Tables):
+def _whole_tables(source: BulkSource) -> dict[str, str]:
+    if not isinstance(source, Schema):
         raise SetupError("On a graph, a decision model needs [copy]: a query for each table it works on.")
-    return {name: f"SELECT * FROM {source.quoted(name)}" for name in source.table_names()}
+    return {one.name: f"SELECT * FROM {source.quoted(one.name)}" for one in source.tables if not one.view}
 
 
-def types_of(source: Source) -> dict[str, dict[str, str]]:
+def types_of(source: BulkSource) -> dict[str, dict[str, str]]:
     """Table -> column (lower case) -> type, where the source tells them."""
     if not isinstance(source, Schema):
         return {}
     return {table.name: {one.name.lower(): one.type for one in table.columns} for table in source.tables}
 
 
-async def _whole(name: str, query: str, source: Source) -> Table:
+async def _whole(name: str, query: str, source: BulkSource) -> Table:
     try:
         table = await source.fetch(query)
     except ToolError as error:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from decisor.decision_models.rows import MISNAMED, typed
 from decisor.errors import SetupError, ToolError
-from decisor.types import Source, Table
+from decisor.types import BulkSource, Table
 
 Kinds: TypeAlias = "Mapping[str, type[tuple[object, ...]]]"
 Rows: TypeAlias = "dict[str, list[tuple[object, ...]]]"
@@ -41,12 +41,12 @@ GRAPH = {  # pattern, and the properties in the order of the columns
 }
 
 
-async def tables(source: Source, kinds: Kinds) -> Rows:
+async def tables(source: BulkSource, kinds: Kinds) -> Rows:
     """Every table of ``kinds``, typed, in the order of writing. Raises SetupError where one is missing or cut."""
     return await (relational(source, kinds) if source.form == "sql" else graph(source, kinds))
 
 
-async def relational(source: Source, kinds: Kinds) -> Rows:
+async def relational(source: BulkSource, kinds: Kinds) -> Rows:
     rows: Rows = {}
     order = ""
     for name, kind in kinds.items():
@@ -59,7 +59,7 @@ async def relational(source: Source, kinds: Kinds) -> Rows:
     return rows
 
 
-async def in_first_order(source: Source, name: str) -> tuple[Table, str]:
+async def in_first_order(source: BulkSource, name: str) -> tuple[Table, str]:
     """The first table, and the first order that its store knows."""
     for order in ORDERS[:-1]:
         try:
@@ -69,7 +69,7 @@ async def in_first_order(source: Source, name: str) -> tuple[Table, str]:
     return await whole(source, f"SELECT * FROM {name}"), ""
 
 
-async def graph(source: Source, kinds: Kinds) -> Rows:
+async def graph(source: BulkSource, kinds: Kinds) -> Rows:
     rows: Rows = {}
     for name, kind in kinds.items():
         table = await whole(source, cypher(name))
@@ -101,7 +101,7 @@ def place_of(element: object) -> int:
     return int(str(element).rsplit(":", 1)[-1])
 
 
-async def whole(source: Source, query: str) -> Table:
+async def whole(source: BulkSource, query: str) -> Table:
     table = await source.fetch(query, MAX_ROWS, trusted=True)  # made of the names in rows.py
     if table.truncated:
         raise SetupError(f"The database holds more than can be read at once: {query}")

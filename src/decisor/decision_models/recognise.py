@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from decisor.decision_models import building, locating
 from decisor.decision_models.locating import Semantics
 from decisor.errors import SetupError, ToolError
-from decisor.types import Source, WhatIf
+from decisor.types import BulkSource, WhatIf
 
 
 def world(names: Iterable[str]) -> str:
@@ -44,7 +44,9 @@ def named(text: str, names: Iterable[str]) -> str | None:
     return None
 
 
-async def recognise(source: Source, names: Iterable[str], text: str, semantics: Semantics = "paper") -> WhatIf | None:
+async def recognise(
+    source: BulkSource, names: Iterable[str], text: str, semantics: Semantics = "paper"
+) -> WhatIf | None:
     """The model for a question asked of ``source``, whose tables or labels are ``names``; None where there is none."""
     kind = world(names)
     try:

@@ -8,35 +8,47 @@ from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from decisor.decision_record.digests import digest_of
+from decisor.encoding import finite
 from decisor.errors import SetupError
 from decisor.history.past_run import Approval
 from decisor.outside import one_line
 
-Standing = Literal["holds", "withdrawn", "of another content", "changed"]
-Change: TypeAlias = Callable[[Sequence[Approval], str], tuple[Approval, ...]]
+Standing = Literal["holds", "refused", "withdrawn", "of another content", "changed"]
+ApprovalChange: TypeAlias = Callable[[Sequence[Approval], str], tuple[Approval, ...]]
 """Of the approvals of a content, by its digest."""
 MOST_NAME, MOST_NOTE = 200, 2_000
 
 
-def change_of(by: str, note: str = "", withdraw: bool = False) -> Change:
-    """That one person approves, or takes it back."""
+def change_of(by: str, note: str = "", withdraw: bool = False, refuse: bool = False, read: str = "") -> ApprovalChange:
+    """That one person approves or refuses, or takes that back. ``read``: the digest of what they read, '' where that is
+    not known; of what they did not read they say nothing (SetupError)."""
 
     def change(approvals: Sequence[Approval], content: str) -> tuple[Approval, ...]:
-        return withdrawn(approvals, by, note) if withdraw else approved(approvals, content, by, note)
+        if withdraw:
+            return withdrawn(approvals, by, note)
+        if read not in ("", content):
+            raise SetupError("The record is not the one that was read: read it again.")
+        return approved(approvals, content, by, note, refuse)
 
     return change
 
 
-def approved(approvals: Sequence[Approval], content: str, by: str, note: str = "") -> tuple[Approval, ...]:
+def approved(
+    approvals: Sequence[Approval], content: str, by: str, note: str = "", refuses: bool = False
+) -> tuple[Approval, ...]:
     """With one more, of the content with this digest.
 
     Raises:
-        SetupError: nobody is named, or theirs is there already.
+        SetupError: nobody is named, theirs is there already, or who refuses does not say why.
     """
-    by = name_of(by)
-    if any(one.by == by and standing(one, content) == "holds" for one in approvals):
-        raise SetupError(f"{by} has approved this already, and may withdraw that.")
-    return (*approvals, sealed(Approval(by, present(), content, one_line(note, MOST_NOTE))))
+    by, note = name_of(by), one_line(note, MOST_NOTE)
+    states = [standing(one, content) for one in approvals if one.by == by]
+    if before := next((one for one in states if one in ("holds", "refused")), None):
+        has = "refused" if before == "refused" else "approved"
+        raise SetupError(f"{by} has {has} this already, and may withdraw that.")
+    if refuses and not note:
+        raise SetupError("Why do you refuse it? Say it in the note.")
+    return (*approvals, sealed(Approval(by, present(), content, note, refuses=refuses)))
 
 
 def withdrawn(approvals: Sequence[Approval], by: str, why: str = "") -> tuple[Approval, ...]:
@@ -62,7 +74,9 @@ def standing(approval: Approval, content: str) -> Standing:
         return "changed"
     if approval.withdrawn:
         return "withdrawn"
-    return "holds" if approval.content == content else "of another content"
+    if approval.content != content:
+        return "of another content"
+    return "refused" if approval.refuses else "holds"
 
 
 def sealed(approval: Approval) -> Approval:
@@ -70,7 +84,10 @@ def sealed(approval: Approval) -> Approval:
 
 
 def seal_of(approval: Approval) -> str:
-    return digest_of(replace(approval, seal=""))
+    plain = finite(replace(approval, seal=""))
+    if not approval.refuses:
+        del plain["refuses"]  # as those were sealed that could not refuse
+    return digest_of(plain)
 
 
 def name_of(by: str) -> str:

@@ -27,11 +27,11 @@ from decisor.decision_record.steps import cited_rows, number_of, ranking_step, s
 from decisor.definitions.tool import NAME as DEFINITIONS
 from decisor.encoding import finite
 from decisor.history.past_run import Approval
-from decisor.secrets import without_password
+from decisor.lms.spec import lm_without_password
+from decisor.secrets import redacted, without_password
 from decisor.trace import events
 from decisor.trace.events import Entry, LMCall, MeaningChoice, RunStart, RunUsage, TechniqueChoice, events_of
 from decisor.trace.provenance import UsedFile
-from decisor.trace.redaction import redacted
 from decisor.types import Decision, Question, Ranking, Record, RuleTest, Step, Usage
 
 YOU = "you"
@@ -144,8 +144,9 @@ def query_of(step: Step, cited: Sequence[str]) -> Query:
 def means_of(entries: Sequence[Entry], start: RunStart) -> Means:
     names = dict.fromkeys(call.model for call in events_of(entries, LMCall) if call.model)
     chosen = next((one.technique for one in events_of(entries, TechniqueChoice)), "")
-    settings = {name: without_password(str(value)) for name, value in start.settings.items()}
-    return Means(without_password(start.lm), tuple(map(without_password, names)), start.technique, chosen, settings,
+    settings = {name: (lm_without_password if name.endswith("_lm") else without_password)(str(value))
+                for name, value in start.settings.items()}  # fmt: skip
+    return Means(lm_without_password(start.lm), tuple(map(without_password, names)), start.technique, chosen, settings,
                  start.provenance.version)  # fmt: skip
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
 from typing import Literal
 
 from decisor.history.past_run import Approval
@@ -162,13 +160,3 @@ class DecisionRecord:
     digest: str
     run: int = 0
     approvals: tuple[Approval, ...] = ()
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write it as JSON, or where the name ends with ``.html`` as one page.
-
-        Raises:
-            SetupError: the file cannot be written.
-        """
-        from decisor.decision_record.read import save
-
-        save(self, Path(path))

@@ -172,5 +172,5 @@ def notes_of(entries: Sequence[Entry]) -> Iterator[str]:
         match entry.event:
             case LMCall() | ActionStart():
                 return
-            case Note(text=text) if text and not entry.span:
+            case Note(text=text, passing=False) if text and not entry.span:
                 yield text

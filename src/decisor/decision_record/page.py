@@ -21,6 +21,7 @@ from decisor.story.run_ranking import ranking_html
 
 STATES = {
     "holds": "",
+    "refused": "",
     "withdrawn": "withdrawn",
     "of another content": "The record was changed after this approval.",
     "changed": "This approval was changed after it was made.",
@@ -120,12 +121,12 @@ def lines_of(record: DecisionRecord, digest: str) -> Iterator[Html]:
         words = STATES[state]
         if state == "withdrawn":
             words = f"Withdrawn {moment(one.withdrawn)}{f': {one.why}' if one.why else ''}"
-        elif state == "holds" and one.by == record.content.request.by:
+        elif state in ("holds", "refused") and one.by == record.content.request.by:
             words = "The same person asked."
         yield tag(
             "li", tag("b", one.by), " ", tag("span", "approved" if state == "holds" else state, cls="state"), " ",
             tag("span", moment(one.at), cls="soft"), tag("p", one.note) if one.note else None,
-            tag("p", words, cls="soft" if state in ("holds", "withdrawn") else "failed") if words else None,
+            tag("p", words, cls="soft" if state in ("holds", "refused", "withdrawn") else "failed") if words else None,
             cls=state.replace(" ", "-"),
         )  # fmt: skip
 

@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from decisor.decision_record.approving import standing
 from decisor.decision_record.digests import digest_of, part_digests, row_digest
 from decisor.decision_record.format import FORMAT, DecisionRecord
+from decisor.decision_record.page import page_of
+from decisor.decision_record.schema import record_from
 from decisor.encoding import finite
 from decisor.errors import SetupError
 from decisor.outside import one_line
@@ -35,10 +38,13 @@ def text_of(record: DecisionRecord) -> str:
     return text.encode("utf-8", "replace").decode() + "\n"
 
 
-def save(record: DecisionRecord, path: Path) -> None:
-    """Raises SetupError where the file cannot be written."""
-    from decisor.decision_record.page import page_of
+def save(record: DecisionRecord, path: str | PathLike[str]) -> None:
+    """Write it as JSON, or where the name ends with ``.html`` as one page.
 
+    Raises:
+        SetupError: the file cannot be written.
+    """
+    path = Path(path)
     text = page_of(record) if path.suffix in (".html", ".htm") else text_of(record)
     try:
         with open_private(path) as file:
@@ -78,8 +84,6 @@ def each_once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 
 def checked(plain: object, where: str = "This") -> RecordFile:
     """Raises SetupError where it does not meet the schema, with the place."""
-    from decisor.decision_record.schema import record_from
-
     if not isinstance(plain, Mapping) or plain.get("format") != FORMAT:
         version = plain.get("format") if isinstance(plain, Mapping) else None
         hint = f" of this version ({FORMAT})" if isinstance(version, str) else ""
@@ -111,5 +115,5 @@ def faults_of(record: DecisionRecord, plain: Mapping[str, Any]) -> Iterator[str]
                 yield f"The approval by {one.by} was changed after it was made."
             case "of another content":
                 yield f"{one.by} approved another content of this record (digest {one.content[:12]}…), on {one.at}."
-            case "holds" | "withdrawn":
+            case "holds" | "refused" | "withdrawn":
                 pass

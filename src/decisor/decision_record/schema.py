@@ -16,6 +16,8 @@ from decisor.errors import SetupError
 from decisor.outside import one_line
 
 ID = "urn:decisor:decision-record:1"
+LATER = ("refuses",)
+"""Fields that came after the first records, which may do without them."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -45,7 +47,7 @@ def tidy(part: Any) -> None:
     if not isinstance(part, dict):
         return
     if isinstance(fields := part.get("properties"), dict):
-        part |= {"required": list(fields), "additionalProperties": False}
+        part |= {"required": [name for name in fields if name not in LATER], "additionalProperties": False}
     for name in ("title", "default"):
         part.pop(name, None)
     if "description" in part:
@@ -74,9 +76,9 @@ def strangers(plain: Any, value: Any, place: str = "") -> Iterator[str]:
         names = [one.name for one in dataclasses.fields(value)]
         for name in [*plain, *names]:
             inside = f"{place}.{name}".lstrip(".")
-            if name not in names or name not in plain:
+            if name not in names or (name not in plain and name not in LATER):
                 yield f"{inside} is {'missing' if name in names else 'no field of it'}"
-            else:
+            elif name in plain:
                 yield from strangers(plain[name], getattr(value, name), inside)
     elif isinstance(value, tuple | list) and isinstance(plain, list):
         for at, (one, other) in enumerate(zip(plain, value, strict=False)):

@@ -22,13 +22,15 @@ from decisor.definitions.measure import Rows, cardinality, doubles, number, spli
 from decisor.errors import ToolError
 from decisor.finding import Finding
 from decisor.plurals import counted
+from decisor.tools.databases.sandbox.audit import asked_by
 
 NO_SQL = "needs an SQL database; of a graph, a metric is a whole query"
 
 
 async def check(definitions: Definitions, rows: Rows) -> list[Finding]:
     """What is wrong, in the order of the file. A database that fails is told as a finding of what was asked of it."""
-    findings = [one async for definition in each(definitions) async for one in of_one(definition, definitions, rows)]
+    with asked_by("decisor"):
+        findings = [one async for each_one in each(definitions) async for one in of_one(each_one, definitions, rows)]
     return sorted([*findings, *shared_names(definitions)], key=lambda one: one.line)
 
 

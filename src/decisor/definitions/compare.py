@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from decisor.definitions.computations import Computation, Relation, computations
+from decisor.definitions.computations import Computation, computations
 from decisor.definitions.expressions import summed
 from decisor.definitions.format import Metric, title
+from decisor.definitions.relations import Relation
 
 AGGREGATES = re.compile(r"\b(sum|count|avg|min|max|median)\(")
 SAME_SHARE = 0.5

@@ -4,31 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from decisor.definitions.expressions import Terms, terms, text
+from decisor.definitions.relations import Relation
 
 if TYPE_CHECKING:
     from sqlglot import Expr, exp
 
 MIRROR = {"GT": "LT", "GTE": "LTE"}
-
-
-class Column(Protocol):
-    """Of a table, as a schema has it."""
-
-    @property
-    def name(self) -> str: ...
-
-
-class Relation(Protocol):
-    """A table or view, as a schema has it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def columns(self) -> Sequence[Column]: ...
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ AGGREGATES = {
     "sum": "SUM({})", "average": "AVG({})", "count": "COUNT({})", "count_distinct": "COUNT(DISTINCT {})",
     "min": "MIN({})", "max": "MAX({})", "median": "MEDIAN({})", "sum_boolean": "SUM(CASE WHEN {} THEN 1 ELSE 0 END)",
 }  # fmt: skip
-REFERENCE = re.compile(r"\{\{\s*(?:Time)?(?:Dimension|Entity)\(\s*['\"]([\w.]+)['\"][^}]*\)\s*\}\}(?:\.\w+\([^)]*\))*")
+REFERENCE = re.compile(r"\{\{\s*(?:Time)?(?:Dimension|Entity)\(\s*['\"]([\w.]+)['\"][^{}]*\)\s*\}\}(?:\.\w+\([^)]*\))*")
 ORIGIN = Origin(why="imported from dbt")
+LONGEST = 20_000
+"""Characters of a metric that is made of others."""
 
 
 class LeftOut(Exception):
@@ -31,7 +33,7 @@ def from_manifest(content: object) -> Import:
     """Raises SetupError where it is no semantic manifest."""
     if not isinstance(content, dict) or not isinstance(content.get("semantic_models"), list):
         raise SetupError("This is no semantic manifest of dbt: it has no semantic_models.")
-    manifest = Manifest([Model(one) for one in content["semantic_models"] if isinstance(one, dict)],
+    manifest = Manifest([SemanticModel(one) for one in content["semantic_models"] if isinstance(one, dict)],
                         {one["name"]: one for one in content.get("metrics") or ()})  # fmt: skip
     metrics, notes = [], []
     for name in manifest.metrics:
@@ -46,7 +48,7 @@ def from_manifest(content: object) -> Import:
 
 
 @dataclass(frozen=True)
-class Model:
+class SemanticModel:
     """A semantic model of the manifest."""
 
     content: Mapping[str, Any]
@@ -101,11 +103,11 @@ def label(one: Mapping[str, object]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """``metrics``: by name, as they are written."""
+    """``metrics``: by name, as they are written. ``read``: those that were read, or why they are left out."""
 
-    models: Sequence[Model]
+    models: Sequence[SemanticModel]
     metrics: Mapping[str, Mapping[str, Any]]
-    busy: set[str] = field(default_factory=set)
+    read: dict[str, Metric | LeftOut] = field(default_factory=dict)
 
     def joins(self) -> list[Join]:
         """From a foreign entity to the model whose own it is."""
@@ -121,28 +123,35 @@ class Manifest:
         return joins
 
     def metric(self, name: str) -> Metric:
+        """Each is read once. Raises LeftOut."""
+        if name not in self.read:
+            self.read[name] = LeftOut("it is defined by itself")
+            try:
+                self.read[name] = self.new_metric(name)
+            except LeftOut as error:
+                self.read[name] = error
+        metric = self.read[name]
+        if isinstance(metric, LeftOut):
+            raise metric
+        return metric
+
+    def new_metric(self, name: str) -> Metric:
         """Raises LeftOut."""
         one = self.metrics[name]
         kind, parameters = one.get("type"), one.get("type_params") or {}
-        if name in self.busy:
-            raise LeftOut("it is defined by itself")
-        self.busy.add(name)
-        try:
-            if kind == "simple":
-                metric = self.simple(one, parameters)
-            elif kind == "ratio":
-                parts: dict[str, Mapping[str, Any]] = {
-                    "numerator": parameters["numerator"],
-                    "denominator": parameters["denominator"],
-                }
-                metric = self.combined("1.0 * numerator / NULLIF(denominator, 0)", parts, one)
-            elif kind == "derived":
-                parts = {part.get("alias") or part["name"]: part for part in parameters.get("metrics") or ()}
-                metric = self.combined(parameters["expr"], parts, one)
-            else:
-                raise LeftOut(f"{kind} metrics are no single query")
-        finally:
-            self.busy.discard(name)
+        if kind == "simple":
+            metric = self.simple(one, parameters)
+        elif kind == "ratio":
+            parts: dict[str, Mapping[str, Any]] = {
+                "numerator": parameters["numerator"],
+                "denominator": parameters["denominator"],
+            }
+            metric = self.combined("1.0 * numerator / NULLIF(denominator, 0)", parts, one)
+        elif kind == "derived":
+            parts = {part.get("alias") or part["name"]: part for part in parameters.get("metrics") or ()}
+            metric = self.combined(parameters["expr"], parts, one)
+        else:
+            raise LeftOut(f"{kind} metrics are no single query")
         return replace(metric, name=name_of(name), synonyms=label(one), about=one.get("description") or "",
                        origin=ORIGIN)  # fmt: skip
 
@@ -167,7 +176,7 @@ class Manifest:
         return Metric(one["name"], AGGREGATES[measure["agg"]].format(expression(measure)), model.table, where,
                       grain=[key] if key else [], date=model.date(measure.get("agg_time_dimension")))  # fmt: skip
 
-    def condition(self, template: str, model: Model) -> str:
+    def condition(self, template: str, model: SemanticModel) -> str:
         def column(match: re.Match[str]) -> str:
             name = model.column(match[1])
             if name is None:
@@ -189,6 +198,8 @@ class Manifest:
         first = next(iter(metrics.values()))
         same = all((m.source, tuple(m.where)) == (first.source, tuple(first.where)) and m.sql for m in metrics.values())
         texts = {alias: f"({metric.sql if same else metric.whole()})" for alias, metric in metrics.items()}
+        if len(sql) + sum(len(texts.get(word, "")) for word in re.findall(r"\w+", sql)) > LONGEST:
+            raise LeftOut("it is too long with what it is made of")
         sql = re.sub(r"\w+", lambda match: texts.get(match[0], match[0]), sql)
         if same:
             return replace(first, name=one["name"], sql=sql)

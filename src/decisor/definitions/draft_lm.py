@@ -35,7 +35,7 @@ D = TypeVar("D", Metric, Dimension, Calendar, Entity, Join, ValueWords, Reading)
 
 async def improved(first: Definitions, rows: Rows, schema: str, run: Run) -> Import:
     """Raises ParseError where no reply can be read, LMError and BudgetExceeded."""
-    form = toml_form("definitions", FORM, readable)
+    form = toml_form("definitions", readable, FORM)
     prompt = PROMPT.substitute(schema=schema, draft=written(first), form=run.wording(form))
     reply = await run.ask([Message("user", prompt)], form)
     definitions = parse(reply.text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from decisor.definitions.format import Definitions, Dimension, Entity, Join, Metric, Origin
@@ -15,6 +16,10 @@ from decisor.tools.functions.openapi_file import YamlReader
 
 NO_SQL = ("MDX", "TABLEAU", "MAQL", "THOUGHTSPOT")
 ORIGIN = Origin(why="imported from a semantic interchange model")
+LONGEST = 20_000
+"""Characters of a metric with the fields that it names."""
+MOST_DATASETS = 100
+"""That one metric joins."""
 NO_YAML = 'Reading YAML needs PyYAML: pip install "decisor[openapi]".'
 
 
@@ -56,9 +61,14 @@ class SemanticModel:
     def parts(self, key: str) -> Sequence[Mapping[str, Any]]:
         return [one for one in self.content.get(key) or () if isinstance(one, dict) and one.get("name")]
 
+    @cached_property
+    def sources(self) -> Mapping[str, str]:
+        """By dataset; of two with one name the first."""
+        return {str(one["name"]): str(one.get("source") or one["name"]) for one in reversed(self.parts("datasets"))}
+
     def source(self, name: str) -> str:
         """What stands after FROM for a dataset: its table, by its name where that differs."""
-        source = str(next((one.get("source") or name for one in self.parts("datasets") if one["name"] == name), name))
+        source = self.sources.get(name, name)
         if re.search(r"\s", source.strip()):
             return f"({source.strip().rstrip(';')}) AS {name}"
         table = source.rpartition(".")[2]
@@ -89,21 +99,33 @@ class SemanticModel:
                   for one in self.parts("metrics")]  # fmt: skip
         wishes += [(one, [data["name"]]) for data in self.parts("datasets")
                    for one in SemanticModel(data).parts("metrics")]  # fmt: skip
-        metrics = []
+        metrics, fields = [], self.fields()
         for one, names in wishes:
             sql = sql_of(one)
-            source = self.joined(names) if sql else ""
+            base, source = self.joined(names) if sql and len(names) <= MOST_DATASETS else ("", "")
             if not source:
                 notes.append(f"metric {one['name']}: {'no path joins its datasets' if sql else 'it has no SQL'}")
                 continue
-            metrics.append(Metric(name_of(one["name"]), with_fields(sql, self.fields()), source,
+            whole_sql = with_fields(sql, fields)
+            if not whole_sql:
+                notes.append(f"metric {one['name']}: it is too long with the fields that it names")
+                continue
+            others = aggregates_beside(sql, base) if len(names) > 1 else {}
+            if repeated := [text for text, counts_once in others.items() if not counts_once]:
+                notes.append(f"metric {one['name']}: {repeated[0]} would take a row once for each row of {base} that "
+                              "it belongs to: write it as a query")  # fmt: skip
+                continue
+            notes += [f"metric {one['name']}, which is taken over: {text} is of rows that a row of {base} names; "
+                       "others are left out" for text in others]  # fmt: skip
+            metrics.append(Metric(name_of(one["name"]), whole_sql, source,
                                   synonyms=synonyms(one), about=about(one), origin=ORIGIN))  # fmt: skip
         return metrics
 
     def names_in(self, sql: str) -> list[str]:
         """The datasets that an expression names."""
         names = [str(one["name"]) for one in self.parts("datasets")]
-        return [name for name in names if re.search(rf"\b{re.escape(name)}\.", sql)]
+        words = set(re.findall(r"\w+(?=\.)", sql))
+        return [name for name in names if name in words or (not name.isidentifier() and f"{name}." in sql)]
 
     def fields(self) -> dict[tuple[str, str], str]:
         """Of a dataset and a field what it computes, where that is more than the column of its name."""
@@ -111,9 +133,9 @@ class SemanticModel:
                 for one in SemanticModel(data).parts("fields")
                 if (sql := sql_of(one)) and sql != one["name"]}  # fmt: skip
 
-    def joined(self, names: Sequence[str]) -> str:
-        """A FROM clause from the dataset whose rows the others belong to, by relationships from many to one; '' where
-        none reaches them all."""
+    def joined(self, names: Sequence[str]) -> tuple[str, str]:
+        """The dataset whose rows the others belong to, and a FROM clause from it by relationships from many to one,
+        which keeps each of its rows once; '' where none reaches them all."""
         links = [one for one in self.parts("relationships") if whole(one)]
         for base in names or ():
             text, seen, grew = self.source(base), {base}, True
@@ -123,17 +145,37 @@ class SemanticModel:
                     if link["from"] in seen and link["to"] not in seen:
                         equal = " AND ".join(f"{link['from']}.{a} = {link['to']}.{b}" for a, b in
                                              zip(link["from_columns"], link["to_columns"], strict=True))  # fmt: skip
-                        text, grew = f"{text} JOIN {self.source(link['to'])} ON {equal}", True
+                        text, grew = f"{text} LEFT JOIN {self.source(link['to'])} ON {equal}", True
                         seen.add(link["to"])
                         if seen >= set(names):
                             break
             if seen >= set(names):
-                return text
-        return ""
+                return base, text
+        return "", ""
+
+
+def aggregates_beside(sql: str, base: str) -> dict[str, bool]:
+    """The aggregates in which no column of this dataset is, and whether a row that is there several times counts once.
+    What cannot be parsed is one of them.
+
+    >>> aggregates_beside("SUM(o.qty * p.price) / COUNT(DISTINCT c.id)", "o"), aggregates_beside("SUM(c.paid)", "o")
+    ({'COUNT(DISTINCT c.id)': True}, {'SUM(c.paid)': False})
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        tree = sqlglot.parse_one(sql)
+    except sqlglot.errors.SqlglotError:
+        return {sql: False}
+    tables = {one: {column.table for column in one.find_all(exp.Column)} for one in tree.find_all(exp.AggFunc)}
+    return {one.sql(): isinstance(one, exp.Min | exp.Max) or isinstance(one.this, exp.Distinct)
+            for one, its in tables.items() if its and base not in its and its != {""}}  # fmt: skip
 
 
 def with_fields(sql: str, fields: Mapping[tuple[str, str], str]) -> str:
-    """With what computed fields stand for, where they are named by their dataset. What cannot be parsed stays.
+    """With what computed fields stand for, where they are named by their dataset; '' where that is too long.
+    What cannot be parsed stays.
 
     >>> with_fields("SUM(o.net) / COUNT(o.id)", {("o", "net"): "amount - discount"})
     'SUM((o.amount - o.discount)) / COUNT(o.id)'
@@ -141,9 +183,13 @@ def with_fields(sql: str, fields: Mapping[tuple[str, str], str]) -> str:
     import sqlglot
     from sqlglot import exp
 
+    if len(sql) > LONGEST:
+        return ""
     try:
         tree = sqlglot.parse_one(sql)
         named = [one for one in tree.find_all(exp.Column) if (one.table, one.name) in fields]
+        if len(sql) + sum(len(fields[one.table, one.name]) for one in named) > LONGEST:
+            return ""
         for column in named:
             inside = sqlglot.parse_one(fields[column.table, column.name])
             for own in inside.find_all(exp.Column):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from decisor.definitions.computations import Relation
 from decisor.definitions.format import Cardinality, Join
+from decisor.definitions.relations import Relation
 from decisor.types import Observation, Table
 
 

@@ -14,6 +14,7 @@ from decisor.definitions.parse import DefinitionsFault, parse, text_of
 from decisor.definitions.write import section
 from decisor.errors import SetupError
 from decisor.outside import one_line
+from decisor.private_file import changing
 
 D = TypeVar("D", Reading, Example)
 LONGEST_NAME = 40
@@ -34,17 +35,18 @@ def propose(file: Path, one: D, by: str) -> D:
     Raises:
         SetupError: the proposals cannot be read or written, or it does not fit.
     """
-    place: Path = proposals_of(file)
-    text: str = text_of(place) if place.exists() else ""
-    known: list[Definition] = [*read_text(place, text), *(read_text(file, text_of(file)) if file.exists() else ())]
-    for other in known:
-        if isinstance(other, type(one)) and content(other) == content(one):
-            return other
-    names = {other.name for other in known if type(other) is type(one)}
-    origin = replace(one.origin, by=one_line(by, 80), on=datetime.now(UTC).date().isoformat())
-    whole = replace(one, name=free(one.name, names), origin=origin)
-    save(place, text, appended(text, section(whole)))
-    return whole
+    with changing(file):
+        place: Path = proposals_of(file)
+        text: str = text_of(place) if place.exists() else ""
+        known: list[Definition] = [*read_text(place, text), *(read_text(file, text_of(file)) if file.exists() else ())]
+        for other in known:
+            if isinstance(other, type(one)) and content(other) == content(one):
+                return other
+        names = {other.name for other in known if type(other) is type(one)}
+        origin = replace(one.origin, by=one_line(by, 80), on=datetime.now(UTC).date().isoformat())
+        whole = replace(one, name=free(one.name, names), origin=origin)
+        save(place, text, appended(text, section(whole)))
+        return whole
 
 
 def content(one: Definition) -> str:
@@ -66,19 +68,20 @@ def approve(file: Path, name: str, by: str) -> Definition:
     Raises:
         SetupError: there is no such proposal, or it does not go with what is defined.
     """
-    place = proposals_of(file)
-    text = text_of(place) if place.exists() else ""
-    proposals = read_text(place, text)
-    one = there(name, proposals, place)
-    own = text_of(file) if file.exists() else ""
-    if (other := read_text(file, own).find(title(one))) is not None:
-        raise SetupError(f"{file} has {title(other)} already: remove that first, or propose it under another name.")
-    today = datetime.now(UTC).date().isoformat()
-    author = one.origin.by if by == one.origin.by or not one.origin.by else f"{one.origin.by}, approved by {by}"
-    whole = replace(one, origin=replace(one.origin, by=author or by, on=today))
-    save(file, own, appended(own, section(whole)))
-    save(place, text, without(text, one, proposals, place))
-    return whole
+    with changing(file):
+        place = proposals_of(file)
+        text = text_of(place) if place.exists() else ""
+        proposals = read_text(place, text)
+        one = there(name, proposals, place)
+        own = text_of(file) if file.exists() else ""
+        if (other := read_text(file, own).find(title(one))) is not None:
+            raise SetupError(f"{file} has {title(other)} already: remove that first, or propose it under another name.")
+        today = datetime.now(UTC).date().isoformat()
+        author = one.origin.by if by == one.origin.by or not one.origin.by else f"{one.origin.by}, approved by {by}"
+        whole = replace(one, origin=replace(one.origin, by=author or by, on=today))
+        save(file, own, appended(own, section(whole)))
+        save(place, text, without(text, one, proposals, place))
+        return whole
 
 
 def remove(file: Path, name: str) -> tuple[Definition, Path]:
@@ -87,18 +90,21 @@ def remove(file: Path, name: str) -> tuple[Definition, Path]:
     Raises:
         SetupError: there is none of that name.
     """
-    for place in (file, proposals_of(file)):
-        text = text_of(place) if place.exists() else ""
-        definitions = read_text(place, text)
-        if (one := definitions.find(name)) is not None:
-            save(place, text, without(text, one, definitions, place))
-            return one, place
-    raise SetupError(f"There is no {name} in {file} or among its proposals.")
+    with changing(file):
+        for place in (file, proposals_of(file)):
+            text = text_of(place) if place.exists() else ""
+            definitions = read_text(place, text)
+            if (one := definitions.find(name)) is not None:
+                save(place, text, without(text, one, definitions, place))
+                return one, place
+        raise SetupError(f"There is no {name} in {file} or among its proposals.")
 
 
 def there(name: str, definitions: Definitions, place: Path) -> Definition:
     one = definitions.find(name)
     if one is None:
+        if not place.exists():
+            raise SetupError(f"There is no file {place}: nothing is proposed. See: decisor definitions propose --help")
         names = ", ".join(title(other) for other in definitions)
         raise SetupError(f"There is no {name} in {place}; there is {names or 'nothing'}.")
     return one

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from decisor.definitions.format import KIND, Definition, Definitions, Origin, ValueWords
 from decisor.outside import one_line
+from decisor.replies.toml_reply import key_text, value_text
 
 KEYS = {"source": "from"}
 
@@ -51,25 +50,16 @@ def section(one: Definition) -> str:
     return "\n".join([head, *lines, *origin, ""])
 
 
-def key_text(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else text_of(name)
-
-
 def text_of(value: object) -> str:
     """A text, a list of texts, true or false, as TOML.
 
     >>> print(text_of(["a", 'b"c']), text_of(True), text_of("x\\x7f"))
     ["a", 'b"c'] true "x\\u007f"
     """
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, list | tuple):
         if len(value) == 1:
             return text_of(value[0])
         return f"[{', '.join(text_of(one) for one in value)}]"
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key_text(key)} = {text_of(one)}' for key, one in value.items())} }}"
-    text = str(value)
-    if '"' in text and "'" not in text and text.isprintable():
-        return f"'{text}'"
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return value_text(value)

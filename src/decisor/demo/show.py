@@ -71,7 +71,7 @@ def recorded_run(shop: Path, console: Console | None = None) -> Result:
     if console is None:
         result = ask(QUESTION, db=place, lm=lm, technique="plan_rag", settings=settings)
     else:
-        with LiveView(console, QUESTION) as view:
+        with LiveView(console) as view:
             result = ask(QUESTION, db=place, lm=lm, technique="plan_rag", settings=settings, on_event=view.hear)
         result.show(console)
     if (figures := result.evidence.unsupported) != (UNSUPPORTED,):

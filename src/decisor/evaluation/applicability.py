@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from decisor.benchmarks.protocol import Bench, Case
 from decisor.errors import SetupError
-from decisor.run import Run
-from decisor.types import Action, Completion, Environment, Message, Observation, Question, Sampling, Technique
+from decisor.run import Run, Technique
+from decisor.types import Action, Completion, Environment, Message, Observation, Question, Sampling
 
 BEGIN_SECONDS = 30.0
 """So long a technique may think before it asks for anything."""

@@ -20,13 +20,13 @@ from decisor.evaluation.outages import EnvironmentWatch, LMWatch, Outages
 from decisor.evaluation.trace_marks import marks
 from decisor.judging.auxiliary_lms import beside, own_lms, usage_of
 from decisor.outcome import Outcome, State
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.secrets import redact
 from decisor.session.decide import NoLM, decide
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.trace.events import Entry, RunStart, RunUsage, Trace, UnreadableReply, events_of
 from decisor.trace.search_events import AnswerSnapshot
-from decisor.types import LM, Decision, Technique, Usage
+from decisor.types import LM, Decision, Usage
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,10 @@ from decisor.lms.endpoint import Endpoint
 from decisor.lms.journal import Journal
 from decisor.lms.retry import Retries
 from decisor.outcome import Outcome, State
+from decisor.run import Technique
 from decisor.session.decide import NoLM
 from decisor.trace.events import Entry
-from decisor.types import LM, Technique, Usage, Value
+from decisor.types import LM, Usage, Value
 
 LOOK_AGAIN = 0.5
 STOP_SECONDS = 5.0

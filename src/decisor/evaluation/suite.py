@@ -34,7 +34,7 @@ from decisor.techniques.shared.prompts import OWN, asking_of
 from decisor.types import LM
 
 NO_LM = (
-    "{names} need an LM: --lm MODEL or MODEL@BASE_URL, or models = [...] in the suite. "
+    "No LM for {names}: --lm MODEL or MODEL@BASE_URL, or models = [...] in the suite. "
     "Without one there is -t exact and -t heuristic."
 )
 
@@ -62,7 +62,7 @@ def read_suite(path: Path) -> SuiteRequest:
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SetupError(f"Cannot read the suite {path}: {error}") from error
+        raise SetupError(f"Cannot read the suite {path}: {getattr(error, 'strerror', None) or error}.") from error
     limits = values.pop("limits", {})
     check(path, "[limits]", limits, {one.name: (int, float) for one in fields(Limits)})
     check(path, "A suite", values, KINDS)

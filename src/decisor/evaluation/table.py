@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from decisor.outcome import Outcome
-from decisor.statistics.summary import STATES, Row, summarise
+from decisor.statistics.summary import STATES, SummaryRow, summarise
 
 HEAD = ("benchmark", "technique", "model", "cases", *(state.replace("_", " ") for state in STATES), "accuracy %",
         "95 %", "calls", "tokens", "dollars")  # fmt: skip
@@ -35,7 +35,7 @@ def slim(one: Outcome) -> Outcome:
     )
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: SummaryRow) -> tuple[str, ...]:
     dollars = row.usage.dollars
     return (
         row.benchmark, row.technique, row.model, str(row.cases), *(str(row.states[state]) for state in STATES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from decisor.budget import Limits
@@ -56,9 +56,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """That a person stands behind a decision. ``at``: when, in UTC (ISO 8601). ``content``: the digest of the record of
-    the decision that they saw. ``withdrawn``: when it was taken back, ``why``; '' while it holds. ``seal``: the digest
-    of all of these."""
+    """That a person stands behind a decision, or, where it ``refuses``, that they do not: ``note`` says why. ``at``:
+    when, in UTC (ISO 8601). ``content``: the digest of the record of the decision that they saw. ``withdrawn``: when it
+    was taken back, ``why``; '' while it holds. ``seal``: the digest of all of these."""
 
     by: str
     at: str
@@ -67,6 +67,16 @@ class Approval:
     withdrawn: str = ""
     why: str = ""
     seal: str = ""
+    refuses: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a run of a server may have seen, with the runs that it goes on from: ``connections``, without the rows and
+    columns that were ``kept_back`` from who asked."""
+
+    connections: tuple[str, ...] = ()
+    kept_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +84,8 @@ class PastRun:
     """``number`` is never given twice. ``owner``: whose it is, '' for the person at the command. ``began``: seconds
     since 1970. ``why``: why it ended, where that is no decision. ``before``: the number of the run that it follows, or
     0. ``bytes``: of its trace, which has so many ``entries`` over so many ``seconds``. ``edit``: what was changed in
-    the run before, where it goes on from that. ``tools``: what it could ask. ``approvals``: the oldest first."""
+    the run before, where it goes on from that. ``tools``: what it could ask. ``approvals``: the oldest first.
+    ``sight``: None where no server began it."""
 
     question: Question
     inputs: Inputs = Inputs()
@@ -95,15 +106,4 @@ class PastRun:
     tools: tuple[str, ...] = ()
     entries: int = 0
     seconds: float = 0.0
-
-    @property
-    def words(self) -> str:
-        """What a search looks at, in lower case."""
-        mark = (self.mark.came_of, self.mark.answer, self.mark.verdict) if self.mark else ()
-        parts = (self.question.text, self.question.rules, self.question.goal, self.answer, self.why, self.technique,
-                 *self.inputs.db, *self.inputs.graph, *self.inputs.docs, *mark)  # fmt: skip
-        return "\n".join(parts).casefold()
-
-    def with_words(self) -> PastRun:
-        """Without what its trace holds anyway, for a list: the records of a run that it follows."""
-        return replace(self, question=Question(self.question.text, self.question.rules, self.question.goal))
+    sight: Sight | None = None

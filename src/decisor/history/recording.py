@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TextIO
@@ -57,29 +57,34 @@ def after(run: PastRun, entry: Entry) -> PastRun:
 
 
 class Recording:
-    """Hears a trace; ``write`` is a listener of it."""
+    """Hears a trace: ``write`` is a listener of it. The run is in the history from its RunStart on."""
 
-    def __init__(self, keeping: Keeping, question: Question) -> None:
+    def __init__(self, keeping: Keeping) -> None:
         self.keeping = keeping
-        self.run = PastRun(question, keeping.inputs, owner=keeping.owner, began=time.time(), before=keeping.before)
+        self.run = PastRun(Question(""), keeping.inputs, owner=keeping.owner, began=time.time(), before=keeping.before)
         self.happened = False
         self.file: TextIO | None = None
         self.trace: TraceFile | None = None
+
+    def begin(self) -> None:
+        history = self.keeping.history
         try:
-            number = keeping.history.begin(self.run)
+            number = history.begin(self.run)
             self.run = replace(self.run, number=number)
-            self.file = open_private(keeping.history.trace_of(number))
+            self.file = open_private(history.trace_of(number))
             lock(self.file)
             self.trace = TraceFile(self.file)
-            keeping.number = number
+            self.keeping.number = number
         except (SetupError, OSError) as error:
             self.fail(error)
 
     def write(self, entry: Entry) -> None:
-        if self.trace is not None:
-            self.trace.write(entry)
         self.happened = self.happened or happens(entry)
         self.run = after(self.run, entry)
+        if isinstance(entry.event, RunStart):
+            self.begin()
+        if self.trace is not None:
+            self.trace.write(entry)
 
     def end(self, state: State = "failed", why: str = "") -> None:
         """``state`` and ``why`` of a run that came to no decision. One in which nothing happened is not kept."""
@@ -110,14 +115,15 @@ class Recording:
 
 
 @contextmanager
-def recorded(keeping: Keeping | None, question: Question) -> Iterator[Recording | None]:
-    """A recording that ends with the block, in whatever way that ends; None where nothing is to be kept."""
+def recorded(keeping: Keeping | None) -> Iterator[Sequence[Callable[[Entry], None]]]:
+    """The listeners of a trace that is kept, until the block ends, in whatever way that ends; none where nothing is to
+    be kept."""
     if keeping is None:
-        yield None
+        yield ()
         return
-    recording = Recording(keeping, question)
+    recording = Recording(keeping)
     try:
-        yield recording
+        yield [recording.write]
     except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
         recording.end("interrupted", "It was interrupted.")
         raise

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,11 +21,12 @@ from typing import TypeAlias
 from decisor.encoding import json_text
 from decisor.errors import SetupError
 from decisor.history.lock import is_locked
-from decisor.history.past_run import Approval, Mark, PastRun
+from decisor.history.past_run import Mark, PastRun
 from decisor.private_file import create_private, data_folder, make_folder
 from decisor.trace.decoding import decoder
 from decisor.trace.events import Entry
 from decisor.trace.file import read_trace
+from decisor.types import Question
 
 CAP = 512 * 2**20
 """Bytes of traces; beyond it the oldest are dropped, marked ones last."""
@@ -35,14 +36,20 @@ TABLE = """CREATE TABLE IF NOT EXISTS run (
     number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, words TEXT NOT NULL, marked INTEGER NOT NULL,
     run TEXT NOT NULL)"""
 INDEX = "CREATE INDEX IF NOT EXISTS run_of_owner ON run (owner, number)"
+READERS = (
+    "CREATE TABLE IF NOT EXISTS reader (name TEXT, number INTEGER, PRIMARY KEY (name, number)) WITHOUT ROWID",
+    "CREATE TRIGGER IF NOT EXISTS reader_of_none AFTER DELETE ON run BEGIN "
+    "DELETE FROM reader WHERE number = OLD.number; END",
+)
+"""Those whom an owner shows a run to. Beside the format: an earlier Decisor leaves it alone."""
 ALL, BEYOND = 10**9, 2**63 - 1
 """More runs than there are, and a number that none has."""
-Values: TypeAlias = "list[str]"
 Numbers: TypeAlias = "list[int]"
 
 
 class History:
-    """Runs of all owners in one folder. Every method takes the ``owner`` whose runs it is about: nobody sees another's.
+    """Runs of all owners in one folder. Every method takes the ``owner`` whose runs it is about: nobody sees another's,
+    unless they show it.
 
     Raises (every method): SetupError where the folder cannot be used, or there is no such run.
     """
@@ -59,7 +66,7 @@ class History:
         """As ``begin``, several in one transaction."""
         query = "INSERT INTO run (owner, words, marked, run) VALUES (?, ?, 0, ?)"
         with self.database() as database:
-            cursors = [database.execute(query, (run.owner, run.words, text_of(run))) for run in runs]
+            cursors = [database.execute(query, (run.owner, words_of(run), text_of(run))) for run in runs]
         return [int(cursor.lastrowid or 0) for cursor in cursors]
 
     def write(self, run: PastRun) -> None:
@@ -68,13 +75,30 @@ class History:
 
     def write_all(self, runs: Sequence[PastRun]) -> None:
         """As ``write``, several in one transaction."""
-        query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
         with self.database() as database:
-            database.executemany(query, [(run.words, run.mark is not None, text_of(run), run.number, run.owner)
-                                         for run in runs])  # fmt: skip
-            dropped = self.beyond_cap(database, [run.number for run in runs])
-            database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
-        for number in dropped:
+            dropped = self.put(database, runs)
+        self.forget(dropped)
+
+    def change(self, number: int, owner: str, change: Callable[[PastRun], PastRun]) -> PastRun:
+        """A run as ``change`` makes it of what is known of it: read and written in one transaction."""
+        with self.database() as database:
+            run = change(self.one(database, number, owner))
+            dropped = self.put(database, [run])
+        self.forget(dropped)
+        return run
+
+    def put(self, database: sqlite3.Connection, runs: Sequence[PastRun]) -> Numbers:
+        """Writes them; the numbers of those that were dropped for it."""
+        query = "UPDATE run SET words = ?, marked = ?, run = ? WHERE number = ? AND owner = ?"
+        database.executemany(query, [(words_of(run), run.mark is not None, text_of(run), run.number, run.owner)
+                                     for run in runs])  # fmt: skip
+        dropped = self.beyond_cap(database, [run.number for run in runs])
+        database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in dropped])
+        return dropped
+
+    def forget(self, numbers: Numbers) -> None:
+        """Their traces."""
+        for number in numbers:
             self.trace_of(number).unlink(missing_ok=True)
 
     def beyond_cap(self, database: sqlite3.Connection, numbers: Sequence[int]) -> Numbers:
@@ -87,11 +111,16 @@ class History:
         self.room = (self.cap - sum(sizes.values())) // 2
         return over_cap(database, sizes, self.cap, max(numbers))
 
-    def list(self, owner: str = "", words: str = "", most: int = 20, before: int = 0) -> tuple[PastRun, ...]:
+    def list(
+        self, owner: str = "", words: str = "", most: int = 20, before: int = 0, others: bool = False
+    ) -> tuple[PastRun, ...]:
         """The newest first; of those only that hold each of ``words``, in any case, in the question, the rules, the
-        answer, the data's names or the mark. ``before``: only those with smaller numbers."""
-        query = "SELECT number, run FROM run WHERE owner = ?"
-        values: Values = [owner]
+        answer, the data's names or the mark. ``before``: only those with smaller numbers. ``others``: also those that
+        others show them."""
+        query, values = "SELECT number, run FROM run WHERE owner = ?", [owner]
+        if others:
+            own = "SELECT number FROM run WHERE owner = ? UNION ALL SELECT number FROM reader WHERE name = ?"
+            query, values = f"SELECT number, run FROM run WHERE number IN ({own})", [owner, owner]
         for word in words.casefold().split():
             query += " AND instr(words, ?)"
             values.append(word)
@@ -106,12 +135,19 @@ class History:
 
     def read(self, number: int = 0, owner: str = "") -> PastRun:
         """A run; 0 is the last one."""
-        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
         with self.database() as database:
-            row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
+            return self.one(database, number, owner)
+
+    def one(self, database: sqlite3.Connection, number: int, owner: str) -> PastRun:
+        """As ``read``, in a transaction."""
+        query = "SELECT number, run FROM run WHERE owner = ? AND (number = ? OR ? = 0) ORDER BY number DESC"
+        row = database.execute(query, (owner, *[min(number, BEYOND)] * 2)).fetchone()
         if row is None:
-            what = f"no run {number}" if number else "no run yet"
-            raise SetupError(f"There is {what} in the history. See what there is: decisor history")
+            if number:
+                raise SetupError(f"There is no run {number} in the history. See what there is: decisor history")
+            raise SetupError(
+                f"There is no run yet in {self.folder}: decisor ask keeps one of each question of your own."
+            )
         return self.run_of(*row)
 
     def entries(self, number: int, owner: str = "") -> tuple[Entry, ...]:
@@ -125,21 +161,37 @@ class History:
             of_owner = {row[0] for row in database.execute("SELECT number FROM run WHERE owner = ?", (owner,))}
             chosen = sorted(of_owner if numbers is None else of_owner & set(numbers))
             database.executemany("DELETE FROM run WHERE number = ?", [(number,) for number in chosen])
-        for number in chosen:
-            self.trace_of(number).unlink(missing_ok=True)
+        self.forget(chosen)
         return len(chosen)
 
     def mark(self, number: int, mark: Mark | None, owner: str = "") -> PastRun:
         """Say whether a decision was right, and what came of it; None takes that back."""
-        run = replace(self.read(number, owner), mark=mark)
-        self.write(run)
-        return run
+        return self.change(number, owner, lambda run: replace(run, mark=mark))
 
-    def approve(self, number: int, approvals: Sequence[Approval], owner: str = "") -> PastRun:
-        """The approvals of its decision, in the place of those before."""
-        run = replace(self.read(number, owner), approvals=tuple(approvals))
-        self.write(run)
-        return run
+    def show(self, number: int, name: str, owner: str = "", ends: bool = False) -> tuple[str, ...]:
+        """Another one may read the run too, or no longer where that ``ends``; the names of all who may."""
+        query = (
+            "DELETE FROM reader WHERE name = ? AND number = ?" if ends else "INSERT OR IGNORE INTO reader VALUES (?, ?)"
+        )
+        with self.database() as database:
+            database.execute(query, (name, self.one(database, number, owner).number))
+        return self.readers(number, owner)
+
+    def readers(self, number: int, owner: str = "") -> tuple[str, ...]:
+        """Those whom its owner shows it to."""
+        with self.database() as database:
+            number = self.one(database, number, owner).number
+            rows = database.execute("SELECT name FROM reader WHERE number = ? ORDER BY name", (number,)).fetchall()
+        return tuple(name for (name,) in rows)
+
+    def owner_of(self, number: int, reader: str) -> str:
+        """Whose run it is that is shown to a reader."""
+        query = "SELECT owner FROM run JOIN reader USING (number) WHERE name = ? AND number = ?"
+        with self.database() as database:
+            row = database.execute(query, (reader, min(number, BEYOND))).fetchone()
+        if row is None:
+            raise SetupError(f"Nobody shows you a run {number}.")
+        return str(row[0])
 
     def trace_of(self, number: int) -> Path:
         return self.folder / "runs" / f"{number}.jsonl"
@@ -185,6 +237,8 @@ def prepare(database: sqlite3.Connection) -> None:
         database.execute(TABLE)
         database.execute(INDEX)
         database.execute(f"PRAGMA user_version = {VERSION}")
+    for statement in READERS:
+        database.execute(statement)
 
 
 def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, latest: int) -> list[int]:
@@ -199,4 +253,14 @@ def over_cap(database: sqlite3.Connection, sizes: Mapping[int, int], cap: int, l
 
 
 def text_of(run: PastRun) -> str:
-    return json_text(run.with_words())
+    """Without what its trace holds anyway: the records of a run that it follows."""
+    words = Question(run.question.text, run.question.rules, run.question.goal)
+    return json_text(replace(run, question=words))
+
+
+def words_of(run: PastRun) -> str:
+    """What a search looks at, in lower case."""
+    mark = (run.mark.came_of, run.mark.answer, run.mark.verdict) if run.mark else ()
+    parts = (run.question.text, run.question.rules, run.question.goal, run.answer, run.why, run.technique,
+             *run.inputs.db, *run.inputs.graph, *run.inputs.docs, *mark)  # fmt: skip
+    return "\n".join(parts).casefold()

@@ -10,14 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from decisor.calling import Function
 from decisor.calls.estimates import tokens_in
 from decisor.calls.settings import settings_of
 from decisor.errors import Error, LMError
 from decisor.lms.concurrency import endpoint_of
 from decisor.lms.facts import Facts, facts_at
 from decisor.lms.probe import Probe, probe
-from decisor.types import LM, Completion, Message, Sampling
+from decisor.types import LM, Completion, Function, Message, Sampling
 
 Heeds = Literal["yes", "ignored", "refused"]
 TELL = [Message("user", "Tell a long story of a ship and the harbours that it comes to.")]

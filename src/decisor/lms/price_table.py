@@ -19,7 +19,7 @@ AMOUNTS = ("prompt", "completion", "cached", "cache_write")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PriceRow:
     """One line of a price table: the price of a model at a host (with its port), since when, and who says so."""
 
     host: str
@@ -40,7 +40,7 @@ def published_price(model: str, host: str, environ: Mapping[str, str]) -> Price 
     return next((row.price for row in rows if is_of(row, model, host)), None)
 
 
-def is_of(row: Row, model: str, host: str) -> bool:
+def is_of(row: PriceRow, model: str, host: str) -> bool:
     """Whether that is this line's model, or a dated snapshot of it."""
     if host != row.host or not model.startswith(row.model):
         return False
@@ -49,7 +49,7 @@ def is_of(row: Row, model: str, host: str) -> bool:
 
 
 @cache
-def read_prices(path: Path) -> tuple[Row, ...]:
+def read_prices(path: Path) -> tuple[PriceRow, ...]:
     """The lines of a price table.
 
     Raises:
@@ -67,7 +67,7 @@ def read_prices(path: Path) -> tuple[Row, ...]:
         ) from error
 
 
-def row_of(row: Mapping[str, object]) -> Row:
+def row_of(row: Mapping[str, object]) -> PriceRow:
     """Raises ValueError, TypeError or LookupError where it is none."""
     if wrong := row.keys() - {"host", "model", "date", "source", *AMOUNTS}:
         raise ValueError(f"there is no {', '.join(sorted(wrong))}")
@@ -76,7 +76,7 @@ def row_of(row: Mapping[str, object]) -> Row:
     if not isinstance(day, date):
         raise ValueError(f"{row['model']}: the date {day!r} is none")
     price = Price(**{"prompt": amounts["prompt"], "completion": amounts["completion"], **amounts})
-    return Row(str(row["host"]), str(row["model"]), price, day, str(row["source"]))
+    return PriceRow(str(row["host"]), str(row["model"]), price, day, str(row["source"]))
 
 
 def amount_of(value: object) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
+from decisor.calls.clock import CALL
 from decisor.errors import LMError
 from decisor.log import logger
 from decisor.types import Usage
@@ -36,6 +37,33 @@ class Again(LMError):
 
 
 @dataclass
+class Patience:
+    """Of one call that waits for the endpoint: a wait of ``says_after`` seconds or more is said, and again each
+    ``says_each``."""
+
+    says_after: float
+    says_each: float
+    began: float = 0.0
+    says_at: float = 0.0
+
+    async def wait(self, seconds: float, why: str) -> None:
+        now = time.monotonic()
+        self.began, until = self.began or now, now + seconds
+        while now < until:
+            if now >= self.says_at and until - self.began >= self.says_after:
+                self.says_at = now + self.says_each
+                say(f"Waiting for the LM, {now - self.began:.0f} s so far: {why}")
+            await asyncio.sleep(min(until, max(self.says_at, now + LOOK_AGAIN)) - now)
+            now = time.monotonic()
+
+
+def say(words: str) -> None:
+    """In the trace of the run, where there is one."""
+    if (call := CALL.get()) is not None:
+        call.say(words)
+
+
+@dataclass
 class Retries:
     """Shared by all calls to one endpoint.
 
@@ -45,7 +73,8 @@ class Retries:
     being too many (429) are no faults: of them a call takes ``rate_attempts``, if its time allows. Where nobody is and
     nobody ever was (a server that was not started, a misspelt host), ``first_attempts`` are enough. ``allowance``:
     retries at hand; each takes one unless the server asked for it, and each success gives half a one back.
-    ``overloaded`` is called when the endpoint has too much to do (429, 5xx).
+    ``overloaded`` is called when the endpoint has too much to do (429, 5xx). A call that waits for ``says_after``
+    seconds or longer says so in the trace of its run, and again each ``says_each``.
 
     The breaker: after ``breaks_at`` faults in a row, of all calls together, only one call at a time tries, after a
     rest of ``rest_seconds`` that doubles each time it fails; the others wait. One reply closes it.
@@ -60,6 +89,8 @@ class Retries:
     rest_seconds: float = 2.0
     rate_attempts: int = 100
     first_attempts: int = 3
+    says_after: float = 5.0
+    says_each: float = 30.0
     opens_at: float = field(default=0.0, init=False)
     faults: int = field(default=0, init=False)
     rest: float = field(default=0.0, init=False)
@@ -77,8 +108,9 @@ class Retries:
             LMError: a permanent fault at once; a passing one when attempts, allowance or time are used up.
         """
         faults = refusals = 0
+        patience = Patience(self.says_after, self.says_each)
         while True:
-            alone = await self._turn(ends)
+            alone = await self._turn(ends, patience)
             try:
                 reply = await once()
             except Again as error:
@@ -102,9 +134,9 @@ class Retries:
                 return reply
             finally:
                 self.trying = self.trying and not alone
-            await self._pause(failure, faults, refusals, ends)
+            await self._pause(failure, faults, refusals, ends, patience)
 
-    async def _turn(self, ends: float) -> bool:
+    async def _turn(self, ends: float, patience: Patience) -> bool:
         """Wait until a call may be made; whether it is the one that tries a broken endpoint.
 
         Raises:
@@ -122,7 +154,7 @@ class Retries:
                               f"take. {why}", "server" if broken else "rate",
                               permanent=self.opens_at - now > LONG_WAIT)  # fmt: skip
             wait = max(self.opens_at - now, LOOK_AGAIN if broken else 0.0)
-            await asyncio.sleep(wait + random.uniform(0, min(1.0, wait)))
+            await patience.wait(wait + random.uniform(0, min(1.0, wait)), self.why)
 
     def _fault(self, why: str, alone: bool) -> None:
         self.faults, self.why = self.faults + 1, why
@@ -130,7 +162,7 @@ class Retries:
             self.rest = min(self.most_seconds, 2 * self.rest or self.rest_seconds)
             self.opens_at = max(self.opens_at, time.monotonic() + self.rest)
 
-    async def _pause(self, failure: Again, faults: int, refusals: int, ends: float) -> None:
+    async def _pause(self, failure: Again, faults: int, refusals: int, ends: float, patience: Patience) -> None:
         """Until this call may wait for its turn again.
 
         Raises:
@@ -158,7 +190,7 @@ class Retries:
         if is_rate and now + pause >= ends:
             raise LMError(f"{failure} Gave up after {attempts} attempts: no time is left for another.", failure.kind)
         logger.warning("a call to an LM failed (%s) and is tried again, attempt %d", failure.kind, attempts + 1)
-        await asyncio.sleep(pause)
+        await patience.wait(pause, str(failure))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

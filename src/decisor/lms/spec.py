@@ -8,10 +8,14 @@ from dataclasses import dataclass, fields
 from decisor.calls.settings import LMSettings
 from decisor.errors import SetupError
 from decisor.lms.prices import Price, parse_price
-from decisor.secrets import without_password
+from decisor.secrets import redact, without_password
 from decisor.settings import build
 
 SETTING = re.compile(r"[a-z_]+=\S*")
+WITH_ADDRESS = re.compile(
+    r"(?:(?!://)[^@\s])+@(?:https?://|(?:localhost|127\.0\.0\.1|\[::1\])(?![^\s:/]))[^@\s]*(?: [a-z_]+=[^@\s]*)*"
+)
+"""MODEL@URL with settings, and without a user in its address: no endpoint takes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,15 @@ class LMSpec:
         if self.model or self.url:
             left |= {"model": self.model, "url": self.url}
         return LMSpec(**{**own, **left})
+
+
+def lm_without_password(text: str) -> str:
+    """An LM as a person named it, fit to be shown and kept: the tag of a model is no password.
+
+    >>> lm_without_password("qwen3:8b@localhost:11434"), lm_without_password("mysql://me:secret@localhost:3306/shop")
+    ('qwen3:8b@localhost:11434', 'mysql://me:[hidden]@localhost:3306/shop')
+    """
+    return redact(text) if WITH_ADDRESS.fullmatch(text) else without_password(text)
 
 
 def read_spec(text: str) -> tuple[str, LMSpec]:

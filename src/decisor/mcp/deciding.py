@@ -18,7 +18,8 @@ from decisor.server.places import Places
 from decisor.session.options import Options
 from decisor.session.result import Result
 from decisor.story.lines import event_lines
-from decisor.trace.events import Entry
+from decisor.trace.events import ActionStart, Entry, Event, Plan
+from decisor.trace.graph_events import GraphPlan
 
 STOP_SECONDS = 10.0
 LINE = 200
@@ -65,6 +66,18 @@ def answer_of(reply: ElicitResult, one: OpenReading) -> str:
     return one_line(words, LINE) or numbers.get(meaning, one_line(meaning, LINE))
 
 
+def progress_line(event: Event) -> str:
+    """What happens, in one line: a query and a plan whole, of rows how many there are.
+
+    >>> progress_line(Plan(("count the returns", "see what they cost")))
+    'Plan: 1. count the returns 2. see what they cost'
+    """
+    lines = [" ".join(line.plain.split()) for line in event_lines(event)]
+    if isinstance(event, Plan | GraphPlan):
+        return one_line(": ".join([lines[0], " ".join(lines[1:])]), LINE)
+    return one_line(" ".join(lines if isinstance(event, ActionStart) else lines[:1]), LINE)
+
+
 class Deciding:
     """One run. Made in the event loop that it runs in."""
 
@@ -85,8 +98,8 @@ class Deciding:
             return await work(options)
 
     def hear(self, entry: Entry) -> None:
-        for line in event_lines(entry.event)[:1]:
-            self.news.put_nowait(one_line(line.plain, LINE))
+        if line := progress_line(entry.event):
+            self.news.put_nowait(line)
 
     async def read(self, one: OpenReading) -> str:
         """A ``Reader``."""

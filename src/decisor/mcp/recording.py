@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from pydantic import Field
 from decisor.decision_record.approving import change_of
 from decisor.decision_record.of_run import change_approvals, record_of_run
 from decisor.errors import SetupError
-from decisor.history.past_run import Approval, PastRun
+from decisor.history.past_run import PastRun
 from decisor.history.store import History
 from decisor.mcp.answering import Client, as_asked, has_person, reply_of, telling
 from decisor.mcp.serving import Serving
@@ -35,7 +35,7 @@ Number = Annotated[int, Field(description="The number of the run; 0 for the last
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class ApprovalQuestion:
     """Whether a person approves the record with this ``digest``. ``name``: who they are, '' where they say it."""
 
     history: History
@@ -67,13 +67,7 @@ class Question:
         if not isinstance(reply, ElicitResult) or reply.action != "accept" or content.get("approve") is not True:
             return f"The person did not approve run {self.run.number}."
         name = self.name or str(content.get("name") or "")
-        approves = change_of(name, str(content.get("note") or ""))
-
-        def change(approvals: Sequence[Approval], digest: str) -> tuple[Approval, ...]:
-            if digest != self.digest:
-                raise SetupError(f"The record of run {self.run.number} changed meanwhile: ask again.")
-            return approves(approvals, digest)
-
+        change = change_of(name, str(content.get("note") or ""), read=self.digest)
         record = change_approvals(self.history, self.run.number, self.run.owner, change)
         return f"Run {self.run.number} (record {record.digest[:12]}…) is approved by {record.approvals[-1].by}."
 
@@ -86,7 +80,7 @@ class Records:
     """Its methods are tools."""
 
     serving: Serving
-    waiting: Waiting[Question] = field(default_factory=Waiting)
+    waiting: Waiting[ApprovalQuestion] = field(default_factory=Waiting)
 
     async def verify_run(self, context: Client, number: Number = 0) -> CallToolResult:
         """Compute a decision again on the data of today, without an LM: whether it still holds, which cited records
@@ -120,10 +114,11 @@ class Records:
                 reply = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
             return reply_of(await asyncio.to_thread(question.settle, reply))
 
-    async def question_of(self, serving: Serving, number: int) -> Question:
+    async def question_of(self, serving: Serving, number: int) -> ApprovalQuestion:
         run = await self.run_of(serving, number)
-        record = await asyncio.to_thread(record_of_run, serving.history, run)
-        return Question(serving.history, run, record.digest, serving.user.name)
+        entries = await asyncio.to_thread(serving.history.entries, run.number, run.owner)
+        record = await asyncio.to_thread(record_of_run, run, entries)
+        return ApprovalQuestion(serving.history, run, record.digest, serving.user.name)
 
     async def run_of(self, serving: Serving, number: int) -> PastRun:
         """Raises SetupError where there is none that may be read here."""

@@ -17,9 +17,9 @@ from decisor.server.users import ANYBODY, User
 from decisor.session.data import Data
 from decisor.session.keeping import inputs_of
 from decisor.session.options import Options
-from decisor.session.past import past_result
 from decisor.session.pool import Pool
 from decisor.session.readers import Reader
+from decisor.session.recorded import past_result
 from decisor.session.result import Result
 from decisor.session.sources import Source, Sources
 
@@ -84,7 +84,10 @@ class Serving:
         for run in runs:
             if (not number or run.number == number) and self.may_read(run):
                 return await asyncio.to_thread(past_result, self.history, run)
-        raise SetupError(f"There is no run {number} of these data." if number else "There is no run of these data yet.")
+        if not number:
+            raise SetupError("There is no run of these data yet: call decide.")
+        last = await self.past(0)
+        raise SetupError(f"There is no run {number} of these data; the last one is {last.number}.")
 
     def may_read(self, run: PastRun) -> bool:
         """Whether everything that a run may have seen is served here too."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -12,7 +12,6 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
-from decisor import __version__
 from decisor.errors import SetupError
 from decisor.mcp.answering import Client, as_asked, has_person, reply_of, telling
 from decisor.mcp.deciding import KEY, Ask, Deciding, answer_of
@@ -20,12 +19,14 @@ from decisor.mcp.recording import Records
 from decisor.mcp.serving import Serving
 from decisor.mcp.texts import MOST_LONG, decision_text, observation_text, short, story_text
 from decisor.mcp.waiting import Waiting
-from decisor.session.data import about
 from decisor.session.definitions import meaning_of
 from decisor.session.following import following
 from decisor.session.options import Options
 from decisor.session.result import Result
+from decisor.tools.abilities import about
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.types import Question, Tool
+from decisor.version import __version__
 
 INSTRUCTIONS = """Decisor answers decision questions from data, with records that the answer rests on.
 For a question of the kind "which ... should we ...?" call decide: it plans, queries and computes by itself.
@@ -110,7 +111,7 @@ class Tools:
         the decision model where there is one. Call it before query and whatif."""
         with telling():
             data = await as_asked(self.serving, context).data([connection] if connection else [])
-            topic = Question(question or "What is there?")
+            topic = question or "What is there?"
             databases = await about(topic, data.databases) if question else list(data.databases)
             meaning = meaning_of(topic, databases, data.definitions)
             others = [tool for tool in data.tools if tool not in data.databases]
@@ -126,7 +127,7 @@ class Tools:
         """Run one query on a connection, in a sandbox that only reads. Rows come back with ids to cite."""
         with telling():
             serving = as_asked(self.serving, context)
-            name = self.one_of(connection, [key for key, one in serving.members.items() if one.places])
+            name = one_of(connection, [key for key, one in serving.members.items() if one.places], "that takes queries")
             tool = (await serving.member(name)).tools[0]
             return reply_of(await self.observed(tool, query))
 
@@ -142,7 +143,8 @@ class Tools:
         the data stay as they are."""
         with telling():
             serving = as_asked(self.serving, context)
-            name = self.one_of(connection, [key for key, one in serving.members.items() if one.model is not None])
+            models = [key for key, one in serving.members.items() if one.model is not None]
+            name = one_of(connection, models, "with a decision model")
             tool = next(one for one in (await serving.member(name)).tools if one.name == "whatif")
             return reply_of(await self.observed(tool, input))
 
@@ -155,24 +157,33 @@ class Tools:
         with telling():
             return reply_of(story_text(await as_asked(self.serving, context).past(number)))
 
-    def one_of(self, name: str, names: Sequence[str]) -> str:
-        """Raises SetupError where it is not clear which is meant."""
-        if name in names:
-            return name
-        if not name and len(names) == 1:
-            return names[0]
-        raise SetupError(f"Which connection? There is {', '.join(names) or 'none that can do this'}.")
-
     async def observed(self, tool: Tool, text: str) -> str:
         """What a tool brings. Ids of records are unlike those of runs, and each is of one record."""
-        observation, number = await tool.call(text), next(self.numbers)
+        with asked_by("model"):
+            observation, number = await tool.call(text), next(self.numbers)
         records = tuple(replace(one, id=f"q{number}.{one.id}") for one in observation.records)
         return observation_text(replace(observation, records=records))
+
+
+def one_of(name: str, names: Sequence[str], kind: str) -> str:
+    """The connection that is meant. Raises SetupError where that is not clear, or there is none of the kind."""
+    if not names:
+        raise SetupError(f"No connection {kind} is served here. For a decision call decide.")
+    if name in names or (not name and len(names) == 1):
+        return name or names[0]
+    raise SetupError(f"Which connection? There is {', '.join(names)}.")
 
 
 def described(tool: Tool) -> str:
     form = LANGUAGES.get(getattr(tool, "form", ""), "")
     return f"# {tool.name}{f' (query takes {form})' if form else ''}\n{tool.describe().strip()}"
+
+
+def add(server: Server, tool: Callable[..., Any], annotations: ToolAnnotations) -> None:
+    """It says of itself what its docstring says."""
+    server.add_tool(
+        tool, description=" ".join((tool.__doc__ or "").split()), annotations=annotations, structured_output=False
+    )
 
 
 @asynccontextmanager
@@ -184,9 +195,9 @@ async def server_of(serving: Serving) -> AsyncIterator[Server]:
     )
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in (tools.decide, tools.describe_data, tools.query, tools.whatif, tools.explain_run, records.verify_run):
-        server.add_tool(tool, annotations=reads, structured_output=False)
+        add(server, tool, reads)
     notes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    server.add_tool(records.approve_run, annotations=notes, structured_output=False)
+    add(server, records.approve_run, notes)
     try:
         yield server
     finally:

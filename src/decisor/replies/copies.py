@@ -29,6 +29,7 @@ FORM_TEXTS = (
 )
 """How the values in our forms begin. A test plays the forms of all techniques back."""
 EXAMPLE_ANSWER = "Harbour Mill"
+EXAMPLE_PLAN = ("read the price of each product", "compare them")
 EXAMPLE_INPUTS = {
     "sql": "SELECT name, price FROM product ORDER BY price LIMIT 10",
     "cypher": "MATCH (p:Product) RETURN p.name, p.price ORDER BY p.price LIMIT 10",
@@ -37,7 +38,9 @@ EXAMPLE_INPUTS = {
     "calculator": "12.5 * 3",
     "whatif": "rank",
 }
-EXAMPLES = frozenset(text.casefold() for text in (EXAMPLE_ANSWER, *EXAMPLE_INPUTS.values()) if " " in text)
+EXAMPLES = frozenset(
+    text.casefold() for text in (EXAMPLE_ANSWER, EXAMPLE_PLAN[0], *EXAMPLE_INPUTS.values()) if " " in text
+)
 BLANK = re.compile(r"[\W_]*|<[\w .,-]*>|\.\.\.|(?:n/a|none|null|todo|your query(?: here)?|query|input)\.?", re.I)
 
 

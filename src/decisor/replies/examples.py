@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from decisor.calling import Way
-from decisor.replies.copies import EXAMPLE_ANSWER, EXAMPLE_INPUTS
+from decisor.replies.copies import EXAMPLE_ANSWER, EXAMPLE_INPUTS, EXAMPLE_PLAN
 from decisor.replies.form import UNION, Form
 from decisor.replies.shape import Shape
 from decisor.types import Value
@@ -27,8 +27,8 @@ LABELS = {
 }
 VALUES: Mapping[str, Value] = {
     "thought": "I need the price of each product.",
-    "plan": ["read the price of each product", "compare them"],
-    "current_step": "Step 1: read the price of each product",
+    "plan": list(EXAMPLE_PLAN),
+    "current_step": f"Step 1: {EXAMPLE_PLAN[0]}",
     "final_answer": EXAMPLE_ANSWER,
     "because": "its price is the lowest",
     "runner_up": "none",

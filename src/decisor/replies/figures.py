@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from decisor.replies.numbers import Reading, numbers_in, readings, written_numbers
+from decisor.replies.numbers import NumberMeaning, numbers_in, readings, written_numbers
 from decisor.types import Figure, Record
 
 CITATION = re.compile(r"[\[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]")
@@ -89,7 +89,7 @@ def held_by(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> Oper
     return None
 
 
-def fits(number: float, reading: Reading) -> bool:
+def fits(number: float, reading: NumberMeaning) -> bool:
     """Whatever the sign: a text says "falls by 3" of -3."""
     return math.isfinite(number) and abs(abs(number) - abs(reading.value)) <= reading.room * (1 + 1e-9)
 
@@ -117,7 +117,7 @@ def computed(figure: str, quoted: Sequence[Operand], others: Sequence[Operand]) 
     return ""
 
 
-def fits_any(number: float, meanings: Iterable[Reading]) -> bool:
+def fits_any(number: float, meanings: Iterable[NumberMeaning]) -> bool:
     return any(fits(number, one) for one in meanings)
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 from decisor.asking import parts_worded
-from decisor.calling import Function, Way
+from decisor.calling import Way
 from decisor.errors import ParseError
 from decisor.replies.cleaning import clean, strip_fence
 from decisor.replies.lenient_json import read_one
 from decisor.replies.shape import Shape, closed, schema_of, slots_of, type_schema
-from decisor.types import Value
+from decisor.types import Function, Value
 
 T = TypeVar("T", covariant=True)
 UNION = "reply"

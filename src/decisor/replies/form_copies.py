@@ -9,6 +9,7 @@ from decisor.errors import ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.replies.moves import Move
+from decisor.replies.plan_graph import PlanGraph
 from decisor.types import Decision
 
 NO_LETTERS = re.compile(r"[\W\d_]+")
@@ -19,14 +20,19 @@ LEAST = 10
 def refuse_form_text(value: object, form: Form[object]) -> None:
     """
     Raises:
-        ParseError: what the value asks for or answers stands in the form (copied).
+        ParseError: what the value asks for or answers stands in the form (copied); of a plan, all of its parts.
     """
-    for plain, text in [(letters(text), text) for text in texts_of(value)]:
-        if len(plain) < LEAST:
-            continue
-        own = text_of_form(form)
-        if plain in letters_of_form(own) and not numbers(text) - numbers(own):
-            raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
+    copies = [is_form_text(text, form) for text in texts_of(value)]
+    if (all(copies) and len(copies) > 1) if isinstance(value, PlanGraph) else any(copies):
+        raise ParseError("You copied the text of the form. Write your own in its place.", "copied")
+
+
+def is_form_text(text: str, form: Form[object]) -> bool:
+    plain = letters(text)
+    if len(plain) < LEAST:
+        return False
+    own = text_of_form(form)
+    return plain in letters_of_form(own) and not numbers(text) - numbers(own)
 
 
 def texts_of(value: object) -> tuple[str, ...]:
@@ -38,6 +44,8 @@ def texts_of(value: object) -> tuple[str, ...]:
             return (action.input if action else "", answer or "")
         case Decision(answer=answer):
             return (answer,)
+        case PlanGraph(parts=parts):
+            return tuple(part.query for part in parts)
     return ()
 
 

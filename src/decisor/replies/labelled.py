@@ -145,6 +145,8 @@ def check_labelled(reply: LabelledReply, tools: Sequence[str], observations: int
         ParseError: as ``parse_labelled``.
     """
     call = check_call(reply.call, tools, repairs) if reply.call else None
+    if reply.plan:
+        refuse_copies("Plan", reply.plan[0])
     if call and reply.answer is not None:
         repairs.append("action_first")
         reply = replace(reply, answer=None, because="")

@@ -22,7 +22,7 @@ MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NumberMeaning:
     """What a number as written may mean: its value, and half a unit of its last digit."""
 
     value: float
@@ -41,11 +41,11 @@ def written_numbers(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(matches))[:MOST]
 
 
-def readings(text: str) -> tuple[Reading, ...]:
+def readings(text: str) -> tuple[NumberMeaning, ...]:
     """Of one number: two where its only mark may part thousands or decimals.
 
     >>> readings("1,204.5"), readings("1.204,5") == readings("1 204,5") == readings("1,204.5")
-    ((Reading(value=1204.5, room=0.05),), True)
+    ((NumberMeaning(value=1204.5, room=0.05),), True)
     >>> [one.value for one in readings("1.204")], readings("3,5 %")[0].value, readings("2万")[0].value
     ([1.204, 1204.0], 3.5, 20000.0)
     """
@@ -58,7 +58,7 @@ def readings(text: str) -> tuple[Reading, ...]:
     mantissa, _, power = bare.lower().partition("e")
     scale = 10.0 ** int(power or 0) * times
     return tuple(
-        Reading(float(digits) * scale, 0.5 * 10.0 ** -len(digits.partition(".")[2]) * scale)
+        NumberMeaning(float(digits) * scale, 0.5 * 10.0 ** -len(digits.partition(".")[2]) * scale)
         for digits in plain(mantissa)
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decisor.calling import Way
+from decisor.calling import Calling
 from decisor.errors import ParseError
 
 REASONS = {
@@ -44,8 +44,8 @@ def for_people(error: Exception) -> str:
     return f"The LM's reply could not be used: {in_words(error.reason)}."
 
 
-def unread_line(unread: int, replies: int, way: Way = "text") -> str:
-    """What to say at the end of a run in which replies were asked for in this way; '' where enough could be read.
+def unread_line(unread: int, replies: int, calling: Calling = "text") -> str:
+    """What to say at the end of a run in which replies were asked for so; '' where enough could be read.
 
     >>> unread_line(13, 13)
     '13 of 13 replies could not be read; try a larger model or calling=json.'
@@ -54,5 +54,5 @@ def unread_line(unread: int, replies: int, way: Way = "text") -> str:
     """
     if unread < 2 or unread * 3 < replies:
         return ""
-    hint = "try a larger model or calling=json" if way == "text" else "try a larger model"
+    hint = "try a larger model or calling=json" if calling == "text" else "try a larger model"
     return f"{unread} of {replies} replies could not be read; {hint}."

@@ -13,7 +13,7 @@ from decisor.outcome import Outcome
 from decisor.statistics.compare import Side, sides_of
 from decisor.statistics.curves import Point, budget_curve, by_count, by_kind, deciles, limits_for
 from decisor.statistics.estimates import Interval
-from decisor.statistics.summary import COUNTED, Row
+from decisor.statistics.summary import COUNTED, SummaryRow
 
 Kind = Literal["forest", "line", "scatter", "bars"]
 MOST_SERIES = 8
@@ -53,8 +53,10 @@ class Chart:
     note: str = ""
 
 
-def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], published: Sequence[PublishedFigure],
-           label: Callable[[Side], str]) -> tuple[Chart, ...]:  # fmt: skip
+def charts(
+    benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[SummaryRow], published: Sequence[PublishedFigure],
+    label: Callable[[Side], str],
+) -> tuple[Chart, ...]:  # fmt: skip
     """Every plot that the outcomes of one benchmark have data for."""
     overall = [row for row in rows if not row.group and row.benchmark == benchmark]
     entries = [(label(Side(row.technique, row.model)), row) for row in overall]
@@ -77,7 +79,7 @@ def charts(benchmark: str, outcomes: Sequence[Outcome], rows: Sequence[Row], pub
     return tuple(chart for chart in plots if chart is not None)
 
 
-def forest(entries: Sequence[tuple[str, Row]], published: Sequence[PublishedFigure]) -> Chart | None:
+def forest(entries: Sequence[tuple[str, SummaryRow]], published: Sequence[PublishedFigure]) -> Chart | None:
     """Accuracy by technique with its interval, published accuracies below."""
     ours = [(name, row, row.accuracy) for name, row in entries if row.accuracy is not None]
     if not ours:
@@ -124,7 +126,7 @@ def budget(parts: dict[str, list[Outcome]]) -> Chart | None:
 
 
 def against(
-    id: str, x_label: str, entries: Sequence[tuple[str, Row]], x: Callable[[Row], float | None]
+    id: str, x_label: str, entries: Sequence[tuple[str, SummaryRow]], x: Callable[[SummaryRow], float | None]
 ) -> Chart | None:
     """Accuracy of each technique against something that it costs."""
     series = []
@@ -198,7 +200,7 @@ def depths(benchmark: str, parts: dict[str, list[Outcome]]) -> Chart | None:
 
 
 def rated(
-    outcomes: Sequence[Outcome], entries: Sequence[tuple[str, Row]], label: Callable[[Side], str]
+    outcomes: Sequence[Outcome], entries: Sequence[tuple[str, SummaryRow]], label: Callable[[Side], str]
 ) -> Chart | None:
     """Accuracy by tenths of the rating that a technique gave its own answers."""
     curves = deciles(outcomes, lambda one: label(Side(one.technique, one.model)))
@@ -220,7 +222,7 @@ def rated(
     )
 
 
-def repeated(entries: Sequence[tuple[str, Row]]) -> Chart | None:
+def repeated(entries: Sequence[tuple[str, SummaryRow]]) -> Chart | None:
     series = [
         Series(name, tuple(Mark(k, share) for k, share in row.repeats.pass_at.items()))
         for name, row in entries if row.repeats
@@ -243,5 +245,5 @@ def _depth(at: int) -> str:
     return "4+" if at == 4 else str(at)
 
 
-def _dollars(row: Row) -> float | None:
+def _dollars(row: SummaryRow) -> float | None:
     return None if row.usage.dollars is None else row.usage.dollars / row.outcomes

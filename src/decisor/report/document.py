@@ -14,8 +14,8 @@ from decisor.evaluation.preference_ranks import Ranks
 from decisor.evaluation.win_rates import WinRate
 from decisor.outcome import Outcome
 from decisor.report.charts import Chart, charts
-from decisor.statistics.compare import Change, Comparison, Side, against, all_pairs, changed, sides_of
-from decisor.statistics.summary import Row, summarise
+from decisor.statistics.compare import Comparison, OutcomeChange, Side, against, all_pairs, changed, sides_of
+from decisor.statistics.summary import SummaryRow, summarise
 from decisor.types import Usage, Value
 
 MOST_SIDES = 12
@@ -29,7 +29,7 @@ class Benchmark:
 
     name: str
     cases: int
-    rows: tuple[Row, ...]
+    rows: tuple[SummaryRow, ...]
     metrics: tuple[str, ...]
     published: tuple[PublishedFigure, ...]
     comparisons: tuple[Comparison, ...]
@@ -42,7 +42,7 @@ class Diff:
     """This run against an earlier one: each technique's difference (this minus earlier), and the cases that changed."""
 
     comparisons: tuple[Comparison, ...]
-    changed: tuple[Change, ...]
+    changed: tuple[OutcomeChange, ...]
     only_here: tuple[str, ...]
     only_there: tuple[str, ...]
 
@@ -115,14 +115,14 @@ def _benchmark(name: str, outcomes: Sequence[Outcome], report: Report) -> Benchm
     )
 
 
-def best_first(rows: Sequence[Row]) -> tuple[Row, ...]:
+def best_first(rows: Sequence[SummaryRow]) -> tuple[SummaryRow, ...]:
     """By the accuracy of all groups together; the rows of a technique's groups stay with it."""
     overall = {(row.technique, row.model): row.accuracy for row in rows if not row.group}
     ranked = {key: -1.0 if accuracy is None else accuracy for key, accuracy in overall.items()}
     return tuple(sorted(rows, key=lambda row: (-ranked[row.technique, row.model], row.technique, row.model, row.group)))
 
 
-def in_order(comparisons: Sequence[Comparison], rows: Sequence[Row]) -> tuple[Comparison, ...]:
+def in_order(comparisons: Sequence[Comparison], rows: Sequence[SummaryRow]) -> tuple[Comparison, ...]:
     """As the rows stand."""
     places = {Side(row.technique, row.model): at for at, row in reversed(list(enumerate(rows)))}
     return tuple(sorted(comparisons, key=lambda one: (places[one.one], places[one.other])))

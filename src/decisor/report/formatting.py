@@ -9,7 +9,7 @@ from decisor.plurals import plural
 if TYPE_CHECKING:
     from decisor.evaluation.failure_judge import Agreement
     from decisor.evaluation.win_rates import WinRate
-    from decisor.statistics.summary import Row
+    from decisor.statistics.summary import SummaryRow
 
 SPACE = "\u202f"
 """A narrow space that does not break."""
@@ -79,7 +79,7 @@ def counted(many: int, what: str) -> str:
     return f"{many:,} {plural(many, what)}"
 
 
-def beside(row: Row) -> list[str]:
+def beside(row: SummaryRow) -> list[str]:
     """What judge and simulator cost an outcome, in the mean; nothing where there was none."""
     parts = []
     for name, usage in row.beside.items():

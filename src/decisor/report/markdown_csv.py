@@ -15,7 +15,7 @@ from decisor.report import formatting
 from decisor.report.document import Report
 from decisor.report.formatting import SPACE, agreed, money, percent, points, probability, short, spoken, won_over
 from decisor.statistics.compare import Comparison, Side
-from decisor.statistics.summary import STATES, Row
+from decisor.statistics.summary import STATES, SummaryRow
 from decisor.types import Usage
 
 SPECIAL = re.compile(r"([\\`*\[\]<>|~&:@]|(?<!\w)_|_(?!\w))")
@@ -64,7 +64,7 @@ def paper_table(paper: PaperTable) -> str:
     return grid(paper.head, [(name, *line.cells[1:]) for name, line in zip(names, paper.lines, strict=True)])
 
 
-def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
+def results(rows: Sequence[SummaryRow], report: Report, groups: bool = False) -> str:
     metrics = sorted({name for row in rows for name in row.metrics} - {"accuracy"})
     head = ["technique", *(["group"] if groups else []), "accuracy", "95 %", *(spoken(state) for state in STATES),
             *(spoken(name) for name in metrics), "calls", "tokens", "cost", "seconds",
@@ -84,7 +84,7 @@ def results(rows: Sequence[Row], report: Report, groups: bool = False) -> str:
     return grid(head, lines)
 
 
-def asides(rows: Sequence[Row], report: Report) -> list[str]:
+def asides(rows: Sequence[SummaryRow], report: Report) -> list[str]:
     """What LMs cost that the benchmark asked itself, a line for each technique."""
     costs = [(report.label(Side(row.technique, row.model)), "; ".join(formatting.beside(row))) for row in rows]
     return [f"Beside {name}, an outcome: {cost}." for name, cost in costs if cost]

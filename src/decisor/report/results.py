@@ -12,7 +12,7 @@ from decisor.report.document import Benchmark, Report
 from decisor.report.formatting import beside, counted, money, percent, short, spoken
 from decisor.report.palette import Palette
 from decisor.statistics.compare import Side
-from decisor.statistics.summary import STATES, Row
+from decisor.statistics.summary import STATES, SummaryRow
 
 MAIN_METRICS = 3
 ACCURACIES = ("accuracy", "acc")
@@ -39,7 +39,7 @@ def results(one: Benchmark, report: Report, colours: Palette) -> Html:
     return join(results_table, state_legend(), tag("p", note, cls="note") if left else "", sources)
 
 
-def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -> Html:
+def result(row: SummaryRow, metrics: Sequence[str], report: Report, colours: Palette) -> Html:
     name = report.label(Side(row.technique, row.model))
     number = colours.of(name)
     plot, figure = Html(), join("not scored")
@@ -66,7 +66,7 @@ def result(row: Row, metrics: Sequence[str], report: Report, colours: Palette) -
     )  # fmt: skip
 
 
-def metric_cell(row: Row, metric: str) -> Html:
+def metric_cell(row: SummaryRow, metric: str) -> Html:
     estimate = row.metrics.get(metric)
     if estimate is None:
         return tag("td", cls="n extra", data_label=spoken(metric))

@@ -18,7 +18,7 @@ from decisor.report.formatting import agreed, percent, points, probability, shor
 from decisor.report.palette import Palette
 from decisor.report.results import metric_cell, results
 from decisor.statistics.compare import Comparison, Side
-from decisor.statistics.summary import Row
+from decisor.statistics.summary import SummaryRow
 
 PAIRED = """On the same cases: the difference in accuracy, in points, with its bootstrap interval, and p by McNemar’s
 exact test (with repeats, by flipping signs), corrected by Holm for all rows."""
@@ -54,7 +54,7 @@ def groups(one: Benchmark, report: Report) -> Html:
     return join(tag("h3", "By group"), table(head, join(*body), "heat"))
 
 
-def accuracy_cell(row: Row | None) -> Html:
+def accuracy_cell(row: SummaryRow | None) -> Html:
     if row is None or row.accuracy is None or row.interval is None:
         return tag("td")
     within = f"{percent(row.interval.low)} to {percent(row.interval.high)}, of {row.counted}"
@@ -200,14 +200,14 @@ def opinion_section(agreement: Agreement) -> Html:
     )  # fmt: skip
 
 
-def marks(row: Row) -> dict[str, int]:
+def marks(row: SummaryRow) -> dict[str, int]:
     """Tags but for those that have a chart, and those that only say again what was right."""
     return {name: many for name, many in row.tags.items()
             if name not in ("SR", "MR", "none") and not name.startswith("fixed:")}  # fmt: skip
 
 
 def tally(
-    title: str, lead: str, by_side: Mapping[str, Mapping[str, int]], rows: Mapping[str, Row], right: bool = False
+    title: str, lead: str, by_side: Mapping[str, Mapping[str, int]], rows: Mapping[str, SummaryRow], right: bool = False
 ) -> Html:
     """Counts by technique; with ``right`` also the share of the tagged outcomes that were right."""
     names = sorted({name for counts in by_side.values() for name in counts})

@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from decisor import __version__
 from decisor.errors import Error, LMError, OutageError, SetupError, ToolError
 from decisor.log import logger
 from decisor.secrets import redact
@@ -29,6 +28,7 @@ from decisor.server.runs import NotThere, Runs
 from decisor.server.serving import Serving
 from decisor.server.stream import Busy
 from decisor.session.pool import pool_of
+from decisor.version import __version__
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from decisor.definitions.readings.open import OpenReading
+from decisor.errors import SetupError
 from decisor.history.past_run import PastRun
 from decisor.history.recording import after
 from decisor.server.responses import State
@@ -20,7 +21,7 @@ READING_SECONDS = 600.0
 
 
 @dataclass(eq=False)
-class Approval:
+class WaitingQuery:
     """A query that waits. ``reply``: '' where it may be run, else why not."""
 
     number: int
@@ -51,9 +52,10 @@ class LiveRun:
     entries: Sequence[Entry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     writings: dict[int, Writing] = field(default_factory=dict)
-    approvals: dict[int, Approval] = field(default_factory=dict)
+    approvals: dict[int, WaitingQuery] = field(default_factory=dict)
     readings: dict[int, OpenWords] = field(default_factory=dict)
     watchers: set[asyncio.Event] = field(default_factory=set)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     started: float = field(default_factory=time.monotonic)
     is_kept: bool = False
@@ -63,7 +65,7 @@ class LiveRun:
         return self.state not in ("waiting", "running")
 
     @property
-    def waiting(self) -> list[Approval]:
+    def waiting(self) -> list[WaitingQuery]:
         return [one for one in self.approvals.values() if not one.reply.done()]
 
     @property
@@ -78,6 +80,11 @@ class LiveRun:
         calls = [one.event.usage for one in self.entries if isinstance(one.event, LMCall | FailedCall)]
         actions = sum(isinstance(one.event, ActionStart) for one in self.entries)
         return sum(calls, Usage(actions=actions))
+
+    def check_kept(self) -> None:
+        """Raises SetupError where the history does not have it yet."""
+        if not self.is_kept:
+            raise SetupError("A run is marked, approved and shown to others when it is over and in the history.")
 
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
@@ -96,7 +103,7 @@ class LiveRun:
 
     async def approve(self, action: Action) -> str:
         """Waits until somebody allows or refuses it: '' or why not."""
-        one = Approval(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
+        one = WaitingQuery(len(self.approvals) + 1, action, asyncio.get_running_loop().create_future())
         self.approvals[one.number] = one
         self.wake()
         try:
@@ -145,6 +152,7 @@ class LiveRun:
                             usage=self.spent)  # fmt: skip
         self.state = state_of(self.past)
         self.writings.clear()
+        self.over.set()
         self.wake()
 
     def wake(self) -> None:

@@ -90,11 +90,21 @@ class MarkBody(Body):
 
 
 class RecordApprovalBody(Body):
-    """``by``: who approves, where the server knows no users. ``withdraw`` takes theirs back, with ``note`` as why."""
+    """``by``: who says it, where the server knows no users. ``digest``: of the record that they read; of another one
+    nothing is said. ``refuse``: they do not approve, and ``note`` says why; ``withdraw`` takes back what they said."""
 
     by: Name = ""
+    digest: Annotated[str, Field(max_length=64)] = ""
     note: Annotated[str, Field(max_length=2_000)] = ""
+    refuse: bool = False
     withdraw: bool = False
+
+
+class ReaderBody(Body):
+    """A user whom a run is shown to; with ``end`` it no longer is."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    end: bool = False
 
 
 class WhatIfBody(Body):

@@ -40,9 +40,11 @@ class Mark(Reply):
 
 
 class RunLine(Reply):
-    """A run as a list has it. ``began`` is UTC; ``seconds`` since then, in all; ``entries``: of its trace."""
+    """A run as a list has it. ``began`` is UTC; ``seconds`` since then, in all; ``entries``: of its trace. ``owner``:
+    whose it is, "" where the server knows no users."""
 
     id: str
+    owner: str = ""
     state: State
     question: str
     rules: str = ""
@@ -254,7 +256,7 @@ class ApprovalReply(Reply):
     note: str
     withdrawn: str
     why: str
-    standing: Literal["holds", "withdrawn", "of another content", "changed"]
+    standing: Literal["holds", "refused", "withdrawn", "of another content", "changed"]
 
 
 class ApprovalList(Reply):
@@ -262,6 +264,13 @@ class ApprovalList(Reply):
 
     digest: str
     approvals: tuple[ApprovalReply, ...]
+
+
+class ReaderList(Reply):
+    """``readers``: those whom its owner shows the run; ``others``: those whom it could be shown to."""
+
+    readers: tuple[str, ...]
+    others: tuple[str, ...]
 
 
 class DifferenceReply(Reply):

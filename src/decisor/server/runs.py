@@ -8,9 +8,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from decisor.decision_record.approving import change_of
-from decisor.decision_record.format import DecisionRecord
-from decisor.decision_record.of_run import change_approvals
 from decisor.errors import Error, SetupError
 from decisor.history.past_run import Mark, PastRun
 from decisor.log import logger
@@ -19,8 +16,9 @@ from decisor.server.asking import check_technique, chosen, edit_of, options_of, 
 from decisor.server.keeper import Keeper
 from decisor.server.live import LiveRun, from_past
 from decisor.server.places import Full, Places
-from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody, RecordApprovalBody
+from decisor.server.requests import AskBody, ChangeBody, HowToRun, MarkBody
 from decisor.server.serving import Serving, connections_of
+from decisor.server.sight import both, may_see, sight_of
 from decisor.server.users import User
 from decisor.server.watching import Watchers
 from decisor.session.following import following
@@ -29,7 +27,6 @@ from decisor.session.options import Options
 from decisor.session.pool import Pool
 from decisor.session.recorded import recorded_result
 from decisor.session.rerun import go_on
-from decisor.session.verify import Verification, verify
 from decisor.trace.events import RunStart, events_of
 from decisor.types import Question
 
@@ -38,6 +35,11 @@ STOP_SECONDS = 2.0
 MOST_UNKEPT = 200
 """Runs that the history does not have stay readable; so many of them."""
 CLOSING = "The server was stopped."
+
+
+def number_of(id: str) -> int:
+    """Of a run in the history; 0 where it is none."""
+    return int(id) if id.isascii() and id.isdecimal() and len(id) < 16 else 0
 
 
 class NotThere(Exception):
@@ -81,13 +83,13 @@ class Runs:
         before = await self.find(user, body.follows) if body.follows else None
         if before is not None:
             question = following(recorded_result(before.entries), question)
-        past = PastRun(question, owner=user.name, technique=technique, before=before.past.number if before else 0)
+        past = PastRun(question, technique=technique)
 
         async def work(options: Options) -> object:
             data = await self.pool.data(names, user.reader)
             return await data.ask(question, **options)
 
-        return await self.begin(past, names, body, options, work)
+        return await self.begin(user, past, names, body, options, work, before)
 
     async def resume(self, user: User, id: str, body: HowToRun) -> LiveRun:
         """A run that goes on from one that was stopped or failed: what it bought is not bought again.
@@ -103,13 +105,13 @@ class Runs:
         technique = options["technique"] = check_technique(old.technique)
         settings = {name: self.serving.name_of(text) for name, text in old.inputs.settings.items()}
         options["settings"] = settings_of(technique, settings, self.serving)
-        past = PastRun(old.question, owner=user.name, technique=old.technique, before=old.number)
+        past = PastRun(old.question, technique=old.technique)
 
         async def work(options: Options) -> object:
             data = await self.pool.data(names, user.reader)
             return await data.ask(start.question if start else old.question, past=before.entries, **options)
 
-        return await self.begin(past, names, body, options, work)
+        return await self.begin(user, past, names, body, options, work, before)
 
     async def change(self, user: User, id: str, body: ChangeBody) -> LiveRun:
         """A run that goes on from another one with one thing changed.
@@ -124,24 +126,26 @@ class Runs:
             raise SetupError("The run is under way: stop it first, or wait for its end.")
         options, edit = options_of(body, self.serving), edit_of(body)
         names = chosen(before.connections, self.connections(user))
-        past = PastRun(
-            before.past.question, owner=user.name, technique=before.past.technique, before=before.past.number,
-            edit=edit.texts(),
-        )  # fmt: skip
+        past = PastRun(before.past.question, technique=before.past.technique, edit=edit.texts())
 
         async def work(options: Options) -> object:
             data = await self.pool.data(names, user.reader)
             return await go_on(data, before.entries, edit, **options)
 
-        return await self.begin(past, names, body, options, work)
+        return await self.begin(user, past, names, body, options, work, before)
 
     async def begin(
-        self, past: PastRun, names: tuple[str, ...], body: HowToRun, options: Options, work: Work
-    ) -> LiveRun:
+        self, user: User, past: PastRun, names: tuple[str, ...], body: HowToRun, options: Options, work: Work,
+        before: LiveRun | None,
+    ) -> LiveRun:  # fmt: skip
         if self.is_closing:
             raise Full(CLOSING)
         self.places.check()
-        past = replace(past, inputs=inputs_of(self.pool.sources_of(names), options), began=time.time())
+        sight = sight_of(self.pool, names, user.reader)
+        past = replace(
+            past, owner=user.name, inputs=inputs_of(self.pool.sources_of(names), options), began=time.time(),
+            before=before.past.number if before else 0, sight=both(sight, before.past.sight) if before else sight,
+        )  # fmt: skip
         number = await self.keeper.begin(past)
         live = LiveRun(replace(past, number=number), str(number or f"t{next(self.unkept)}"), names)
         options["on_event"] = live.hear
@@ -190,25 +194,30 @@ class Runs:
         live = self.live.get(id)
         if live is not None and live.past.owner == user.name:
             return live
-        number = int(id) if id.isascii() and id.isdecimal() and len(id) < 16 else 0
-        if live is None and number:
-            history = self.keeper.history
-            try:
-                past = await asyncio.to_thread(history.read, number, user.name)
-                entries = await asyncio.to_thread(history.entries, number, user.name)
-            except SetupError as error:
-                raise NotThere(str(error)) from error
-            return from_past(past, entries, tuple(self.pool.members))
+        if live is None and (number := number_of(id)):
+            return await self.of_history(number, user.name)
         raise NotThere(f"There is no run {id[:80]!r}.")
 
-    async def past(self, user: User, words: str, most: int, before: int) -> list[PastRun]:
-        """Of the history, the newest first; what it has of those under way."""
+    async def of_history(self, number: int, owner: str) -> LiveRun:
+        """Raises NotThere where there is none."""
+        history = self.keeper.history
         try:
-            return list(await asyncio.to_thread(self.keeper.history.list, user.name, words, most, before))
+            past = await asyncio.to_thread(history.read, number, owner)
+            entries = await asyncio.to_thread(history.entries, number, owner)
+        except SetupError as error:
+            raise NotThere(str(error)) from error
+        return from_past(past, entries, tuple(self.pool.members))
+
+    async def past(self, user: User, words: str, most: int, before: int) -> list[PastRun]:
+        """Of the history, the newest first: what it has of those under way, and those that others show them."""
+        history = self.keeper.history
+        try:
+            runs = await asyncio.to_thread(history.list, user.name, words, most, before, bool(user.name))
         except SetupError:
             if not self.keeper.fault:
                 raise
             return []
+        return [one for one in runs if one.owner == user.name or may_see(user, one.sight, self.pool)]
 
     async def stop(self, user: User, id: str) -> LiveRun:
         """It is over when this returns, unless it takes long to end."""
@@ -225,25 +234,8 @@ class Runs:
     async def find_kept(self, user: User, id: str) -> LiveRun:
         """Raises SetupError where the history does not have the run yet."""
         live = await self.find(user, id)
-        if not live.is_kept:
-            raise SetupError("A run is marked and approved when it is over and in the history.")
+        live.check_kept()
         return live
-
-    async def approve(self, user: User, id: str, body: RecordApprovalBody) -> DecisionRecord:
-        """A person stands behind a decision, or takes that back. Raises SetupError where they may not, or it cannot be
-        approved."""
-        if user.name and body.by not in ("", user.name):
-            raise SetupError(f"You approve as {user.name}, and for nobody else.")
-        live, change = await self.find_kept(user, id), change_of(user.name or body.by, body.note, body.withdraw)
-        return await asyncio.to_thread(change_approvals, self.keeper.history, live.past.number, user.name, change)
-
-    async def verify(self, user: User, id: str) -> Verification:
-        """A decision computed again on the data of today, as this user may see them."""
-        live = await self.find(user, id)
-        names = chosen(live.connections, self.connections(user))
-        self.places.check()
-        async with self.places:
-            return await verify(live.entries, await self.pool.data(names, user.reader))
 
     async def mark(self, user: User, id: str, body: MarkBody) -> LiveRun:
         live = await self.find_kept(user, id)

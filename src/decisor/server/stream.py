@@ -21,7 +21,8 @@ from decisor.trace.writing import Writing
 
 ALIVE_SECONDS = 15.0
 PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.004
-"""How long news are gathered before they are sent: of one stream, and more for each other one that is open."""
+"""How long news are gathered before they are sent: of one stream, and more for each other one that is open. That a run
+is over is told at once."""
 MOST_STREAMS = 400
 MOST_AT_ONCE = 200
 ALIVE = ": still here\n\n"
@@ -71,7 +72,7 @@ def entry_text(entry: Entry) -> str:
 
 
 @dataclass(eq=False)
-class Reader:
+class StreamState:
     """What one stream has sent of a run. ``sent``: entries; ``texts``: of each call under way."""
 
     live: LiveRun
@@ -145,7 +146,7 @@ def writing_text(writing: Writing, keep: int) -> str:
 
 async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterator[str]:
     """Until the run is over and all of it was sent."""
-    reader, changed = Reader(live, sent=after), asyncio.Event()
+    reader, changed = StreamState(live, sent=after), asyncio.Event()
     live.watchers.add(changed)
     try:
         with streams.one():
@@ -159,8 +160,8 @@ async def run_events(live: LiveRun, after: int, streams: Streams) -> AsyncIterat
                     yield text
                 if reader.is_behind:
                     continue
-                if await waited(changed):
-                    await asyncio.sleep(streams.pause)
+                if await waited(changed, ALIVE_SECONDS):
+                    await waited(live.over, streams.pause)
                 else:
                     yield ALIVE
     finally:
@@ -175,17 +176,17 @@ async def all_events(runs: Runs, user: User, streams: Streams) -> AsyncIterator[
         while not runs.is_closing:
             if news := watcher.take():
                 yield "".join(event_text("run", line_of(live).model_dump_json()) for live in news)
-            if await waited(watcher.changed):
+            if await waited(watcher.changed, ALIVE_SECONDS):
                 await asyncio.sleep(streams.pause)
             else:
                 yield ALIVE
 
 
-async def waited(changed: asyncio.Event) -> bool:
-    """Whether something changed before it is time for a sign of life."""
+async def waited(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it came within so long."""
     try:
-        async with asyncio.timeout(ALIVE_SECONDS):
-            await changed.wait()
+        async with asyncio.timeout(seconds):
+            await event.wait()
     except TimeoutError:
         return False
     return True

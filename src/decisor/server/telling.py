@@ -23,8 +23,8 @@ def fields_of(past: PastRun) -> dict[str, Any]:
     state, before = state_of(past), str(past.before or "")
     mark = past.mark
     return {
-        "id": str(past.number), "state": state, "question": past.question.text, "rules": past.question.rules,
-        "goal": past.question.goal, "technique": past.technique, "lm": past.lm,
+        "id": str(past.number), "owner": past.owner, "state": state, "question": past.question.text,
+        "rules": past.question.rules, "goal": past.question.goal, "technique": past.technique, "lm": past.lm,
         "began": datetime.fromtimestamp(past.began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "seconds": past.seconds,
         "entries": past.entries, "usage": past.usage, "answer": past.answer,
         "stopped": "" if state in ("running", "stopped") else past.state,

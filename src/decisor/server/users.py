@@ -53,6 +53,11 @@ class Users:
     def is_open(self) -> bool:
         return not self.by_digest
 
+    @property
+    def by_name(self) -> Mapping[str, User]:
+        """Those that have one."""
+        return {user.name: user for user in self.by_digest.values() if user.name}
+
     def of_token(self, token: str) -> User | None:
         """Every hash is compared, so that time tells nothing."""
         digest, match = digest_of(token), None

@@ -39,8 +39,11 @@ class Watchers:
             self.everybody.discard(watcher)
 
     def wake(self, live: LiveRun) -> None:
+        self.tell(live.past.owner, live)
+
+    def tell(self, name: str, live: LiveRun) -> None:
         for watcher in self.everybody:
-            if watcher.owner == live.past.owner:
+            if watcher.owner == name:
                 watcher.news[live.id] = live
                 watcher.changed.set()
 

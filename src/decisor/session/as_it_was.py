@@ -17,26 +17,30 @@ NAME_THEM = "name the rows with --rows TABLE=CONDITION, and the masks with --mas
 
 
 def as_it_was(sources: Sources, origin: Sequence[DataSource]) -> Sources:
-    """``origin``: the data as the decision names them; where there is one database on both sides, by whatever name.
+    """``origin``: the data as the decision names them; where there is one of a form on both sides, by whatever name.
     What the config file says of a connection holds anyway.
 
     Raises:
         SetupError: which rows they were is not known, or not for a file to say.
     """
-    heads = [one.name for one in sources.databases]
-    was = [one for one in origin if one.form == "sql"]
-    is_alone = len(heads) == len(was) == 1
-    here = [one for one in was if is_alone or one.name in heads]
-    head = {one.name: "" if is_alone else f"{one.name}." for one in here}
-    holds = {text for one in sources.databases if one.connection for text in one.connection.rows.values()}
+    holds = {text for one in sources.places if one.connection for text in one.connection.rows.values()}
     rows: dict[str, str] = {}
-    for one in here:
-        for row in one.rows:
+    mask: list[str] = []
+    for one in origin:
+        name = name_of(one, origin, sources)
+        for row in one.rows if name else ():
             if row.condition not in holds:
-                table = f"{head[one.name]}{row.table}"
+                table = f"{name}.{row.table}"
                 rows[table] = " AND ".join([*([rows[table]] if table in rows else []), f"({condition_of(row)})"])
-    mask = [f"{head[one.name]}{column}" for one in here for column in one.mask]
+        mask += [f"{name}.{column}" for column in one.mask if name]
     return for_reader(sources, rows, mask) if rows or mask else sources
+
+
+def name_of(one: DataSource, origin: Sequence[DataSource], sources: Sources) -> str:
+    """What it is called among these; '' where it is not there."""
+    was = [other for other in origin if other.form == one.form]
+    here = [place.name for place in sources.places if place.form == one.form]
+    return here[0] if len(was) == len(here) == 1 else one.name if one.name in here else ""
 
 
 def condition_of(row: RowPolicy) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from decisor.calls.estimates import tokens_in
 from decisor.errors import Error
@@ -19,7 +19,6 @@ from decisor.session.opening import open_first_of
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
 from decisor.session.tools import left_out, open_tools, servers, tool_specs
-from decisor.tools.abilities import Describing
 
 if TYPE_CHECKING:
     from decisor.lms.choose import Place
@@ -87,7 +86,7 @@ def check_database(sources: Sources, question: str = "") -> DatabaseCheck:
     async def check() -> DatabaseCheck:
         tool = await open_first_of(sources)
         try:
-            described = await tool.about(question) if question and isinstance(tool, Describing) else tool
+            described = await tool.about(question) if question else tool
             schema = described.describe()
             brief = described.brief if isinstance(described, SqlTool) else Brief(schema, (), 0)
             return DatabaseCheck(
@@ -122,7 +121,7 @@ def judge_statements(sources: Sources, statements: Sequence[str]) -> list[Verdic
     from decisor.tools.databases.sandbox.report import verdicts
 
     async def judge() -> list[Verdict]:
-        tool: Any = await open_first_of(sources)
+        tool = await open_first_of(sources)
         try:
             return await verdicts(tool.worker, statements)
         finally:

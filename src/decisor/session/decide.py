@@ -10,9 +10,9 @@ from decisor.errors import BudgetExceeded, ModelMistake, OutageError, SetupError
 from decisor.lms.prices import FREE, Price
 from decisor.plurals import counted
 from decisor.replies.reasons import for_people
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.trace.events import Conclusion, with_pitfalls
-from decisor.types import Completion, Decision, Message, Question, Sampling, Technique, Usage
+from decisor.types import Completion, Decision, Message, Question, Sampling, Usage
 
 NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decisor.decision_models.format import Measure, Model
 from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
-from decisor.session.decide import decide
-from decisor.session.readings import ReadingChoice, Settled, as_event, compared, with_readings, without_answer
-from decisor.trace.events import OTHER_READING, Conclusion
-from decisor.types import Action, Decision, Observation, Question, Record, Technique, Tool
+from decisor.session.readings import Needs
+from decisor.tools.abilities import Database
+from decisor.types import Action, Decision, Observation, Record, Tool
 
+if TYPE_CHECKING:
+    from decisor.tools.databases.sql_tables import TableInfo
+
+T = TypeVar("T", bound=Tool)
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
 
 
@@ -23,7 +26,7 @@ class DefinedTool:
     """A database with the definitions that a question needs. ``used``: the metrics that its queries
     computed; ``other``: those that they computed in another way, and how."""
 
-    tool: Any
+    tool: Database
     definitions: Definitions
     needs: Sequence[Definition]
     used: dict[str, Metric] = field(default_factory=dict)
@@ -31,25 +34,25 @@ class DefinedTool:
 
     @property
     def name(self) -> str:
-        return str(self.tool.name)
+        return self.tool.name
 
     @property
     def form(self) -> str:
-        return str(getattr(self.tool, "form", ""))
+        return self.tool.form
 
     @property
-    def tables(self) -> Any:
+    def tables(self) -> Sequence[TableInfo]:
         return self.tool.tables
 
     def describe(self) -> str:
         if not self.needs:
-            return str(self.tool.describe())
+            return self.tool.describe()
         from decisor.definitions.show import line
 
         return "\n".join([self.tool.describe().rstrip(), "", HEAD, *(f"- {line(one)}" for one in self.needs)])
 
     async def call(self, text: str) -> Observation:
-        observation: Observation = await self.tool.call(text)
+        observation = await self.tool.call(text)
         dialect = dialect_of(self.tool)
         if not dialect:
             return observation
@@ -82,47 +85,28 @@ class Meaning:
     files: Mapping[str, Definitions] = field(default_factory=dict)
     modelled: Sequence[Metric] = ()
 
-    def around(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+    def around(self, tools: Sequence[T]) -> Sequence[T | DefinedTool]:
         """The same tools, the databases with their definitions."""
         return [self.tools.get(tool.name, tool) for tool in tools]
 
-    def needs(self) -> Mapping[str, Sequence[Definition]]:
+    def __bool__(self) -> bool:
+        """Whether any word has a definition."""
+        return bool(self.tools or self.modelled)
+
+    def needs(self) -> Needs:
         """What the question is shown, by the name of a database."""
         return {name: tool.needs for name, tool in self.tools.items()}
 
-    async def decide(self, technique: Technique, settled: Settled, run: Run) -> Decision:
-        """The technique's decision, which cites the definitions that it used. Where nobody said which reading is meant,
-        the other ones are decided too, after it."""
-        if not self.tools and not self.modelled and not settled.choices:
-            return await decide(technique, settled.question, run)
-        shows = [one for tool in self.tools.values() for one in tool.needs] if run.lm.name else []
-        records = await self.records(shows, run)
-        with run.span("decision") as sub:
-            decision = await decide(technique, settled.whole(), sub)
-        used = self.used(decision, shows)
-        there = {record.fields["definition"] for record in records}
-        records += await self.records([one for one in used if title(one) not in there], run)
-        decision = self.citing(decision, used, records)
-        for one in settled.choices:
-            if one.by or not one.other:
-                run.trace.add(as_event(one))
-        lines = [await self.otherwise(one, decision, technique, settled, run)
-                 for one in settled.choices if not one.by and one.other]  # fmt: skip
-        decision = with_readings(decision, settled, lines)
-        run.trace.add(Conclusion(decision))
-        return decision
+    def shows(self, run: Run) -> list[Definition]:
+        """What the LM is shown; nothing where none is asked."""
+        return [one for tool in self.tools.values() for one in tool.needs] if run.lm.name else []
 
-    async def otherwise(
-        self, one: ReadingChoice, decision: Decision, technique: Technique, settled: Settled, run: Run
-    ) -> str:
-        """What the other choice would give."""
-        other, why = None, "the run ended before"
-        if decision.stopped in ("answered", "no_answer"):
-            with run.span(f"{OTHER_READING}{one.other}") as sub:
-                other = await decide(technique, settled.whole(one), sub)
-            why = without_answer(other)
-        run.trace.add(as_event(one, other, why))
-        return compared(decision, one, other, why)
+    async def cite(self, decision: Decision, records: Sequence[Record], run: Run) -> Decision:
+        """The decision with the definitions that it used. ``records``: of those that the LM was shown."""
+        used = self.used(decision, self.shows(run))
+        there = {record.fields["definition"] for record in records}
+        more = await self.records([one for one in used if title(one) not in there], run)
+        return self.citing(decision, used, [*records, *more])
 
     async def records(self, definitions: Sequence[Definition], run: Run) -> list[Record]:
         """Definitions in the trace, as records; none where no action is left for it."""
@@ -166,9 +150,9 @@ def followed(needs: Sequence[Definition]) -> list[Definition]:
 
 
 def meaning_of(
-    question: Question, databases: Sequence[Tool], definitions: Mapping[str, Definitions], tools: Sequence[Tool] = ()
+    topic: str, databases: Sequence[Database], definitions: Mapping[str, Definitions], tools: Sequence[Tool] = ()
 ) -> Meaning:
-    """Of the databases that have definitions, and of a decision model among ``tools``."""
+    """Of what a question is about, by the databases that have definitions, and by a decision model among ``tools``."""
     if not definitions:
         return Meaning({})
     from decisor.definitions.relevant import relevant
@@ -176,7 +160,7 @@ def meaning_of(
     defined = {}
     for database in databases:
         if file := definitions.get(database.name):
-            defined[database.name] = DefinedTool(database, file, relevant(question.topic, file))
+            defined[database.name] = DefinedTool(database, file, relevant(topic, file))
     names = {one.metric for tool in tools for one in measures_of(tool)}
     modelled = [one for file in definitions.values() for one in file.metrics if one.name in names]
     return Meaning(defined, definitions, modelled)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from decisor.budget import Budget, Limits
 from decisor.definitions.draft import draft
@@ -23,10 +22,10 @@ async def draft_definitions(db: Place, lm: LM | str | None = None, limits: Limit
         SetupError: it is no SQL database, or cannot be opened.
         LMError: the endpoint failed for good.
     """
-    tool: Any = await open_first(db)
+    tool = await open_first(db)
     lms = LMs()
     try:
-        if getattr(tool, "form", "") != "sql":
+        if tool.form != "sql":
             raise SetupError("Definitions are drafted of SQL databases.")
         first = await draft(tool, tool.tables)
         model = await lms.get(lm)

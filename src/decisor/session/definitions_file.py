@@ -1,15 +1,22 @@
-"""Files of definitions: read for a session, and looked up by decision models."""
+"""Files of definitions: read for a session, checked on a database, and looked up by decision models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from decisor.decision_models.format import Model
 from decisor.definitions.format import Definitions
 from decisor.errors import SetupError
+from decisor.finding import Finding
 from decisor.session.definitions import dialect_of
+from decisor.session.opening import open_first
+from decisor.session.sources import Place
+
+if TYPE_CHECKING:
+    from decisor.definitions.measure import Rows
 
 
 def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]) -> dict[str, Definitions]:
@@ -35,6 +42,23 @@ def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]
             raise SetupError(f"{path} is the second file of definitions of {at}: one database has one.")
         whole[at] = read(path)
     return whole
+
+
+async def check_file(file: Path, db: Place) -> list[Finding]:
+    """What its checks say of a file on its database.
+
+    Raises:
+        SetupError: the file or the database cannot be read.
+    """
+    from decisor.definitions.check import check
+    from decisor.definitions.parse import read
+
+    definitions = read(file)
+    tool = await open_first(db)
+    try:
+        return await check(definitions, cast("Rows", tool))  # of a graph nothing is quoted
+    finally:
+        await tool.close()
 
 
 def with_metrics(model: Model, definitions: Definitions | None, source: object) -> Model:

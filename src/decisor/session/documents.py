@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,9 @@ from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
     from decisor.config.connection import Connection
+    from decisor.tools.databases.sandbox.audit import Audit
     from decisor.tools.documents.embedder import Embedder
+    from decisor.tools.documents.for_reader import Condition
     from decisor.tools.documents.index import Index
     from decisor.tools.documents.passage import Passage
     from decisor.tools.documents.passages_tool import PassagesTool
@@ -27,11 +30,33 @@ MOST_BYTES = 50_000_000
 PASSAGES = "passages"
 
 
-async def open_documents(
-    place: str, name: str = PASSAGES, limit: int = 10, connection: Connection | None = None
+async def open_for_reader(
+    place: str, name: str, conditions: Sequence[str], connection: Connection | None = None, audit: Audit | None = None
 ) -> PassagesTool:
+    """Those documents alone that fulfil the conditions. ``audit``: where each search is noted.
+
+    Raises:
+        SetupError: a condition is none, or as ``open_documents``.
+    """
+    from decisor.tools.documents.for_reader import COLUMNS, Condition, ForReader
+
+    if not conditions:
+        return replace(await open_documents(place, name, connection=connection), audit=audit)
+    condition = Condition(tuple(conditions))
+    condition.check()
+    if not names_code(place) and (missing := condition.unknown()):
+        raise SetupError(f"Documents have no {missing[0]}; they have {', '.join(COLUMNS)}.")
+    tool = await open_documents(place, name, connection=connection, only=condition)
+    return replace(tool, retriever=ForReader(tool.retriever, condition), audit=audit)
+
+
+async def open_documents(
+    place: str, name: str = PASSAGES, limit: int = 10, connection: Connection | None = None,
+    only: Condition | None = None,
+) -> PassagesTool:  # fmt: skip
     """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED. Code is only
-    imported by a path that a person typed, or a file of theirs has: ``connection``.
+    imported by a path that a person typed, or a file of theirs has: ``connection``. Where ``only`` some are for who
+    asks, the description tells of no others.
 
     Raises:
         SetupError: there is nothing that can be read, or too much to be indexed at once.
@@ -44,8 +69,8 @@ async def open_documents(
 
     path = Path(place)
     if names_table(place):
-        return await open_documents_table(place, name, limit)
-    if IMPORT_PATH.fullmatch(place) and not path.exists():
+        return await open_documents_table(place, name, limit, only)
+    if names_code(place):
         retriever = open_own(place, connection.settings, connection.folder) if connection else open_own(place)
         return PassagesTool(retriever, limit, retriever.about, name, end=retriever.close)
     if place.startswith(("http://", "https://")):
@@ -56,16 +81,21 @@ async def open_documents(
             f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"
         )
     if not is_index(path):
-        index = await asyncio.to_thread(in_memory, path)
+        index = await asyncio.to_thread(in_memory, path, only)
         return PassagesTool(index, limit, f"{path.name}{titles_of(index)}", name)
     about = read_about(path / str(current(path)))
     embedder = embedder_of(about.embedder) if about.embedder else None
     index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
-    text = f"{path.name}, {counted(about.documents, 'document')}{titles_of(index)}"
+    text = path.name if only else f"{path.name}, {counted(about.documents, 'document')}{titles_of(index)}"
     return PassagesTool(index, limit, text, name, end=ending(embedder))
 
 
-async def open_documents_table(place: str, name: str, limit: int) -> PassagesTool:
+def names_code(place: str) -> bool:
+    """Whether it is a retriever of somebody's own, ``module:Class``."""
+    return IMPORT_PATH.fullmatch(place) is not None and not Path(place).exists()
+
+
+async def open_documents_table(place: str, name: str, limit: int, only: Condition | None = None) -> PassagesTool:
     """An index in PostgreSQL."""
     from decisor.tools.documents.passages_tool import PassagesTool
     from decisor.tools.documents.table_index import open_table
@@ -82,7 +112,8 @@ async def open_documents_table(place: str, name: str, limit: int) -> PassagesToo
     except BaseException:
         await end()
         raise
-    text = f"{index.tables.name}, {counted(index.about.documents, 'document')}{titles}"
+    text = index.tables.name
+    text += "" if only else f", {counted(index.about.documents, 'document')}{titles}"
     return PassagesTool(index, limit, text, name, end=end)
 
 
@@ -118,19 +149,19 @@ def ending(embedder: Embedder | None) -> Callable[[], Awaitable[None]]:
     return end
 
 
-def in_memory(path: Path) -> Index:
-    from decisor.tools.documents.folder import Reading
+def in_memory(path: Path, only: Condition | None = None) -> Index:
+    from decisor.tools.documents.folder import FolderReader
     from decisor.tools.documents.index import index_of
     from decisor.tools.documents.text_formats import Unreadable
 
-    reading = Reading(path)
+    reading = FolderReader(path)
     if reading.total > MOST_BYTES:
         raise SetupError(f"{path} is large: index it once, with decisor index {path} --out INDEX, and name INDEX.")
     passages: list[Passage] = []
     try:
         for document in reading.documents():
             try:
-                passages += document.cut()
+                passages += (one for one in document.cut() if only is None or may_be_seen(one, only))
             except Unreadable:
                 continue
     finally:
@@ -138,3 +169,11 @@ def in_memory(path: Path) -> Index:
     if not passages:
         raise SetupError(f"Nothing in {path} could be read; decisor index {path} --out INDEX says why.")
     return index_of(passages)
+
+
+def may_be_seen(passage: Passage, only: Condition) -> bool:
+    from decisor.tools.documents.for_reader import place_of
+    from decisor.tools.documents.index import record_of
+
+    record = record_of(passage, 0.0)
+    return only.holds({**record.fields, **place_of(record.source)})

@@ -14,7 +14,7 @@ FIRST_ROWS = 20
 """Of an observation that a decision rests on, beside those that it cites."""
 
 
-class Past(Protocol):
+class EndedRun(Protocol):
     """A run that has come to its end."""
 
     @property
@@ -27,7 +27,7 @@ class Past(Protocol):
     def trace(self) -> Sequence[Entry]: ...
 
 
-def following(result: Past, question: str | Question) -> Question:
+def following(result: EndedRun, question: str | Question) -> Question:
     """With the rules of the question before it, where it has none of its own."""
     if isinstance(question, str):
         question = Question(question)
@@ -36,7 +36,7 @@ def following(result: Past, question: str | Question) -> Question:
     return replace(question, rules=question.rules or result.question.rules, earlier=earlier_of(result))
 
 
-def earlier_of(result: Past) -> Earlier:
+def earlier_of(result: EndedRun) -> Earlier:
     """Ids stay what they are: an observation of the new run has a higher number than each of those before."""
     past, decision = result.question.earlier, result.decision
     cited = frozenset(decision.evidence.ids)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Unpack
 
-from decisor.session.data import Data
-from decisor.session.opening import ask_once, opened
+from decisor.session.data import Data, ask_once, opened
 from decisor.session.options import Options
 from decisor.session.readers import for_reader
 from decisor.session.result import Result

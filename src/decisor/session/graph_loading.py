@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from decisor.config.connection import Connection
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import without_password
-from decisor.session.opening import opened
+from decisor.session.data import opened
 from decisor.session.source_tools import open_source
 from decisor.session.sources import Source, sources_of
 from decisor.tools.databases.files.places import names_files

@@ -18,7 +18,7 @@ from decisor.tools.databases.sandbox.urls import names_database
 
 if TYPE_CHECKING:
     from decisor.tools.documents.embedder import Embedder
-    from decisor.tools.documents.folder import Reading
+    from decisor.tools.documents.folder import FolderReader
     from decisor.tools.documents.row_documents import RowForm
     from decisor.tools.documents.table_place import TablePlace
     from decisor.tools.documents.update import Changes, Document, Progress
@@ -46,11 +46,11 @@ class IndexReport:
     """``reading``: what read the files; None for a database. ``bytes``: of the index."""
 
     changes: Changes
-    reading: Reading | None
+    reading: FolderReader | None
     bytes: int
 
 
-def index(request: IndexRequest, bar: Callable[[Reading | None], AbstractContextManager[Progress]]) -> IndexReport:
+def index(request: IndexRequest, bar: Callable[[FolderReader | None], AbstractContextManager[Progress]]) -> IndexReport:
     """Build or update. ``bar`` shows how far it is.
 
     Raises:
@@ -136,10 +136,10 @@ class OpenSource:
     def __init__(self, source: str | Connection, form: RowForm, tables: Sequence[str]) -> None:
         self.connection, self.form, self.tables = source, form, tables
         self.source = source.place if isinstance(source, Connection) else source
-        self.reading: Reading | None = None
+        self.reading: FolderReader | None = None
 
-    def __enter__(self) -> tuple[Iterable[Document], Reading | None]:
-        from decisor.tools.documents.folder import Reading
+    def __enter__(self) -> tuple[Iterable[Document], FolderReader | None]:
+        from decisor.tools.documents.folder import FolderReader
         from decisor.tools.documents.index_files import is_index
 
         if self.source.lower().startswith(("http://", "https://")):
@@ -150,7 +150,7 @@ class OpenSource:
             return asyncio.run(rows_of(self.connection, self.form, self.tables)), None
         if self.tables:
             raise SetupError(f"--table is for databases, and {without_password(self.source)} is none.")
-        self.reading = Reading(Path(self.source), self.form)
+        self.reading = FolderReader(Path(self.source), self.form)
         return self.reading.documents(), self.reading
 
     def __exit__(self, *failure: object) -> None:

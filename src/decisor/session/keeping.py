@@ -9,7 +9,7 @@ from pathlib import Path
 from decisor.budget import Limits
 from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
-from decisor.lms.spec import LMSpec
+from decisor.lms.spec import LMSpec, lm_without_password
 from decisor.outside import one_line
 from decisor.secrets import without_password
 from decisor.session.options import Options
@@ -74,9 +74,9 @@ def inputs_of(sources: Sources, options: Options) -> Inputs:
     )  # fmt: skip
 
 
-def fit_to_keep(text: str, left_out: list[str]) -> list[str]:
+def fit_to_keep(text: str, left_out: list[str], is_lm: bool = False) -> list[str]:
     """Itself, or nothing where it holds a password: that is named again by the person, or by a variable."""
-    safe = without_password(text)
+    safe = lm_without_password(text) if is_lm else without_password(text)
     if safe == text:
         return [text]
     left_out.append(safe)
@@ -87,7 +87,7 @@ def lm_to_keep(lm: object, left_out: list[str]) -> str:
     if isinstance(lm, LMSpec):
         lm = " ".join([lm.name, *(f"{key}={value}" for key, value in settings_in(lm).items())])
     if lm is None or isinstance(lm, str):
-        return next(iter(fit_to_keep(lm or "", left_out)), "")
+        return next(iter(fit_to_keep(lm or "", left_out, is_lm=True)), "")
     left_out.append(f"the LM {getattr(lm, 'name', lm)}")
     return ""
 
@@ -102,6 +102,6 @@ def settings_to_keep(settings: Mapping[str, object], left_out: list[str]) -> dic
     for name, value in settings.items():
         if not isinstance(value, str | int | float | bool):
             left_out.append(f"the setting {name}")
-        elif fit_to_keep(str(value), left_out):
+        elif fit_to_keep(str(value), left_out, is_lm=name.endswith("_lm")):
             texts[name] = str(value)
     return texts

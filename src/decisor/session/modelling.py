@@ -4,7 +4,7 @@ rows. Its input is the name of a job on the first line, and TOML below it:
     facts     what may be chosen, by which measures: how many candidates there are, and the two to be worked by hand
     work      expressions, one a line: their values
     check     a whole model: what the checks say
-    compare   a model, a line ``SECOND``, and another one: where they differ
+    compare   a model, a line ``SECOND``, and another one: where they differ, and on which candidate
     rank      a whole model: all candidates, best first, and the rules tested on the best one
 """
 
@@ -15,8 +15,7 @@ import json
 import tomllib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.format import Model
@@ -30,6 +29,7 @@ from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.quoting import quoted
 from decisor.rankings import note
+from decisor.tools.abilities import Database
 from decisor.types import Observation, Record, Tool, Value
 
 SECOND = "#### second"
@@ -45,7 +45,7 @@ class ModellingTool:
     """On the first database of a session. Satisfies ``types.Tool``. ``seconds``: the longest that a ranking, the checks
     of a model or a comparison of two may take each; it then ends with what is known, and says so."""
 
-    source: Any
+    source: Database
     trials: int = 200
     seconds: float = 120.0
     name: str = "decision_model"
@@ -76,12 +76,11 @@ class ModellingTool:
             if empty := [name for name in whole if present[name] is None]:
                 raise ToolError(f"measure.{empty[0]}.read gives no number on the present rows: name values as the data "
                                 "have them, or leave read out.")  # fmt: skip
-            named: list[dict[str, Value]] = [{"candidate": candidates.name(at), "choice": json.dumps(labels(model, at))}
-                     for at in dict.fromkeys(places)]  # fmt: skip
+            picks = [named(model, at) for at in dict.fromkeys(places)]
             ends = " and ".join(dict.fromkeys(candidates.name(at) for at in (0, count - 1)))
         values = [(one.name, present[one.name]) for one in read]
         now = ", ".join(f"{name} {value:.10g}" for name, value in values if value is not None)
-        records = [Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(named, 1)]
+        records = [Record(f"r{at}", fields, source=self.name) for at, fields in enumerate(picks, 1)]
         now = now or "nothing to read"
         words = f"{counted(count, 'candidate')}, such as {ends}. At present, by your read queries: {now}."
         return Observation(tuple(records), words)
@@ -98,7 +97,15 @@ class ModellingTool:
     async def compare(self, text: str) -> Observation:
         first, _, other = text.partition(SECOND)
         async with self.opened(parse(first)) as one, self.opened(parse(other)) as two:
-            return reported(await asyncio.to_thread(lambda: list(compared(one, two, self.seconds))))
+            difference = await asyncio.to_thread(lambda: compared(one, two, self.seconds))
+            if difference is None:
+                return reported(())
+            report = reported([difference.finding])
+            if difference.candidate is None:
+                return report
+            fields = {**named(one, difference.candidate), "outcomes": list(difference.outcomes),
+                      "allowed": list(difference.allowed)}  # fmt: skip
+        return replace(report, records=(*report.records, Record("r2", fields, source=self.name)))
 
     async def rank(self, text: str) -> Observation:
         async with self.opened(parse(text)) as model:
@@ -126,7 +133,7 @@ class ModellingTool:
             await asyncio.to_thread(machine.close)
 
 
-def modelling_tools(databases: Sequence[Tool], technique: object) -> Sequence[Tool]:
+def modelling_tools(databases: Sequence[Database], technique: object) -> Sequence[Tool]:
     """For a technique that writes models: the tool, and the person at the terminal where there is one.
 
     Raises:
@@ -138,6 +145,11 @@ def modelling_tools(databases: Sequence[Tool], technique: object) -> Sequence[To
         raise SetupError("A decision model is written on a database: give --db or --graph.")
     modelling = ModellingTool(databases[0], getattr(technique, "trials", 200))
     return (modelling, PersonTool()) if getattr(technique, "asks_person", False) and person_is_there() else (modelling,)
+
+
+def named(model: OpenModel, candidate: int) -> dict[str, Value]:
+    """By its name, and the rows that it chooses."""
+    return {"candidate": model.candidates.name(candidate), "choice": json.dumps(labels(model, candidate))}
 
 
 def labels(model: OpenModel, candidate: int) -> list[str]:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from decisor.decision_models.format import Model
 from decisor.decision_models.machine import OpenModel
@@ -34,7 +33,7 @@ async def opened_model(
     from decisor.tools.databases.sandbox.blocking import start_machine
 
     parsed = model if isinstance(model, Model) else read(Path(model), **parameters)
-    source: Any = await open_first(db, graph)
+    source = await open_first(db, graph)
     try:
         machine = await open_model(with_metrics(parsed, definitions, source), source, start_machine)
         try:

@@ -8,13 +8,14 @@ from os import PathLike
 from typing import Any, TypedDict, get_args
 
 from decisor.budget import Limits
-from decisor.definitions.readings.open import Reader, Readings
+from decisor.definitions.readings.open import Interpreter, Readings
 from decisor.errors import SetupError
 from decisor.history.recording import Keeping
 from decisor.lms.spec import LMSpec
+from decisor.run import Technique
 from decisor.trace.events import Entry
 from decisor.trace.writing import Writing
-from decisor.types import LM, Action, Technique
+from decisor.types import LM, Action
 
 
 class Options(TypedDict, total=False):
@@ -48,7 +49,7 @@ class Options(TypedDict, total=False):
     history: bool | Keeping
     max_scan: str | int
     readings: Readings
-    reader: Reader | None
+    reader: Interpreter | None
 
 
 def check_options(options: Mapping[str, object]) -> None:

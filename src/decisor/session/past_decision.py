@@ -16,7 +16,7 @@ from decisor.types import Decision, Observation, Question
 
 
 @dataclass(frozen=True)
-class Past:
+class PastDecision:
     """A decision with what it rests on, from a trace or from its record. ``model``: the decision model, as text, where
     that is known."""
 
@@ -26,7 +26,7 @@ class Past:
     model: str = ""
 
 
-def past_of(entries: Sequence[Entry]) -> Past:
+def past_of(entries: Sequence[Entry]) -> PastDecision:
     """Raises SetupError where the trace holds no decision."""
     decision = last_decision(entries)
     start = next(events_of(entries, RunStart), RunStart(Question("")))
@@ -35,16 +35,16 @@ def past_of(entries: Sequence[Entry]) -> Past:
     steps = [PastStep(step, number_of(step), all_rows(step.observation), step in ranking)
              for step in steps_behind(every, decision)]  # fmt: skip
     model = start.provenance.model
-    return Past(start.question, decision, steps, model.text if model else "")
+    return PastDecision(start.question, decision, steps, model.text if model else "")
 
 
-def past_of_record(record: DecisionRecord) -> Past:
+def past_of_record(record: DecisionRecord) -> PastDecision:
     """Raises SetupError where it holds no decision."""
     content = record.content
     if not content.decision.answer:
         raise SetupError("There is no decision in this record, so there is nothing to verify.")
     model = content.model.text if content.model else ""
-    return Past(question_of(content), decision_of(content), recorded_steps(content), model)
+    return PastDecision(question_of(content), decision_of(content), recorded_steps(content), model)
 
 
 def last_decision(entries: Sequence[Entry]) -> Decision:

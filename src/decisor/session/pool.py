@@ -6,13 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.session.data import Data
+from decisor.session.data import Data, opened
 from decisor.session.lms import LMs
-from decisor.session.opening import ask_once, opened
 from decisor.session.readers import ANYBODY, Reader, as_seen_by
 from decisor.session.sources import Source, Sources, tables_of
 from decisor.session.tools import NO_TOOLS
@@ -65,8 +63,7 @@ class Pool:
             raise SetupError("Two of these connections have a decision model: name one of them.")
         chosen = self.sources_of(names, reader)
         meanings = {name: one for part in parts for name, one in part.definitions.items()}
-        return Data([*databases, *others], databases, self.lms, partial(ask_once, chosen), chosen, meanings,
-                    tells_places=False)  # fmt: skip
+        return Data([*databases, *others], databases, self.lms, chosen, meanings, tells_places=False)
 
     def sources_of(self, names: Sequence[str], reader: Reader = ANYBODY) -> Sources:
         """What these are together, as this reader may see them."""

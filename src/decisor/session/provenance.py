@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from decisor import __version__
 from decisor.decision_models.format import Model
 from decisor.session.sources import Source, Sources
 from decisor.trace.provenance import DataSource, Provenance, RowPolicy, UsedFile
 from decisor.types import Tool
+from decisor.version import __version__
 
 LITERAL = re.compile(r"'(?:[^']|'')*'|(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 

@@ -15,7 +15,6 @@ from decisor.errors import SetupError
 from decisor.session.sources import Source, Sources, names_in, tables_of
 from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.policy import TOKEN, Policy
-from decisor.tools.databases.sql import SqlTool
 from decisor.trace.events import Entry
 from decisor.trace.file import array_text
 from decisor.types import Tool
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from decisor.session.sources import Names
 
 T = TypeVar("T")
+DOCUMENTS = "documents"
+HOW = "rows are of a table, of a label, or of NAME.documents, and masks of a column or property"
 
 
 @dataclass(frozen=True)
@@ -55,38 +56,55 @@ def for_reader(
     """The sources as one reader may see them: with what a person named, and what the config file says of a connection.
 
     Raises:
-        SetupError: a name is of no database in SQL.
+        SetupError: a name is of none of them.
     """
     conditions, columns = dict(rows or {}), list(names_in(mask))
     log = Audit(Path(audit), reader or user_name()) if audit is not None else None
     if not (conditions or columns or log or any(one.connection for one in sources.places)):
         return sources
+    for name in [*conditions, *columns]:
+        if not any(own_names([name], one, sources) for one in sources.places):
+            raise SetupError(f"There is nothing of which {name} could be kept back: {HOW}.")
     key = secrets.token_hex(16)
     places = tuple(of_place(one, sources, conditions, columns, Policy(key=key, reveal=reveal), log)
                    for one in sources.places)  # fmt: skip
-    used = [one for one in places if one.policy and one.form == "sql"]
-    if (conditions or columns) and not used:
-        raise SetupError(f"There is no SQL database to keep {next(iter([*conditions, *columns]))} from anybody in.")
     return replace(sources, places=places)
+
+
+def own_names(names: Sequence[str], source: Source, sources: Sources) -> list[str]:
+    """Those of a source. Documents are named with its name, as NAME.documents: a database may have such a table."""
+    if source.form != "passages":
+        others = {one.name for one in sources.documents}
+        return tables_of([name for name in names if name.partition(".")[0] not in others], source, sources)
+    heads = (name.partition(".") for name in names)
+    return [rest for head, _, rest in heads if head == source.name and rest]
 
 
 def of_place(
     source: Source, sources: Sources, rows: Mapping[str, str], mask: Sequence[str], policy: Policy, audit: Audit | None
 ) -> Source:
-    """With the policy that is its own."""
+    """With the policy that is its own. Raises SetupError as ``check_policy``."""
     own = list(source.policy.rows)
-    own += [(name, condition) for one, condition in rows.items() for name in tables_of([one], source, sources)]
-    columns = [*source.policy.mask, *tables_of(mask, source, sources)]
+    own += [(name, condition) for one, condition in rows.items() for name in own_names([one], source, sources)]
+    columns = [*source.policy.mask, *own_names(mask, source, sources)]
     if source.connection is not None:
         own += source.connection.rows.items()
         columns += source.connection.mask
-    if source.form != "sql":
-        own, columns = [], []
-    if wrong := [name for name in columns if "." not in name]:
-        raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN.")
-    return replace(
-        source, policy=replace(policy, rows=tuple(dict.fromkeys(own)), mask=tuple(dict.fromkeys(columns))), audit=audit
-    )
+    policy = replace(policy, rows=tuple(dict.fromkeys(own)), mask=tuple(dict.fromkeys(columns)))
+    check_policy(source, policy)
+    return replace(source, policy=policy, audit=audit)
+
+
+def check_policy(source: Source, policy: Policy) -> None:
+    """Raises SetupError where a name cannot be of such a source."""
+    if source.form != "passages":
+        if wrong := [name for name in policy.mask if "." not in name]:
+            raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN.")
+        return
+    if policy.mask:
+        raise SetupError(f"{source.name} is documents, which have no columns to mask: leave {policy.mask[0]} out.")
+    if wrong := [name for name, _ in policy.rows if name != DOCUMENTS]:
+        raise SetupError(f"{source.name} is documents, which have no {wrong[0]}: {HOW}.")
 
 
 def conditions(texts: Sequence[str]) -> dict[str, str]:
@@ -121,7 +139,10 @@ def user_name() -> str:
 async def revealed(result: Result, tools: Sequence[Tool]) -> Result:
     """With values in place of tokens in the decision and its records, where the reader may see them. What was sent to
     an LM, and the trace, keep the tokens."""
-    owners = [tool for tool in tools if isinstance(tool, SqlTool) and tool.worker.caps.policy.reveal]
+    from decisor.tools.databases.cypher import CypherTool
+    from decisor.tools.databases.sql import SqlTool
+
+    owners = [tool for tool in tools if isinstance(tool, SqlTool | CypherTool) and tool.worker.caps.policy.reveal]
     if not owners:
         return result
     tokens = " ".join(sorted(set(TOKEN.findall(repr((result.decision, result.records))))))

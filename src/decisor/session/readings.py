@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from decisor.definitions.readings.open import OpenReading, Reader, Readings
-from decisor.errors import BudgetExceeded, ModelMistake
+from decisor.definitions.format import Definition
+from decisor.definitions.readings.open import Interpreter, OpenReading
+from decisor.definitions.readings.rules import suspicions
+from decisor.errors import BudgetExceeded, ModelMistake, ToolError
 from decisor.outside import one_line
-from decisor.run import Run
-from decisor.trace.events import MeaningChoice, Note
-from decisor.types import Decision, Question, Tool
+from decisor.replies.reasons import for_people
+from decisor.run import Run, Technique
+from decisor.session.decide import decide
+from decisor.session.definitions import DefinedTool
+from decisor.tools.abilities import Database
+from decisor.tools.databases.sandbox.audit import asked_by
+from decisor.trace.events import OTHER_READING, MeaningChoice, Note
+from decisor.types import Decision, Question, Record, Tool
 
-if TYPE_CHECKING:
-    from decisor.definitions.format import Definition
-
+Needs = Mapping[str, Sequence[Definition]]
+"""The definitions that a question is shown, by the name of a database."""
 HEAD = "What is meant, where words could mean two things:"
 
 
@@ -35,45 +41,44 @@ class ReadingChoice:
         return f'- "{self.open.words}": {self.choice}'
 
 
-@dataclass
-class Settled:
-    """What was open of a question, and what was taken."""
+def as_read(question: Question, choices: Sequence[ReadingChoice], instead: ReadingChoice | None = None) -> Question:
+    """The question with what is meant; of one reading the other choice."""
+    lines = [replace(one, choice=one.other).line() if one is instead else one.line() for one in choices]
+    rules = "\n".join([*([question.rules.strip(), ""] if question.rules.strip() else []), HEAD, *lines])
+    return replace(question, rules=rules)
 
-    question: Question
-    choices: list[ReadingChoice] = field(default_factory=list)
 
-    def whole(self, instead: ReadingChoice | None = None) -> Question:
-        """The question with what is meant; of one reading the other choice."""
-        if not self.choices:
-            return self.question
-        lines = [replace(one, choice=one.other).line() if one is instead else one.line() for one in self.choices]
-        rules = "\n".join([*([self.question.rules.strip(), ""] if self.question.rules.strip() else []), HEAD, *lines])
-        return replace(self.question, rules=rules)
+async def suspects_of(
+    question: Question, databases: Sequence[Database | DefinedTool], documents: Sequence[Tool], needs: Needs
+) -> list[OpenReading]:
+    """Words that could mean two things, by the tables there are, and by what a search for the question brings of the
+    documents; nothing of these where it fails."""
+    suspects = [one for tool in databases for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]
+    if not documents:
+        return suspects
+    from decisor.definitions.readings.passages import of_passages
+
+    records: list[Record] = []
+    for tool in documents:
+        with asked_by("decisor"), suppress(ToolError):
+            records += (await tool.call(question.text)).records
+    return [*suspects, *of_passages(question, records)]
 
 
 async def settle(
-    question: Question, databases: Sequence[Tool], needs: Mapping[str, Sequence[Definition]], run: Run,
-    reader: Reader | None, readings: Readings,
-) -> Settled:  # fmt: skip
+    question: Question, sources: Sequence[Tool], needs: Needs, suspects: Sequence[OpenReading], run: Run,
+    reader: Interpreter | None,
+) -> list[ReadingChoice]:  # fmt: skip
     """What is open is asked of the ``reader``; the first choice is taken where nobody can be asked, or knows."""
-    settled = Settled(question)
-    sources: Sequence[Any] = databases
-    if readings == "off" or not sources:
-        return settled
-    from decisor.definitions.readings.rules import suspicions
-
-    suspects = [one for tool in sources for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]
-    if not suspects and readings == "auto":
-        return settled
-    data = "\n\n".join(tool.describe() for tool in sources)
+    data, choices = "\n\n".join(tool.describe() for tool in sources), []
     for one in await judged(question, data, suspects, needs, run):
         answer = one.choice(await reader(one)) if reader else ""
-        settled.choices.append(ReadingChoice(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))
-    return settled
+        choices.append(ReadingChoice(one, one_line(answer, 300) or one.choices[0], "you" if answer else ""))
+    return choices
 
 
 async def judged(
-    question: Question, data: str, suspects: Sequence[OpenReading], needs: Mapping[str, Sequence[Definition]], run: Run
+    question: Question, data: str, suspects: Sequence[OpenReading], needs: Needs, run: Run
 ) -> Sequence[OpenReading]:
     """As the LM sees it, without what a definition settles; nothing where it cannot be asked."""
     from decisor.definitions.readings.ask_lm import ask_lm
@@ -83,7 +88,9 @@ async def judged(
         try:
             open_readings = await ask_lm(question, data, suspects, sub)
         except (BudgetExceeded, ModelMistake) as error:
-            sub.trace.add(Note(f"Whether the question has two readings could not be judged: {error}"), sub.span_id)
+            sub.trace.add(
+                Note(f"Whether the question has two readings could not be judged: {for_people(error)}"), sub.span_id
+            )
             return ()
     return [one for one in open_readings if not any(settled(one, group) for group in needs.values())]
 
@@ -110,8 +117,22 @@ def as_event(one: ReadingChoice, other: Decision | None = None, why: str = "") -
     return MeaningChoice(one.open.words, one.choice, one.by, one.other, other.answer if other else "", why)
 
 
-def with_readings(decision: Decision, settled: Settled, lines: Sequence[str]) -> Decision:
-    """The decision, with what was taken among its assumptions."""
-    means = [f'"{one.open.words}" means {one.choice}{f" (by {one.by})" if one.by else ""}'
-               for one in settled.choices]  # fmt: skip
+async def with_readings(
+    decision: Decision, question: Question, choices: Sequence[ReadingChoice], technique: Technique, run: Run
+) -> Decision:
+    """The decision, with what was taken among its assumptions. Where nobody said which reading is meant, the other ones
+    are decided too, after it."""
+    lines = []
+    for one in choices:
+        if one.by or not one.other:
+            run.trace.add(as_event(one))
+            continue
+        other, why = None, "the run ended before"
+        if decision.stopped in ("answered", "no_answer"):
+            with run.span(f"{OTHER_READING}{one.other}") as sub:
+                other = await decide(technique, as_read(question, choices, instead=one), sub)
+            why = without_answer(other)
+        run.trace.add(as_event(one, other, why))
+        lines.append(compared(decision, one, other, why))
+    means = [f'"{one.open.words}" means {one.choice}{f" (by {one.by})" if one.by else ""}' for one in choices]
     return replace(decision, reasons=(*decision.reasons, *lines), assumptions=(*decision.assumptions, *means))

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Unpack
 
 from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
-from decisor.session.data import Data
+from decisor.session.data import Data, opened
 from decisor.session.decide import decide
 from decisor.session.keeping import owner_of
-from decisor.session.opening import opened
 from decisor.session.options import Options
+from decisor.session.running import running
 from decisor.session.sources import Sources
 from decisor.session.sync import in_thread
-from decisor.session.technique import technique_of
+from decisor.session.technique import Choice, technique_of
 from decisor.session.tools import with_calculator
+from decisor.tools.databases.sandbox.audit import written_by_hand
 from decisor.trace.events import Entry, RunStart, RunUsage, events_of
 from decisor.types import Decision, Question, Usage
 
@@ -54,6 +55,7 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
     from decisor.techniques.replay.edits import Rerun
     from decisor.techniques.replay.recorded_run import read_recorded_run
     from decisor.techniques.replay.rerun import rerun
+    from decisor.techniques.replay.rerun_steps import as_input
     from decisor.techniques.replay.trusted_settings import trusted
     from decisor.techniques.shared.prompts import asking_of
 
@@ -75,12 +77,14 @@ async def go_on(data: Data, entries: Sequence[Entry], edit: Edit, **options: Unp
         reports.append(await rerun(entries, [edit], run, technique))
         return reports[0].after
 
-    with data.run(with_calculator(data.tools, technique), lm, options, calling, asking) as run:
+    choice = Choice(name, again, lm, settings, calling=calling, asking=asking)
+    with running(with_calculator(data.tools, technique), choice, options) as run:
         if start is not None:
             origin = data.provenance(owner_of(options))
             run.trace.add(RunStart(start.question, name, run.lm.name, settings, start.tools, edit=edit.texts(),
                                    provenance=origin))  # fmt: skip
-        decision = await decide(again, past.question or Question(""), run)
+        with written_by_hand(as_input(edit.action) if edit.action else ""):
+            decision = await decide(again, past.question or Question(""), run)
         report = reports[0] if reports else Rerun(past.decision or Decision(""), decision, ())
         usage = replace(run.budget.spent, actions=run.budget.spent.actions - report.replayed)
         run.trace.add(RunUsage(usage))

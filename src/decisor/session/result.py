@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from decisor.encoding import finite
 from decisor.errors import SetupError
@@ -111,11 +111,8 @@ class Result:
         """As ``ask``, in an event loop that runs."""
         if self.ask_anew is None:
             raise SetupError("This result was read or made by hand: there are no data to ask. Use decisor.ask.")
-        before: Any = {
-            key: value
-            for key, value in self.options.items()
-            if key not in ("trace", "on_event", "on_text", "approve", "goal")
-        }
+        own = ("trace", "on_event", "on_text", "approve", "goal")
+        before = cast(Options, {key: value for key, value in self.options.items() if key not in own})
         if self.keeping is not None:
             before["history"] = Keeping(self.keeping.history, self.keeping.owner, before=self.number)
         return await self.ask_anew(following(self, question), {**before, **options})
@@ -140,13 +137,22 @@ class Result:
         write(path, document(self.question.text, body))
 
     def record(self) -> DecisionRecord:
-        """The record of the decision, for who has to answer for it, with its approvals where the run is kept:
-        ``result.record().save("record.json")``, or ``"record.html"``. Masked columns are tokens in it, also where
-        this result has their values."""
+        """The record of the decision, for who has to answer for it, with its approvals where the run is kept. Masked
+        columns are tokens in it, also where this result has their values."""
         from decisor.decision_record.build import record_of
 
         past = self.keeping.history.read(self.number, self.keeping.owner) if self.keeping and self.number else None
         return record_of(self.trace, self.number, past.approvals if past else (), past.owner if past else "")
+
+    def save_record(self, path: str | PathLike[str]) -> None:
+        """Write the record of the decision: as JSON, or where the name ends with ``.html`` as one page.
+
+        Raises:
+            SetupError: the file cannot be written.
+        """
+        from decisor.decision_record.read import save
+
+        save(self.record(), path)
 
     def _repr_html_(self) -> str:
         from decisor.story.run_page import run_html
@@ -163,7 +169,7 @@ class Result:
 
         text = StringIO()
         console = Console(file=text, highlight=False, width=WIDTH, force_terminal=False, no_color=True)
-        with LiveView(console, self.question) as view:
+        with LiveView(console) as view:
             for entry in self.trace:
                 view.hear(entry)
         self.show(console)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
 
 from decisor.errors import SetupError
 from decisor.max_scan import MaxScan, parse_max_scan
 from decisor.session.sources import Source, Sources
+from decisor.tools.abilities import Database
 from decisor.types import Tool
+
+if TYPE_CHECKING:
+    from decisor.tools.databases.cypher import CypherTool
+    from decisor.tools.databases.sql import SqlTool
+
+T = TypeVar("T", bound=Tool)
 
 
 def with_max_scan(sources: Sources, text: str) -> Sources:
@@ -28,7 +36,7 @@ def limits_of(source: Source) -> tuple[MaxScan, ...]:
     return (*source.max_scans, *([parse_max_scan(own)] if own else []))
 
 
-def within(tool: Tool, limits: Sequence[MaxScan]) -> Tool:
+def within(tool: T, limits: Sequence[MaxScan]) -> T | SqlTool | CypherTool:
     """The tool, whose queries keep to the limits. Raises SetupError where it cannot tell ahead what a query reads."""
     from decisor.tools.databases.cypher import CypherTool
     from decisor.tools.databases.sql import SqlTool
@@ -39,3 +47,8 @@ def within(tool: Tool, limits: Sequence[MaxScan]) -> Tool:
         raise SetupError(f"--max-scan is for databases and graphs, and {tool.name} is none: leave it out, or limit the "
                          "others alone, by max_scan of their connections in decisor.toml.")  # fmt: skip
     return tool.limited(*limits)
+
+
+def limited(tools: Sequence[Database], max_scan: str | int) -> Sequence[Database]:
+    """Each with this limit, '' for none. Raises SetupError where nothing would hold to it."""
+    return [within(tool, [parse_max_scan(max_scan)]) for tool in tools] if max_scan else tools

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decisor.errors import SetupError
+from decisor.session.readers import check_policy
 from decisor.session.scan_limits import limits_of, within
 from decisor.session.sources import Source, Sources, tables_of
 from decisor.tools.databases.sandbox.policy import policy_of
@@ -33,9 +34,10 @@ async def open_source(source: Source, tables: Sequence[str] = (), deny_tables: S
 async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence[str]) -> Tool:
     """As its form is opened."""
     if source.form == "passages":
-        from decisor.session.documents import open_documents
+        from decisor.session.documents import open_for_reader
 
-        return await open_documents(source.place, source.name, connection=source.connection)
+        conditions = [text for _, text in source.policy.rows]
+        return await open_for_reader(source.place, source.name, conditions, source.connection, source.audit)
     from decisor.tools.databases.sandbox.engine import Caps
 
     seconds = source.connection.seconds if source.connection else 0.0
@@ -43,7 +45,8 @@ async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence
     if source.form == "cypher":
         from decisor.tools.databases.cypher import CypherTool
 
-        return await CypherTool.open(source.place, source.name, caps or Caps(), deny_tables, tables)
+        return await CypherTool.open(source.place, source.name, caps or Caps(), deny_tables, tables,
+                                     policy=source.policy, audit=source.audit)  # fmt: skip
     from decisor.tools.databases.files.places import names_files
     from decisor.tools.databases.sql import SqlTool
 
@@ -58,15 +61,10 @@ async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence
 
 
 def as_configured(source: Source) -> Source:
-    """With the rows and masks that a config file says of it, which nobody can leave out.
-
-    Raises:
-        SetupError: nothing would keep to them: it is no database in SQL.
-    """
-    if source.connection is None or not (source.connection.mask or source.connection.rows):
+    """With the rows and masks that a config file says of it, which nobody can leave out. Raises SetupError as
+    ``check_policy``."""
+    if source.connection is None or not (source.connection.mask or source.connection.rows) or source.policy:
         return source
-    if source.form != "sql":
-        raise SetupError(f"connections.{source.name}: mask and rows are for databases in SQL, so it is not opened.")
-    if source.policy:
-        return source
-    return replace(source, policy=policy_of(source.connection.rows, source.connection.mask))
+    policy = policy_of(source.connection.rows, source.connection.mask)
+    check_policy(source, policy)
+    return replace(source, policy=policy)

@@ -22,7 +22,7 @@ from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
 from decisor.tools.databases.sandbox.urls import query_language
 
-Form = Literal["sql", "cypher", "passages"]
+SourceForm = Literal["sql", "cypher", "passages"]
 Place: TypeAlias = "str | os.PathLike[str] | Connection"
 Places: TypeAlias = "Place | Sequence[Place] | Mapping[str, object]"
 Names: TypeAlias = "str | Sequence[str]"
@@ -37,7 +37,7 @@ class Source:
     says of it, where it is named there. ``policy``: rows and columns of it that are not for who asks. ``audit``: where
     its queries are noted. ``max_scans``: what one query of it may read, beside what its connection says."""
 
-    form: Form
+    form: SourceForm
     place: str
     name: str
     connection: Connection | None = field(default=None, compare=False)
@@ -95,7 +95,7 @@ def sources_of(
         SetupError: two have one name, a URL names no database, or something is no tool.
     """
     db, frames = with_frames(db)
-    texts: list[tuple[Form, str | Connection]] = [(language_of(own_place(one)), one)
+    texts: list[tuple[SourceForm, str | Connection]] = [(language_of(own_place(one)), one)
                                                   for one in (*each_of(db), *each_of(graph))]  # fmt: skip
     texts += [("passages", text) for text in each_of(docs)]
     count = Counter(form for form, _ in texts)
@@ -197,7 +197,7 @@ def own_place(place: str | Connection) -> str:
     return place.place if isinstance(place, Connection) else place_of(place)[1]
 
 
-def source_of(form: Form, text: str | Connection, alone: bool) -> Source:
+def source_of(form: SourceForm, text: str | Connection, alone: bool) -> Source:
     """Where there is one of a form, it is called by its form; a connection by its name."""
     if isinstance(text, Connection):
         return Source(form, text.place, text.name, text)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ def in_thread(work: Coroutine[object, object, T]) -> T:
     """
     outcome: Future[T] = Future()
     ready = threading.Event()
-    cancel: list[Any] = []
+    cancel: list[Callable[[], object]] = []
 
     async def main() -> T:
         task = asyncio.current_task()

@@ -10,6 +10,7 @@ from decisor.asking import USUAL, Asking
 from decisor.calling import Calling, split_calling
 from decisor.errors import SetupError
 from decisor.lms.spec import LMSpec
+from decisor.run import Technique
 from decisor.secrets import redact
 from decisor.session.decide import NAME_ONE
 from decisor.session.lms import LMs
@@ -17,7 +18,7 @@ from decisor.settings import build, settings_of
 from decisor.techniques import TECHNIQUES, asks_lm, kind_of
 from decisor.techniques.shared.part_lms import lm_settings, with_lms
 from decisor.techniques.shared.prompts import asking_of
-from decisor.types import LM, Technique
+from decisor.types import LM
 
 AUTO, EXACT = "auto", "exact"
 DEFAULT = "plan_rag"

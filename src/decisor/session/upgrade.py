@@ -6,9 +6,9 @@ import asyncio
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.model_file import ModelFile, load, read_model
@@ -46,9 +46,9 @@ async def upgraded(file: Path, db: Place, graph: Place = "") -> str:
     return text
 
 
-async def outcomes_of_old(old: ModelFile, db: Place, graph: Place) -> tuple[list[str], Any]:
+async def outcomes_of_old(old: ModelFile, db: Place, graph: Place) -> tuple[list[str], NDArray[np.float64]]:
     """Names, and float64 of the same length."""
-    source: Any = await open_first(db, graph)
+    source = await open_first(db, graph)
     try:
         scratch = await load(old, source, open_scratch)
         try:
@@ -60,7 +60,7 @@ async def outcomes_of_old(old: ModelFile, db: Place, graph: Place) -> tuple[list
         await source.close()
 
 
-def outcomes_of_new(model: OpenModel, names: list[str]) -> Any:
+def outcomes_of_new(model: OpenModel, names: list[str]) -> NDArray[np.float64]:
     """Raises SetupError where the candidates are others."""
     try:
         outcomes = model.outcomes([model.candidates.find(name) for name in names], most=0)

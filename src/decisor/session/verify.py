@@ -22,7 +22,7 @@ from decisor.errors import ModelMistake, SetupError
 from decisor.rankings import amount
 from decisor.session.data import Data
 from decisor.session.modelling import ModellingTool
-from decisor.session.past_decision import Past, past_of, past_of_record
+from decisor.session.past_decision import PastDecision, past_of, past_of_record
 from decisor.session.verify_tools import again, tools_of
 from decisor.session.whatif import InTurn
 from decisor.techniques.shared.departure import names
@@ -35,7 +35,7 @@ State = Literal["holds", "does not hold", "cannot be said"]
 
 
 @dataclass(frozen=True)
-class Change:
+class RecordChange:
     """A record that the decision cites. ``after`` is '' where it is gone, ``before`` and ``after`` what differs."""
 
     id: str
@@ -54,11 +54,11 @@ class Verification:
     state: State
     why: str
     records: int = 0
-    changes: Sequence[Change] = ()
+    changes: Sequence[RecordChange] = ()
     best: str = ""
     rules: Sequence[RuleTest] = ()
     others: Sequence[str] = ()
-    outcomes: Sequence[Change] = ()
+    outcomes: Sequence[RecordChange] = ()
     faults: Sequence[str] = ()
 
 
@@ -84,11 +84,11 @@ async def verify_record(document: RecordFile, data: Data) -> Verification:
                    why=f"The record is not as it was made. Of the data: {verdict.why}")  # fmt: skip
 
 
-async def verified(past: Past, data: Data) -> Verification:
+async def verified(past: PastDecision, data: Data) -> Verification:
     async with AsyncExitStack() as stack:
         tools = await tools_of(data, past, stack)
-        changes: list[Change] = []
-        outcomes: list[Change] = []
+        changes: list[RecordChange] = []
+        outcomes: list[RecordChange] = []
         others: list[str] = []
         count, is_computed = 0, False
         now: Ranking | None = None
@@ -125,7 +125,7 @@ async def tested(tool: Tool, text: str, answer: str) -> Sequence[RuleTest]:
     return ()
 
 
-def differences(cited: Sequence[Record], after: Observation) -> Iterator[Change]:
+def differences(cited: Sequence[Record], after: Observation) -> Iterator[RecordChange]:
     """Records that are not there today as they were. One with the same first cell is the same record, changed."""
     here = {row_digest(record.fields, record.text) for record in after.records}
     for record in cited:
@@ -137,18 +137,18 @@ def differences(cited: Sequence[Record], after: Observation) -> Iterator[Change]
             (one.fields for one in after.records if fields and next(iter(one.fields.values()), None) == key), None
         )
         if same is None:
-            yield Change(record.id, record.text[:200] or in_words(fields), "")
+            yield RecordChange(record.id, record.text[:200] or in_words(fields), "")
             continue
         names_ = [name for name in fields if fields[name] != same.get(name)]
-        yield Change(record.id, in_words({name: fields[name] for name in names_}),
+        yield RecordChange(record.id, in_words({name: fields[name] for name in names_}),
                      in_words({name: same.get(name) for name in names_}))  # fmt: skip
 
 
-def outcome_changes(before: Ranking, now: Ranking) -> Iterator[Change]:
+def outcome_changes(before: Ranking, now: Ranking) -> Iterator[RecordChange]:
     """Candidates whose outcome is another today, the first ones."""
     here = {one.name: one.outcome for one in now.options}
-    every = (Change(one.name, amount(one.outcome, before.unit), amount(here[one.name], now.unit))
-             if one.name in here else Change(one.name, amount(one.outcome, before.unit), "")
+    every = (RecordChange(one.name, amount(one.outcome, before.unit), amount(here[one.name], now.unit))
+             if one.name in here else RecordChange(one.name, amount(one.outcome, before.unit), "")
              for one in before.options
              if not math.isclose(one.outcome, here.get(one.name, math.nan), rel_tol=1e-9))  # fmt: skip
     yield from islice(every, MOST_OUTCOMES)

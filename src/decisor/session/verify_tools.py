@@ -12,17 +12,18 @@ from decisor.definitions.tool import Brought
 from decisor.errors import SetupError, ToolError
 from decisor.session.data import Data
 from decisor.session.modelling import ModellingTool
-from decisor.session.past_decision import Past
+from decisor.session.past_decision import PastDecision
 from decisor.session.whatif import from_model, from_question
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.databases.combine import NAME as COMBINE
 from decisor.tools.databases.combine import CombineTool
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.types import Observation, Tool
 
 MODELLING, WHATIF = "decision_model", "whatif"
 
 
-async def tools_of(data: Data, past: Past, stack: AsyncExitStack) -> Mapping[str, Tool]:
+async def tools_of(data: Data, past: PastDecision, stack: AsyncExitStack) -> Mapping[str, Tool]:
     """Those at hand, and the decision models that the decision names. ``stack`` closes what is opened here.
 
     Raises:
@@ -44,7 +45,7 @@ async def tools_of(data: Data, past: Past, stack: AsyncExitStack) -> Mapping[str
     return tools
 
 
-async def whatif_of(past: Past, data: Data, stack: AsyncExitStack) -> Tool | None:
+async def whatif_of(past: PastDecision, data: Data, stack: AsyncExitStack) -> Tool | None:
     """Of the decision model as it was, else the one that the question is about."""
     if past.model and data.databases and not is_old(past.model):
         return await from_model(parse(past.model), data.databases[0], stack, data.definitions)
@@ -57,7 +58,8 @@ async def again(past: PastStep, tools: Mapping[str, Tool]) -> Observation:
     if action.tool not in tools:
         return Observation(error=True)
     try:
-        observation = await tools[action.tool].call(action.input)
+        with asked_by("decisor"):
+            observation = await tools[action.tool].call(action.input)
     except ToolError as error:
         return Observation(note=str(error), error=True)
     combine = tools[COMBINE]

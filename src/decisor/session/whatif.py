@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from decisor.decision_models.format import Model
 from decisor.definitions.format import Definitions
 from decisor.errors import SetupError
 from decisor.settings import IMPORT_PATH, import_named
-from decisor.types import Observation, Question, Tool
+from decisor.tools.abilities import Database
+from decisor.types import Observation, Question, Tool, WhatIf
+
+Find: TypeAlias = Callable[[str], WhatIf]
+"""The decision model, for a semantics."""
 
 NO_DEFINITIONS: Mapping[str, Definitions] = {}
 
 
 async def from_file(
     path: Path,
-    databases: Sequence[Tool],
+    databases: Sequence[Database],
     stack: AsyncExitStack,
     definitions: Mapping[str, Definitions] = NO_DEFINITIONS,
 ) -> Tool | None:
@@ -36,7 +41,7 @@ async def from_file(
     from decisor.decision_models.parse import is_old, read, text_of
     from decisor.tools.databases.sandbox.blocking import open_scratch
 
-    source: Any = databases[0]
+    source = databases[0]
     if IMPORT_PATH.fullmatch(str(path)) and not path.exists():
         return whatif(await from_function(str(path), source))
     if is_old(text_of(path)):
@@ -49,7 +54,7 @@ async def from_file(
 
 
 async def from_model(
-    parsed: Model, source: Any, stack: AsyncExitStack, definitions: Mapping[str, Definitions] = NO_DEFINITIONS
+    parsed: Model, source: Database, stack: AsyncExitStack, definitions: Mapping[str, Definitions] = NO_DEFINITIONS
 ) -> Tool:
     """As ``from_file``, of what a file says."""
     from decisor.decision_models.machine import open_model
@@ -63,7 +68,7 @@ async def from_model(
     return InTurn(ModelTool(model, await asyncio.to_thread(described, model)))
 
 
-async def from_function(path: str, source: Any) -> Any:
+async def from_function(path: str, source: Database) -> Find:
     """Of ``module:function``, a person's own code.
 
     Raises:
@@ -74,23 +79,35 @@ async def from_function(path: str, source: Any) -> Any:
     function = getattr(import_named(path), path.partition(":")[2], None)
     if not callable(function):
         raise SetupError(f"{path}: there is no function {path.partition(':')[2]}.")
-    model: Any = await model_of(function, source)
+    model = await model_of(function, source)
     return lambda semantics: model
 
 
-async def from_question(question: Question, databases: Sequence[Tool]) -> Tool | None:
+async def from_question(question: Question, databases: Sequence[Database]) -> Tool | None:
     """Where a database has the schema of a Decision QA world, and the question names what it is about."""
     from decisor.decision_models.recognise import recognise
 
     for database in databases:
-        source: Any = database
-        model: Any = await recognise(source, names_in(source), str(question))
+        model = await recognise(database, names_in(database), str(question))
         if model is not None:
-            return whatif(lambda semantics, model=model: replace(model, semantics=semantics))
+            return whatif(partial(with_semantics, model))
     return None
 
 
-def whatif(find: Any) -> Tool:
+def with_semantics(model: Any, semantics: str) -> WhatIf:
+    """Of a Decision QA world: one of its two models."""
+    whole: WhatIf = replace(model, semantics=semantics)
+    return whole
+
+
+def has_world(database: Database) -> bool:
+    """Whether it has the schema of a Decision QA world."""
+    from decisor.decision_models.recognise import world
+
+    return bool(world(names_in(database)))
+
+
+def whatif(find: Find) -> Tool:
     from decisor.decision_models.ranking import rank
     from decisor.tools.whatif import WhatIfTool
 
@@ -119,8 +136,8 @@ class InTurn:
         await self.tool.close()
 
 
-def names_in(tool: Any) -> list[str]:
+def names_in(tool: Database) -> list[str]:
     """The tables of a database; for a graph, the words of its schema, labels among them."""
-    if getattr(tool, "form", "") == "sql":
+    if tool.form == "sql":
         return [table.name for table in tool.tables]
     return re.findall(r"\w+", tool.describe())

@@ -50,7 +50,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class OutcomeChange:
     """A case that ended differently in a second run."""
 
     benchmark: str
@@ -155,11 +155,11 @@ def sides_of(outcomes: Iterable[Outcome], benchmark: str) -> dict[Side, list[Out
     return parts
 
 
-def changed(after: Iterable[Outcome], before: Iterable[Outcome]) -> tuple[Change, ...]:
+def changed(after: Iterable[Outcome], before: Iterable[Outcome]) -> tuple[OutcomeChange, ...]:
     """The outcomes with the same key whose state is another now, in the order of ``after``."""
     old = {outcome.key: outcome.state for outcome in before}
     return tuple(
-        Change(
+        OutcomeChange(
             benchmark=one.benchmark,
             case=one.case,
             side=side(one),

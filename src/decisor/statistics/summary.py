@@ -39,7 +39,7 @@ class Repeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SummaryRow:
     """``group`` is '' for all groups together. ``states`` count outcomes; a case has one for each repeat. Means are
     over outcomes; ``dollars`` is None where a price is unknown.
 
@@ -84,7 +84,7 @@ class Row:
         return sum(many for state, many in self.states.items() if state in COUNTED)
 
 
-def summarise(outcomes: Iterable[Outcome], by_group: bool = False) -> tuple[Row, ...]:
+def summarise(outcomes: Iterable[Outcome], by_group: bool = False) -> tuple[SummaryRow, ...]:
     """Rows in order of first appearance; with ``by_group`` the row of each group follows that of all."""
     parts: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
@@ -98,7 +98,7 @@ def summarise(outcomes: Iterable[Outcome], by_group: bool = False) -> tuple[Row,
     return tuple(rows)
 
 
-def row(part: Sequence[Outcome], group: str = "") -> Row:
+def row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
     """All outcomes of one technique with one model on one benchmark, or a group of it."""
     first = part[0]
     states: dict[State, int] = {state: sum(one.state == state for one in part) for state in STATES}
@@ -107,7 +107,7 @@ def row(part: Sequence[Outcome], group: str = "") -> Row:
     usage = Usage()
     for one in part:
         usage = usage + one.usage
-    return Row(
+    return SummaryRow(
         benchmark=first.benchmark,
         group=group,
         technique=first.technique,

@@ -16,9 +16,8 @@ from decisor.render.text import clean, one_line
 from decisor.story.lines import event_lines, question_lines
 from decisor.story.nodes import Nodes
 from decisor.story.progress import Progress
-from decisor.trace.events import Entry, FailedCall, RunUsage
+from decisor.trace.events import Entry, FailedCall, RunStart, RunUsage
 from decisor.trace.writing import Writing
-from decisor.types import Question
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -27,14 +26,14 @@ MOST_LINES, MOST_CHARACTERS = 6, 2_000
 
 
 class LiveView:
-    """Prints the lines of each event; on a terminal the plan stays below them and ticks. Hears a ``Trace``.
+    """Prints the question and the lines of each event; on a terminal the plan stays below and ticks. Hears a ``Trace``.
 
     A failed call is printed when something follows it: one that ends the run is the error that the person gets.
     """
 
-    def __init__(self, console: Console, question: Question) -> None:
-        self.console, self.question = console, question
-        self.progress = Progress()
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.progress = Progress(doing="opening the data")
         self.nodes = Nodes()
         self.texts: dict[int, str] = {}
         self.last_fault: Entry | None = None
@@ -42,8 +41,6 @@ class LiveView:
 
     def __enter__(self) -> LiveView:
         self.before = COUNTER.set(self.hear_count)
-        for line in question_lines(self.question):
-            self.console.print(line)
         if self.console.is_terminal:
             self.live.update(self.below())
             self.live.start()
@@ -56,13 +53,19 @@ class LiveView:
 
     def hear(self, entry: Entry) -> None:
         """Called by the trace with each entry."""
-        self.progress.follow(entry.event)
-        if isinstance(entry.event, RunUsage):
-            return
-        self.show(self.last_fault)
-        self.last_fault = entry if isinstance(entry.event, FailedCall) else None
-        if self.last_fault is None:
-            self.show(entry)
+        match entry.event:
+            case RunStart(question=question):
+                self.progress = Progress()
+                for line in question_lines(question):
+                    self.console.print(line)
+            case RunUsage():
+                return
+            case event:
+                self.progress.follow(event)
+                self.show(self.last_fault)
+                self.last_fault = entry if isinstance(event, FailedCall) else None
+                if self.last_fault is None:
+                    self.show(entry)
         if self.console.is_terminal:
             self.live.update(self.below())
 

@@ -17,7 +17,7 @@ class Progress:
 
     plan: tuple[str, ...] = ()
     current: int = 1
-    doing: str = "opening the data"
+    doing: str = "waiting for the LM"
 
     def follow(self, event: Event) -> None:
         self.doing = "waiting for the database" if isinstance(event, ActionStart) else "waiting for the LM"

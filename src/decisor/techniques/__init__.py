@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from decisor.errors import SetupError
+from decisor.run import Technique
 from decisor.settings import build, import_class
-from decisor.types import Technique
 
 TECHNIQUES: dict[str, str] = {
     "plan_rag": "plan_rag:PlanRAG",

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques.shared.forms import forms_of
 from decisor.trace.events import TechniqueChoice
-from decisor.types import Decision, Question, Technique
+from decisor.types import Decision, Question
 
 DATABASES = {"sql", "cypher"}
 DOCUMENTS = {"passages", "calculator"}

@@ -1,25 +1,31 @@
 """Model first: the LM writes the decision model, the machine computes every candidate.
 
-    facts    <- FACTS(question)                    what is chosen, measures, rules word for word     -- run on the rows
+    facts    <- FACTS(question)                    what is chosen, measures, what each sentence says -- run on the rows
     question <- question + PERSON(what is open)    where a person is there
     examples <- BY HAND(facts, two candidates)     from a few rows, by the calculator
     model    <- MODEL(facts)                       every check of the machine, the examples among them
-    second   <- MODEL(facts)                       independent of the first; both on all candidates and on shaken rows
+    second   <- MODEL(what is chosen)              which reads the rules by itself; both on all candidates
+    where they differ on a candidate
+        example <- BY HAND(facts, the candidate)   and whose model it contradicts mends it
     return RANK(model)
 
 Each step is checked on the real rows before the next, and mended ``repairs`` times at most. What cannot be mended, and
-two models that do not agree after one look at both, end without an answer, and the models are shown.
+two models that still differ, end without an answer, and the models are shown. No LM says which of two models is right:
+rows do.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from decisor.errors import BudgetExceeded, ModelMistake, ParseError, SetupError
+from decisor.replies.attribution import sentences
 from decisor.replies.form import Form
-from decisor.replies.toml_reply import TomlReply, toml_form
+from decisor.replies.toml_reply import Table, TomlReply, toml_form
 from decisor.run import Run
 from decisor.techniques.exact import evidence, reasons
 from decisor.techniques.shared import model_first_checks as checks
@@ -38,21 +44,29 @@ class Undecided(ModelMistake):
     """A step could not be mended, or two models differ."""
 
 
+Models = tuple[str, str]
+"""The first and the second."""
 NO_FACTS, NO_ROWS = TomlReply("", {}), Observation()
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What is known so far. ``system`` begins every prompt; ``facts`` as the LM wrote them; ``examples`` as TOML."""
+    """What is known so far. ``facts`` as the LM wrote them; ``examples`` as they stand in a model file."""
 
     question: Question
     facts: TomlReply = NO_FACTS
     candidates: Observation = NO_ROWS
     settled: Sequence[str] = ()
-    examples: str = ""
+    examples: Sequence[Table] = ()
+
+    @cached_property
+    def sentences(self) -> Sequence[str]:
+        """Of the question. What has neither a letter nor a digit is none."""
+        return [one for one in sentences(str(self.question)) if re.search(r"\w", one)]
 
     def words(self) -> str:
-        return "\n".join([str(self.question), *self.settled])
+        numbered = [f"{number}. {sentence}" for number, sentence in enumerate(self.sentences, 1)]
+        return "\n".join([*numbered, *self.settled])
 
 
 @dataclass(frozen=True)
@@ -73,29 +87,28 @@ class ModelFirst:
         """Raises SetupError where the environment computes no decision models."""
         if TOOL not in run.env.tools():
             raise SetupError(NO_TOOL)
-        model = other = ""
-        doubts: tuple[str, ...] = ()
+        models, comparison = ("", ""), NO_ROWS
         try:
             draft = await self.settle(await self.facts(Draft(question), run), run)
             draft = await self.by_hand(draft, run)
-            model = await self.model(draft, run)
+            models = (await self.model(draft, run), "")
             if self.twice:
-                other = await self.model(replace(draft, examples=""), run.using(lm=self.second), OTHERWISE)
-                model, other, doubts = await self.agree(draft, model, other, run)
-            decision = await self.decide(draft, model, run)
-            decision = replace(decision, reasons=(*decision.reasons, *doubts))
+                apart = replace(draft, facts=checks.apart(draft.facts), examples=())
+                models = (models[0], await self.model(apart, run.using(lm=self.second), OTHERWISE))
+                models, comparison = await self.agree(draft, apart, models, run)
+            decision = await self.decide(draft, models[0], comparison, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
-            models = [f"{name} model:\n{text}" for name, text in (("First", model), ("Second", other)) if text]
+            texts = [f"{name} model:\n{text}" for name, text in zip(("First", "Second"), models, strict=True) if text]
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
-            decision = Decision("", reasons=(str(error), *models), stopped=stopped)
+            decision = Decision("", reasons=(str(error), *texts), stopped=stopped)
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
     async def facts(self, draft: Draft, run: Run) -> Draft:
         def check(reply: TomlReply) -> None:
-            checks.facts(reply, draft.words())
+            checks.facts(reply, draft.sentences)
 
-        form = toml_form("facts", prompts.FACTS_FORM, check)
+        form = toml_form("facts", check)
         prompt = prompts.facts(run.env.describe(), draft.words())
         facts, candidates = await self.step("facts", prompt, form, lambda reply: f"facts\n{reply.text}", run)
         return replace(draft, facts=facts, candidates=candidates)
@@ -111,9 +124,10 @@ class ModelFirst:
         return draft
 
     async def by_hand(self, draft: Draft, run: Run, sampling: Sampling = PLAIN) -> Draft:
-        """Outcomes and broken rules of the candidates that the machine picked, worked out without a model."""
+        """Outcomes and broken rules of the candidates that the machine picked, worked out without a model. What rules a
+        candidate out by hand is a rule, whatever the facts take it for."""
         seen: list[str] = []
-        form = toml_form("examples", prompts.EXAMPLES_FORM, lambda reply: checks.examples(reply, draft.facts))
+        form = toml_form("examples", lambda reply: checks.examples(reply, draft.facts))
         prompt = prompts.examples(run.env.describe(), draft.words(), draft.facts.text, draft.candidates)
         for look in range(self.looks + self.repairs):
             reply = await run.ask(prompts.with_rows(prompt, seen, look >= self.looks), form, sampling)
@@ -123,7 +137,8 @@ class ModelFirst:
             lines = checks.expressions(reply, draft.facts)
             values = await run.act(Action(TOOL, "\n".join(["work", *lines])))
             if not values.error:
-                return replace(draft, examples=checks.worked(reply, draft.facts, draft.candidates, values))
+                worked = checks.worked(reply, draft.facts, draft.candidates, values)
+                return replace(draft, examples=worked, facts=checks.with_rules(draft.facts, worked))
             seen.append(f"Your examples could not be computed: {values.note}")
         raise Undecided("No example could be worked out by hand.")
 
@@ -131,54 +146,54 @@ class ModelFirst:
         tools = [name for name in run.env.tools() if name not in (TOOL, PERSON)]
         return show_rows(query, await run.act(Action(tools[0], query)))
 
-    async def model(self, draft: Draft, run: Run, sampling: Sampling = PLAIN) -> str:
+    async def model(
+        self, draft: Draft, run: Run, sampling: Sampling = PLAIN, last: str = "", complaints: str = ""
+    ) -> str:
         """The file, with the examples below it. A reply that says which row of an example was read wrongly has the
-        examples worked out once more, by somebody who has seen neither model nor examples."""
-        form = toml_form("model", prompts.MODEL_FORM, lambda reply: checks.model(reply, draft.facts))
+        examples worked out once more, by somebody who has seen neither model nor examples. ``last``: a file that was
+        written already, and what is wrong with it."""
+        form = toml_form("model", lambda reply: checks.model(reply, draft.facts, draft.sentences))
         prompt = prompts.model(run.env.describe(), draft.words(), draft.facts.text)
         again = bool(draft.examples)
-        messages, last = prompt, ""
+        messages = prompts.mend(prompt, last, complaints, False) if last else prompt
+        reply = NO_FACTS
         for _ in range(self.repairs + 1):
-            reply = await run.ask(messages, form, sampling)
-            if again and "example_wrong" in reply.content and last:
-                again = False
-                draft = await self.by_hand(replace(draft, examples=""), run, OTHERWISE)
-                reply = replace(reply, text=last)
-            last = checks.without_examples(reply.text)
-            observation = await run.act(Action(TOOL, f"check\n{last}{draft.examples}"))
+            before, reply = reply, await run.ask(messages, form, sampling)
+            if "example_wrong" in reply.content and before.content:
+                draft = await self.by_hand(replace(draft, examples=()), run, OTHERWISE) if again else draft
+                again, reply = False, before
+            last = checks.whole(reply, draft.facts, draft.sentences, draft.examples)
+            observation = await run.act(Action(TOOL, f"check\n{last}"))
             complaints = checks.complaints(observation)
             if not complaints:
-                return last + draft.examples
-            messages = prompts.mend(prompt, last + draft.examples, complaints, again and checks.of_example(observation))
-        raise Undecided(f"The model could not be mended: {complaints}\n{last}{draft.examples}")
+                return last
+            messages = prompts.mend(prompt, last, complaints, again and checks.of_example(observation))
+        raise Undecided(f"The model could not be mended: {complaints}\n{last}")
 
-    async def agree(self, draft: Draft, model: str, other: str, run: Run) -> tuple[str, str, tuple[str, ...]]:
-        """Both models, as they are where they agree; where they do not, after one look at both. And what of the
-        comparison is in doubt."""
-        difference, doubts = await self.compare(model, other, run)
-        if not difference:
-            return model, other, doubts
-        form = toml_form("the right model", prompts.DIFFER_FORM, checks.right_one)
-        prompt = prompts.differ(run.env.describe(), draft.words(), draft.facts.text, (model, other), difference)
-        reply = await run.ask(prompt, form)
-        right = checks.without_examples(checks.without(reply.text, "wrong"))
-        if reply.content["wrong"] in ("first", "both"):
-            model = right + draft.examples
-        if reply.content["wrong"] in ("second", "both"):
-            other = right
-        complaints = checks.complaints(await run.act(Action(TOOL, f"check\n{model}")))
-        if reply.content["wrong"] != "both" and not complaints:
-            still, doubts = await self.compare(model, other, run)
-            if not still:
-                return model, other, doubts
-        raise Undecided(f"Two models of the question differ: {difference}")
+    async def agree(self, draft: Draft, apart: Draft, models: Models, run: Run) -> tuple[Models, Observation]:
+        """Both models, and how they differ. A candidate on which they do is worked out by hand, and the model that this
+        contradicts is mended."""
+        difference = await self.compare(models, run)
+        candidate = checks.candidate(difference)
+        if not candidate.records:
+            return models, difference
+        hand = await self.by_hand(replace(apart, candidates=candidate), run, OTHERWISE)
+        first, second = checks.contradictions(candidate, hand.examples)
+        if bool(first) == bool(second):
+            return models, difference
+        if first:
+            draft = replace(draft, examples=[*draft.examples, *hand.examples])
+            models = (await self.model(draft, run, PLAIN, models[0], first), models[1])
+        else:
+            models = (models[0], await self.model(apart, run.using(lm=self.second), OTHERWISE, models[1], second))
+        return models, await self.compare(models, run)
 
-    async def compare(self, model: str, other: str, run: Run) -> tuple[str, tuple[str, ...]]:
-        """How they differ, '' where they do not; and what is in doubt."""
-        observation = await run.act(Action(TOOL, f"compare\n{model}\n{SECOND}\n{other}"))
-        return checks.complaints(observation), checks.doubts(observation)
+    async def compare(self, models: Models, run: Run) -> Observation:
+        return await run.act(Action(TOOL, f"compare\n{models[0]}\n{SECOND}\n{models[1]}"))
 
-    async def decide(self, draft: Draft, model: str, run: Run) -> Decision:
+    async def decide(self, draft: Draft, model: str, comparison: Observation, run: Run) -> Decision:
+        if difference := checks.complaints(comparison):
+            raise Undecided(f"Two models of the question differ: {difference}")
         observation = await run.act(Action(TOOL, f"rank\n{model}"))
         ranking = observation.ranking
         if ranking is None or not ranking.options:
@@ -186,8 +201,9 @@ class ModelFirst:
         open_points = checks.open_points(draft.facts, len(draft.settled))
         return Decision(
             ranking.options[0].name, evidence(observation, ranking), ranking, plan=prompts.PLAN,
-            reasons=(*reasons(ranking)[:-1], *checks.rule_lines(observation), prompts.COMPUTED),
-            assumptions=(*open_points, *checks.certain(draft.facts)),
+            reasons=(*reasons(ranking)[:-1], *checks.rule_lines(observation), prompts.COMPUTED,
+                     *checks.doubts(comparison)),
+            assumptions=(*open_points, *checks.certain(draft.facts), *checks.unused(draft.facts, draft.sentences)),
         )  # fmt: skip
 
     async def step(

@@ -11,8 +11,9 @@ Ye et al., "Rational Decision-Making Agent with Learning Internal Utility Judgme
 
 Failed and abandoned sequences stay and are judged; only one with an answer is returned. Every call counts, the judge's
 too. ``paper`` is the paper as printed, ``release`` what its code does on WebShop (matches with the nearest Elo, then
-between random pairs, three votes an order, its own annealing, parents of ended leaves closed); ``tuned`` lets each new
-sequence play the best one, with larger steps.
+between random pairs, three votes an order, its own annealing, parents of ended leaves closed); in both, who goes on
+from a step is told the Elo of each try and to do something else. ``tuned`` lets each new sequence play the best one,
+with larger steps.
 """
 
 from __future__ import annotations
@@ -152,6 +153,7 @@ class Search:
             seed=settings.seed,
             every=settings.every,
         )
+        tree.as_printed = settings.preset != "tuned"
         judge = tree.run.using(lm=settings.judge)
         search = cls(settings, rules, tree, judge, luck=random.Random(settings.seed))
         tree.best = search.chosen

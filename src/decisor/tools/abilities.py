@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from decisor.types import Action, Observation, Tool
 
+if TYPE_CHECKING:
+    from decisor.tools.databases.cypher import CypherTool
+    from decisor.tools.databases.sql import SqlTool
 
-@runtime_checkable
-class Describing(Protocol):
-    """A tool that has more to say of its data than a prompt takes: ``about`` is the same tool, with a description of
-    what the question is likely to need."""
-
-    async def about(self, question: str) -> Tool: ...
+Database: TypeAlias = "SqlTool | CypherTool"
+"""A tool that knows its tables, is read in bulk too, and has more to say of its data than a prompt takes."""
 
 
 @runtime_checkable
@@ -20,3 +20,12 @@ class Remembering(Protocol):
     """A tool that works with what the others bring: it is called with each observation ``o<number>``."""
 
     def remember(self, number: int, action: Action, observation: Observation, tool: Tool) -> None: ...
+
+
+def is_database(tool: Tool) -> TypeGuard[Database]:
+    return getattr(tool, "form", "") in ("sql", "cypher")
+
+
+async def about(topic: str, databases: Sequence[Database]) -> list[Database]:
+    """Each with a description of what the topic is likely to need, where it has more to say than a prompt takes."""
+    return [await database.about(topic) for database in databases]

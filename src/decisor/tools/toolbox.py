@@ -13,6 +13,7 @@ from typing import TypeAlias
 from decisor.calls.clock import in_line
 from decisor.errors import ToolError
 from decisor.tools.abilities import Remembering
+from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.types import Action, Observation, Record, Tool
 
 Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
@@ -62,7 +63,8 @@ class Toolbox:
                 number = next(self.counter)
                 query = (tool.name, without_layout(action.input))
                 before = self.brought.get(query)
-                observation = numbered(before.observation if before else await tool.call(action.input), number)
+                with asked_by("model"):
+                    observation = numbered(before.observation if before else await tool.call(action.input), number)
                 if before:
                     same = f"The same query as o{before.number}: it was not run again."
                     observation = replace(observation, note=f"{same} {before.observation.note}".strip())

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar
 
+from decisor.secrets import redacted
 from decisor.trace.graph_events import GraphPlan, GraphResult, NodeResult, NodeSpan
 from decisor.trace.prompts import PromptHistory
 from decisor.trace.provenance import UNKNOWN, Provenance
-from decisor.trace.redaction import redacted, redacted_messages
+from decisor.trace.redaction import redacted_messages
 from decisor.trace.search_events import AnswerSnapshot, QueryScores, SearchMatch, SearchNode, SearchProblem, SearchTree
 from decisor.trace.writing import Writers
-from decisor.types import Decision, Message, Observation, Question, Usage
+from decisor.types import Decision, Message, Observation, Question, Record, Usage
 
 NO_USAGE = Usage()
 OTHER_READING = "other reading: "
@@ -173,9 +174,10 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Anything else that is to be read in the story."""
+    """Anything else that is to be read in the story. ``passing``: of no account once it is over."""
 
     text: str
+    passing: bool = False
 
 
 Event: TypeAlias = (
@@ -250,3 +252,13 @@ def with_pitfalls(decision: Decision, entries: Iterable[Entry]) -> Decision:
 def events_of(entries: Iterable[Entry], kind: type[E]) -> Iterator[E]:
     """The events of one class, in order."""
     return (entry.event for entry in entries if isinstance(entry.event, kind))
+
+
+def records_of(decision: Decision, entries: Sequence[Entry]) -> tuple[Record, ...]:
+    """The records that a decision cites, in its order."""
+    start = next(events_of(entries, RunStart), None)
+    earlier = start.question.earlier if start else None
+    records = {record.id: record for record in earlier.records} if earlier else {}
+    for result in events_of(entries, ActionResult):
+        records |= {record.id: record for record in result.observation.records}
+    return tuple(records[name] for name in decision.evidence.ids if name in records)

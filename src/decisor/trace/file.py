@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
-from decisor.encoding import json_text, one_level
+from decisor.encoding import json_text, values_of
 from decisor.errors import SetupError
 from decisor.trace.decoding import decoder
 from decisor.trace.events import Entry, Event, LMCall
@@ -25,30 +25,20 @@ VERSION = 2
 MARK = "decisor_trace"
 HEADER = json.dumps({MARK: VERSION}) + "\n"
 CLASSES: Mapping[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
-Row = Mapping[str, Any]
+TraceLine = Mapping[str, Any]
 
 
-def with_additions(value: object) -> object:
-    """As ``one_level``; a prompt as what it adds."""
-    return value.as_addition() if isinstance(value, Prompt) else one_level(value)
-
-
-def with_messages(value: object) -> object:
-    """As ``one_level``; a prompt whole."""
-    return list(value) if isinstance(value, Prompt) else one_level(value)
-
-
-ADDITIONS = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=with_additions)
-MESSAGES = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=with_messages)
-
-
-def row_of(entry: Entry) -> Row:
+def row_of(entry: Entry, whole: bool = False) -> TraceLine:
+    """``whole``: the prompt of a call too, not as what it adds."""
     event = entry.event
-    return {"id": entry.id, "span": entry.span, "at": entry.at, "event": type(event).__name__, "data": one_level(event)}
+    data = values_of(event)
+    if isinstance(event, LMCall) and isinstance(event.messages, Prompt):
+        data["messages"] = list(event.messages) if whole else event.messages.as_addition()
+    return {"id": entry.id, "span": entry.span, "at": entry.at, "event": type(event).__name__, "data": data}
 
 
 def line_of(entry: Entry) -> str:
-    return json_text(row_of(entry), ADDITIONS) + "\n"
+    return json_text(row_of(entry)) + "\n"
 
 
 def file_text(entries: Iterable[Entry]) -> str:
@@ -58,7 +48,7 @@ def file_text(entries: Iterable[Entry]) -> str:
 
 def array_text(entries: Sequence[Entry]) -> str:
     """All entries as one JSON array, every prompt whole."""
-    return json_text([row_of(entry) for entry in entries], MESSAGES)
+    return json_text([row_of(entry, whole=True) for entry in entries])
 
 
 class TraceFile:
@@ -91,7 +81,7 @@ def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
         SetupError: it is of a later version.
         ValueError, LookupError, TypeError: a row is no entry, or builds on one that is not there.
     """
-    convert: Callable[[Row], Row] = from_version_1
+    convert: Callable[[TraceLine], TraceLine] = from_version_1
     prompts: dict[int, tuple[Message, ...]] = {}
     for at, row in enumerate(rows):
         if not at and MARK in row:
@@ -107,7 +97,7 @@ def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
         yield entry_of(row, decoder(CLASSES[row["event"]])(data))
 
 
-def entry_of(row: Row, event: Event) -> Entry:
+def entry_of(row: TraceLine, event: Event) -> Entry:
     id, span, at = row["id"], row["span"], row["at"]
     if type(id) is not int or type(span) is not int or type(at) not in (int, float):
         raise TypeError("an entry has whole numbers for id and span, and a number for at")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol, TypeAlias, cast
 
-from decisor.trace.redaction import redacted_text
+from decisor.secrets import redacted_text
 from decisor.types import LM, Completion, Message, Sampling
 
 OnText: TypeAlias = "Callable[[str], None]"

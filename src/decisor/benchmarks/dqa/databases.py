@@ -14,7 +14,7 @@ from typing import cast
 from decisor.benchmarks.dqa.opening import open_database
 from decisor.benchmarks.dqa.places import check, own_place, settle
 from decisor.benchmarks.dqa.worlds import World
-from decisor.types import Source, Tool
+from decisor.types import BulkSource, Tool
 
 STORES = {"sql": "sqlite", "graph": "kglite"}
 ENDINGS = {"sql": ".db", "graph": ".kgl"}
@@ -46,7 +46,7 @@ class Stores:
         try:
             tool = await asyncio.shield(opening)
             if key == self.url and world.key not in self.settled:
-                await check(cast(Source, tool), world, self.url)
+                await check(cast(BulkSource, tool), world, self.url)
                 self.settled.add(world.key)
             yield tool
         finally:

@@ -16,7 +16,7 @@ from decisor.benchmarks.dqa.opening import open_database
 from decisor.benchmarks.dqa.spark import drop_spark
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import without_password
-from decisor.types import Source, Tool
+from decisor.types import BulkSource, Tool
 
 if TYPE_CHECKING:
     from decisor.benchmarks.dqa.worlds import World
@@ -84,7 +84,7 @@ async def holding(place: str, world: World) -> Tool | None:
         tool = await open_database(place)
     except SetupError:
         return None
-    data = await content(cast(Source, tool), world)
+    data = await content(cast(BulkSource, tool), world)
     if data is not None and same(data, world.data):
         return tool
     await tool.close()
@@ -93,7 +93,7 @@ async def holding(place: str, world: World) -> Tool | None:
     raise SetupError(f"{without_password(place)} holds another world than its name says: --fresh loads it anew.")
 
 
-async def content(source: Source, world: World) -> LocatingData | BuildingData | None:
+async def content(source: BulkSource, world: World) -> LocatingData | BuildingData | None:
     """The world in a database, None where it has no such tables."""
     from decisor.decision_models import building, locating
 
@@ -104,7 +104,7 @@ async def content(source: Source, world: World) -> LocatingData | BuildingData |
         return None
 
 
-async def check(source: Source, world: World, url: str) -> None:
+async def check(source: BulkSource, world: World, url: str) -> None:
     """Raises SetupError, in one line, where a database that is to be asked holds another world."""
     data = await content(source, world)
     if data is None or not same(data, world.data):

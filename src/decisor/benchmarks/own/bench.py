@@ -15,9 +15,9 @@ from decisor.config.current import current
 from decisor.errors import SetupError
 from decisor.history.questions import OwnQuestion, read_questions
 from decisor.judging.text_match import em
-from decisor.session.data import Data, about
-from decisor.session.opening import opened
+from decisor.session.data import Data, opened
 from decisor.session.sources import Sources, sources_of
+from decisor.tools.abilities import about
 from decisor.tools.calculator import CalculatorTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Entry
@@ -74,7 +74,7 @@ class OwnBench:
     @asynccontextmanager
     async def environment(self, case: Case) -> AsyncIterator[Environment]:
         data = await self.shared.open(self.sources)
-        tools: list[Tool] = await about(case.question, data.tools)
+        tools: list[Tool] = [*await about(case.question.topic, data.databases), *data.tools[len(data.databases) :]]
         yield Toolbox([*tools, CalculatorTool()] if data.databases else tools)
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:

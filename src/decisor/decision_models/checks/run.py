@@ -10,6 +10,7 @@ import numpy as np
 from decisor.decision_models.candidates import LIMIT
 from decisor.decision_models.checks import by_hand, shaking, twofold
 from decisor.decision_models.checks.subject import Check, Subject, TimeOver
+from decisor.decision_models.checks.twofold import Difference
 from decisor.decision_models.machine import OpenModel
 from decisor.errors import ToolError
 from decisor.finding import Finding
@@ -52,15 +53,15 @@ def shielded(each: Callable[[], object]) -> Iterator[Finding]:
         yield finding(error)
 
 
-def compared(model: OpenModel, other: OpenModel, seconds: float) -> Iterator[Finding]:
+def compared(model: OpenModel, other: OpenModel, seconds: float) -> Difference | None:
     """Check 16 alone. Raises ToolError where a statement of one of them does not run."""
     subject = subject_of(model, seconds)
     try:
         if subject.outcomes.stopped:
             raise TimeOver
-        yield from twofold.second(subject, other)
+        return twofold.difference(subject, other)
     except TimeOver:
-        yield over(subject, seconds)
+        return Difference(over(subject, seconds))
 
 
 def over(subject: Subject, seconds: float) -> Finding:

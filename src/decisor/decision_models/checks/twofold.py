@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from decisor.decision_models.checks.subject import Subject
 from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.rank_model import agree
 from decisor.decision_models.solver import solve
 from decisor.errors import ToolError
@@ -16,7 +18,8 @@ from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.rankings import amount
 
-COPIES = 20
+COPIES, ON_COPIES = 20, 50
+"""Copies whose inputs vary, and the candidates of each that are computed: these only leave a doubt."""
 FEW = 50
 """Rows: a large table holds nearly every number somewhere."""
 NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?![\w])")
@@ -44,33 +47,69 @@ def joins(subject: Subject) -> Iterator[Finding]:
         yield Finding(15, line, words, "doubt")
 
 
+@dataclass(frozen=True)
+class Difference:
+    """Of two models. ``candidate``: by whose outcome or rules they do on the data as they are, with what both say of
+    it; None where they differ otherwise."""
+
+    finding: Finding
+    candidate: int | None = None
+    outcomes: tuple[float, float] = (0.0, 0.0)
+    allowed: tuple[bool, bool] = (True, True)
+
+
 def second(subject: Subject, other: OpenModel) -> Iterator[Finding]:
-    """Check 16: on all candidates, and on shaken copies."""
+    """Check 16."""
+    if one := difference(subject, other):
+        yield one.finding
+
+
+def difference(subject: Subject, other: OpenModel) -> Difference | None:
+    """Of two models: on all candidates as the data are, which decides; and on shaken copies, where a doubt is left."""
     model = subject.model.model
+    if model.first.goal != other.model.first.goal:
+        words = (
+            f'by this model {model.first.name} is to be "{model.first.goal}", by the second "{other.model.first.goal}"'
+        )
+        return Difference(Finding(16, model.line("measure", model.first.name, "goal"), words))
     names = [subject.model.candidates.name(int(one)) for one in subject.outcomes.candidates]
     try:
         there = [other.candidates.find(name) for name in names]
     except ToolError as error:
-        yield Finding(16, model.line("choice"), f"the second model has other candidates: {error}")
-        return
+        return Difference(Finding(16, model.line("choice"), f"the second model has other candidates: {error}"))
+    line = model.line("measure", model.first.name)
+    few = sorted(set(np.linspace(0, len(names) - 1, min(len(names), ON_COPIES)).astype(int).tolist()))
     for number in range(COPIES + 1):
-        changes = shaken(subject, number)
-        one = subject.outcomes if not number else subject.again(changes=changes)
-        two = subject.outcomes_of(other, there, changes=changes)
-        apart = np.abs(one.values[:, 0] - two.values[:, 0])
-        if not np.allclose(one.values[:, 0], two.values[:, 0], rtol=1e-6, equal_nan=True):
-            place = int(np.nanargmax(np.where(np.isnan(apart), np.inf, apart)))
-            words = (f"for {names[place]} this model gives {amount(float(one.values[place, 0]))}, the second "
-                     f"{amount(float(two.values[place, 0]))}{' on a shaken copy' if number else ''}")  # fmt: skip
-            yield Finding(16, model.line("measure", model.first.name), words)
-            return
-        if (one.allowed != two.allowed).any():
-            place = int(np.flatnonzero(one.allowed != two.allowed)[0])
-            words = (
-                f"{names[place]} is {'allowed' if one.allowed[place] else 'ruled out'} here, and not so by the second"
-            )
-            yield Finding(16, model.line("rule"), words)
-            return
+        places, changes = (few if number else range(len(names))), shaken(subject, number)
+        ours = [int(subject.outcomes.candidates[at]) for at in places]
+        one = subject.outcomes_of(subject.model, ours, changes=changes) if number else subject.outcomes
+        two = subject.outcomes_of(other, [there[at] for at in places], changes=changes)
+        place = apart(one, two)
+        if place is None:
+            continue
+        values = (float(one.values[place, 0]), float(two.values[place, 0]))
+        allowed = (bool(one.allowed[place]), bool(two.allowed[place]))
+        words = (f"for {names[places[place]]} this model gives {in_words(values[0], allowed[0])}, the second "
+                 f"{in_words(values[1], allowed[1])}")  # fmt: skip
+        if number:
+            words = f"as the data are both models say the same; where inputs vary, {words}"
+            return Difference(Finding(16, line, words, "doubt"))
+        return Difference(Finding(16, line, words), ours[place], values, allowed)
+    return None
+
+
+def apart(one: Outcomes, two: Outcomes) -> int | None:
+    """Where two outcomes of the same candidates differ most; a rule counts where numbers do not."""
+    first, second = one.values[:, 0], two.values[:, 0]
+    if not np.allclose(first, second, rtol=1e-6, equal_nan=True):
+        distance = np.abs(first - second)
+        return int(np.nanargmax(np.where(np.isnan(distance), np.inf, distance)))
+    others = np.flatnonzero(one.allowed != two.allowed)
+    return int(others[0]) if len(others) else None
+
+
+def in_words(value: float, allowed: bool) -> str:
+    return f"{amount(value)}{'' if allowed else ', ruled out'}"
 
 
 def shaken(subject: Subject, number: int) -> str:

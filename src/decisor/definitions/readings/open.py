@@ -44,7 +44,7 @@ class OpenReading:
         return next((text for text in self.choices if text.casefold() == answer.casefold()), answer)
 
 
-Reader: TypeAlias = Callable[[OpenReading], Awaitable[str]]
+Interpreter: TypeAlias = Callable[[OpenReading], Awaitable[str]]
 """Somebody who is asked what is meant: the number of a choice, its text or words of their own; '' where they do not
 know."""
 

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Response
 
-from decisor import __version__
 from decisor.secrets import redact
 from decisor.server.asking import rows
 from decisor.server.here import HereNow, Who
@@ -28,9 +27,10 @@ from decisor.server.telling import reply_of
 from decisor.session.catalogue import Setting, TechniqueRow
 from decisor.session.sources import Sources, name_from
 from decisor.techniques import asks_lm, kind_of
+from decisor.version import __version__
 
 router = APIRouter(prefix="/api", tags=["ask"])
-Form = Literal["sql", "cypher", "passages", "tools"]
+ConnectionForm = Literal["sql", "cypher", "passages", "tools"]
 
 
 @router.get("/choices")
@@ -49,7 +49,7 @@ async def choices(here: HereNow, who: Who) -> Choices:
 def connection_of(name: str, member: Sources) -> ConnectionReply:
     """A place is called by its last word: what stands before it is nobody's business."""
     place = member.places[0] if member.places else None
-    form: Form = place.form if place else "tools"
+    form: ConnectionForm = place.form if place else "tools"
     label = redact(name_from(place.place)) if place else name
     return ConnectionReply(name=name, form=form, label=label, model=member.model is not None)
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from decisor.encoding import finite
 from decisor.server.here import HereNow, Who
 from decisor.server.responses import CellReply, ChartReply, PictureReply
+from decisor.server.showing import read
 from decisor.session.recorded import recorded_result
 from decisor.story.answer_charts.chart import Chart
 from decisor.story.answer_charts.layout import layouts
@@ -23,7 +24,7 @@ router = APIRouter(prefix="/api", tags=["runs"])
 @router.get("/runs/{id}/picture")
 async def picture(id: str, here: HereNow, who: Who) -> PictureReply:
     """As far as the run has come."""
-    entries = (await here.runs.find(who, id)).entries
+    entries = (await read(here.runs, who, id)).entries
     cells: dict[str, tuple[CellReply, ...]] = {}
     charts: tuple[ChartReply, ...] = ()
     if any(isinstance(entry.event, Conclusion) and entry.span == 0 for entry in entries):

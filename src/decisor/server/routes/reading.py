@@ -8,17 +8,19 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from decisor.encoding import json_text
+from decisor.history.store import words_of
 from decisor.server.here import HereNow, Who
 from decisor.server.live import LiveRun
 from decisor.server.responses import CompareReply, RunList, RunReply
 from decisor.server.runs import NotThere
 from decisor.server.sharing import html_of, markdown_of
+from decisor.server.showing import read
 from decisor.server.stream import all_events, run_events
 from decisor.server.telling import changes_of, line_of, line_of_past, reply_of
 from decisor.session.recorded import recorded_result
 from decisor.story.html import story
 from decisor.story.run_page import script_policy
-from decisor.trace.file import MESSAGES, file_text, row_of
+from decisor.trace.file import file_text, row_of
 
 router = APIRouter(prefix="/api", tags=["runs"])
 PAGE_POLICY = (
@@ -46,13 +48,13 @@ async def runs(
 
 
 def holds(live: LiveRun, search: str) -> bool:
-    return all(word in live.past.words for word in search.casefold().split())
+    return all(word in words_of(live.past) for word in search.casefold().split())
 
 
 @router.get("/runs/{id}")
 async def run(id: str, here: HereNow, who: Who) -> RunReply:
     """One run, with its result when it is over."""
-    return reply_of(await here.runs.find(who, id))
+    return reply_of(await read(here.runs, who, id))
 
 
 @router.delete("/runs/{id}", status_code=204)
@@ -67,7 +69,7 @@ async def events(
     last_event_id: Annotated[str, Header(max_length=20)] = "",
 ) -> Response:  # fmt: skip
     """What happens in a run, as server-sent events; docs/server.md tells of each."""
-    live = await here.runs.find(who, id)
+    live = await read(here.runs, who, id)
     here.streams.check()
     is_again = last_event_id.isdecimal()
     sent = int(last_event_id) if is_again else after
@@ -86,10 +88,10 @@ async def every_run(here: HereNow, who: Who) -> Response:
 @router.get("/runs/{id}/entries/{number}")
 async def entry(id: str, number: int, here: HereNow, who: Who) -> Response:
     """One entry of the trace, whole, with the prompt of a call."""
-    entries = (await here.runs.find(who, id)).entries
+    entries = (await read(here.runs, who, id)).entries
     if not 1 <= number <= len(entries):
         raise NotThere(f"Run {id[:80]!r} has no entry {number}.")
-    return Response(json_text(row_of(entries[number - 1]), MESSAGES), media_type="application/json")
+    return Response(json_text(row_of(entries[number - 1], whole=True)), media_type="application/json")
 
 
 @router.get("/runs/{id}/page")
@@ -97,35 +99,35 @@ async def page(id: str, here: HereNow, who: Who, download: bool = False) -> Resp
     """The run as one page that needs nothing else."""
     headers = {"content-security-policy": PAGE_POLICY, **named(id, "html", download)}
     return Response(
-        html_of((await here.runs.find(who, id)).entries), media_type="text/html; charset=utf-8", headers=headers
+        html_of((await read(here.runs, who, id)).entries), media_type="text/html; charset=utf-8", headers=headers
     )
 
 
 @router.get("/runs/{id}/markdown")
 async def markdown(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """The run as Markdown."""
-    text = markdown_of((await here.runs.find(who, id)).entries)
+    text = markdown_of((await read(here.runs, who, id)).entries)
     return Response(text, media_type="text/markdown; charset=utf-8", headers=named(id, "md", download))
 
 
 @router.get("/runs/{id}/json")
 async def as_json(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """The result, as ``decisor ask --json`` prints it."""
-    result = recorded_result((await here.runs.find(who, id)).entries).as_object()
+    result = recorded_result((await read(here.runs, who, id)).entries).as_object()
     return Response(json_text(result), media_type="application/json", headers=named(id, "json", download))
 
 
 @router.get("/runs/{id}/trace")
 async def trace(id: str, here: HereNow, who: Who, download: bool = False) -> Response:
     """The trace file, as ``decisor ask --trace`` writes it."""
-    text = file_text((await here.runs.find(who, id)).entries)
+    text = file_text((await read(here.runs, who, id)).entries)
     return Response(text, media_type="application/jsonl; charset=utf-8", headers=named(id, "jsonl", download))
 
 
 @router.get("/runs/{id}/story")
 async def as_story(id: str, here: HereNow, who: Who) -> Response:
     """What happened, as the pieces that a page draws: plan, queries with rows, replans, decision."""
-    return Response(story((await here.runs.find(who, id)).entries, 2_000_000), media_type="application/json")
+    return Response(story((await read(here.runs, who, id)).entries, 2_000_000), media_type="application/json")
 
 
 def named(id: str, suffix: str, download: bool) -> dict[str, Any]:
@@ -135,5 +137,5 @@ def named(id: str, suffix: str, download: bool) -> dict[str, Any]:
 @router.get("/compare")
 async def compare(before: str, after: str, here: HereNow, who: Who) -> CompareReply:
     """Two runs side by side."""
-    old, new = await here.runs.find(who, before), await here.runs.find(who, after)
+    old, new = await read(here.runs, who, before), await read(here.runs, who, after)
     return CompareReply(before=reply_of(old), after=reply_of(new), changes=changes_of(old.entries, new.entries))

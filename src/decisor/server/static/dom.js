@@ -55,14 +55,16 @@ export const fold = (title, ...inside) => el("details", {}, el("summary", {}, ti
 /** Names of things, as people read them. */
 export const plain = (name) => String(name).replaceAll("_", " ");
 
+const WHOLE = new Intl.NumberFormat("en"), DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 8 });
+
 /** Eight digits that count, with commas between thousands. */
 export function number(value) {
   if (!Number.isFinite(value)) return String(value);
-  if (Number.isInteger(value)) return value.toLocaleString("en");
-  return Math.abs(value) < 1 ? String(Number(value.toPrecision(8))) : value.toLocaleString("en", { maximumSignificantDigits: 8 });
+  if (Number.isInteger(value)) return WHOLE.format(value);
+  return Math.abs(value) < 1 ? String(Number(value.toPrecision(8))) : DIGITS.format(value);
 }
 
-export const count = (many, name) => `${many.toLocaleString("en")} ${name}${many === 1 ? "" : "s"}`;
+export const count = (many, name) => `${number(many)} ${name}${many === 1 ? "" : "s"}`;
 
 /** A cell of a table: whole numbers as they are, for they may be years or keys. */
 export function cell(value) {

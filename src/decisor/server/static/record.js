@@ -3,8 +3,9 @@ import { ask, choices } from "./api.js";
 import { button, count, el, fault, fold, say, visible } from "./dom.js";
 import { decision, evidence, ranking } from "./decision.js";
 import { query } from "./pieces.js";
+import { readersOf } from "./readers.js";
 
-const STANDING = { holds: "approved", withdrawn: "withdrawn", "of another content": "The record was changed after this approval.", changed: "This approval was changed after it was made." };
+const STANDING = { holds: "approved", refused: "refused", withdrawn: "withdrawn", "of another content": "The record was changed after this approval.", changed: "This approval was changed after it was made." };
 const HOLDS = { holds: "It holds.", "does not hold": "It does not hold.", "cannot be said": "It cannot be said whether it holds." };
 
 export async function recordView(id) {
@@ -15,7 +16,8 @@ export async function recordView(id) {
   if (!content.decision.answer) return { nodes: [el("div.page.record", {}, ...head, el("p.empty", {}, "There is no decision to record."))], title: "Record" };
   const whole = [["record-page", "The whole record, to print"], ["record?download=1", "JSON, to keep and to verify"]].map(([name, text]) => el("a.button.plain", { href: `${address}/${name}`, download: name.includes("?") }, text));
   const node = el("div.page.record", {}, ...head, decision(run.result, {}),
-    section("Approvals", approvals(address, user, await ask(`${address}/record/approvals`))),
+    section("Approvals", approvals(address, user, await ask(`${address}/record/approvals`), record.digest)),
+    user && user === run.owner ? section("Who else may read it", await readersOf(id)) : null,
     section("Does it still hold?", verification(address)),
     run.result.ranking ? ranking(run.result.ranking) : null,
     listed("Warnings", content.warnings), rules(content.rules),
@@ -34,16 +36,17 @@ const rules = (tests) => listed("Rules", tests.map((one) => `${one.name}: ${one.
 const queries = (all) => el("section", {}, el("h2", {}, "Queries"), all.map((one) => el("div", {}, one.rows.map((row) => el("span", { id: `r-${row.id}` })),
   el("p.what", {}, el("b", {}, visible(one.tool)), count(one.brought, "row")), query(one.input))));
 
-/** The list, and a form for one more. `user`: who is here, "" where the server does not know. */
-function approvals(address, user, first) {
+/** The list, and a form for one more. `user`: who is here, "" where the server does not know. `digest`: of what is read here. */
+function approvals(address, user, first, digest) {
   const list = el("div"), line = el("div");
   const name = el("input", { id: "by", required: true, autocomplete: "name", maxlength: 200 });
-  const note = el("input", { id: "approval-note", placeholder: "On what condition, if any", maxlength: 2000 });
+  const note = el("input", { id: "approval-note", placeholder: "On what condition, or why not", maxlength: 2000 });
   const send = async (body) => {
     try {
       show(await ask(`${address}/record/approvals`, body));
       line.replaceChildren();
-      say(body.withdraw ? `${body.by || user} has withdrawn.` : `Approved by ${body.by || user}.`);
+      note.value = "";
+      say(`${body.withdraw ? "Withdrawn" : body.refuse ? "Refused" : "Approved"} by ${body.by || user}.`);
     } catch (error) { line.replaceChildren(fault(error.message)); }
   };
   const show = ({ approvals: all }) => list.replaceChildren(all.length
@@ -51,16 +54,18 @@ function approvals(address, user, first) {
       one.note ? el("p", {}, visible(one.note)) : null, one.withdrawn ? el("p.soft", {}, `Taken back ${moment(one.withdrawn)}${one.why ? `: ${visible(one.why)}` : ""}`) : null,
       one.withdrawn || (user && user !== one.by) ? null : withdrawal(one, send))))
     : el("p.soft", {}, "Nobody has approved this decision."));
-  const form = el("form", { on: { submit: (event) => { event.preventDefault(); return send({ by: user ? "" : name.value, note: note.value }); } } },
-    user ? el("p", {}, "You approve as ", el("b", {}, user), ".") : [el("label", { for: "by" }, "Your name"), name],
-    el("label", { for: "approval-note" }, "Note"), note, line, el("button.primary", {}, "Approve"));
+  const decide = (refuse) => send({ by: user ? "" : name.value, note: note.value, refuse, digest });
+  const form = el("form", { on: { submit: (event) => { event.preventDefault(); return decide(false); } } },
+    user ? el("p", {}, "You answer for it as ", el("b", {}, user), ".") : [el("label", { for: "by" }, "Your name"), name],
+    el("label", { for: "approval-note" }, "Note"), note, line,
+    el("div.bar", {}, el("button.primary", {}, "Approve"), button("Refuse", () => decide(true))));
   show(first);
-  return [list, form, el("p.soft", {}, "An approval is of this record as it is: the digest below stands in it. It says a name, and proves nobody's.")];
+  return [list, form, el("p.soft", {}, `Either is of this record as it is: the digest below stands in it.${user ? "" : " It says a name, and proves nobody's."}`)];
 }
 
 function withdrawal(one, send) {
   const why = el("input", { id: `why-${one.at}`, maxlength: 2000 });
-  return el("details", {}, el("summary", { "aria-label": `Withdraw the approval by ${one.by}` }, "Withdraw"), el("label", { for: why.id }, "Why?"), why,
+  return el("details", {}, el("summary", { "aria-label": `Withdraw what ${one.by} said` }, "Withdraw"), el("label", { for: why.id }, "Why?"), why,
     button("Withdraw", () => send({ by: one.by, note: why.value, withdraw: true })));
 }
 

@@ -1,6 +1,6 @@
 // A run: watched while it happens, read when it is over, changed and shared.
-import { ask, listen } from "./api.js";
-import { button, el, fault, money, plain, say, took, visible } from "./dom.js";
+import { ask, choices, listen } from "./api.js";
+import { button, el, fault, money, number, plain, say, took, visible } from "./dom.js";
 import { go } from "./app.js";
 import { editor } from "./change.js";
 import { chartNodes } from "./chart.js";
@@ -13,25 +13,26 @@ import { Story } from "./story.js";
 import { studyNodes } from "./study.js";
 
 const NEAR = 160;
-const BATCH = 400;
+const DRAWING = 8;
 
 export async function runView(id) {
-  const view = new RunView(await ask(`/api/runs/${encodeURIComponent(id)}`));
+  const [run, { user }] = await Promise.all([ask(`/api/runs/${encodeURIComponent(id)}`), choices()]);
+  const view = new RunView(run, { other: run.owner === user ? "" : run.owner });
   return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), ready: () => view.watch() };
 }
 
 const where = ({ at, plan }) => plan ? `in its plan${at === "0" ? "" : ` after step ${at}`}` : `at ${at ?? "a step"}`;
 const is_over = (run) => !["running", "waiting"].includes(run.state);
 
-/** `side`: it stands beside another one, so it has no rail. */
+/** `side`: it stands beside another one, so it has no rail. `other`: whose it is, who shows it to us, if it is not ours. */
 export class RunView {
-  constructor(run, { side = false, ended = null } = {}) {
-    Object.assign(this, { run, side, ended, entries: [], is_due: false, step: 1 });
+  constructor(run, { side = false, other = "", ended = null } = {}) {
+    Object.assign(this, { run, side, other, ended, entries: [], is_due: false, step: 1 });
     this.head = el("header.runhead");
     this.top = el("div.result");
     this.drawings = el("div.drawings");
     this.approvals = el("div.approvals", { "aria-live": "polite" });
-    this.story = new Story(run.id, (news) => this.news(news), side ? null : (place) => editor(this.run, place));
+    this.story = new Story(run.id, (news) => this.news(news), side || other ? null : (place) => editor(this.run, place));
     this.plan = el("ol.ticks");
     this.status = el("p.status");
     this.spend = el("dl.spend");
@@ -59,11 +60,11 @@ export class RunView {
   watch() {
     this.source = listen(`/api/runs/${this.run.id}/events`, {
       entry: (entry) => this.hear(entry),
-      writing: (data) => { if (this.entries.length < BATCH) this.flush(); this.story.writing(data); this.follow(); },
+      writing: (data) => this.hear({ writing: data }),
       approval: (data) => this.approval(data),
       reading: (data) => this.reading(data),
       state: (run) => { this.run = run; this.show_state(); },
-      end: (run, source) => { source.close(); this.run = run; this.flush(); this.end(); },
+      end: (run, source) => { source.close(); this.last = run; if (!this.is_due) this.draw_next(); },
       lost: (for_good) => { if (for_good && !is_over(this.run)) this.status.replaceChildren(fault("The connection was lost. Load the page again to go on watching.")); },
     });
     this.clock = setInterval(() => this.tick(), 500);
@@ -74,31 +75,42 @@ export class RunView {
     clearInterval(this.clock);
   }
 
+  /** An entry, or what is being written: both are drawn in their order. */
   hear(entry) {
     this.entries.push(entry);
     if (entry.event === "RunStart") { Object.assign(this.run, { technique: entry.data.technique || this.run.technique, lm: entry.data.lm }); this.show_head(); }
-    if (!this.is_due) {
-      this.is_due = true;
-      requestAnimationFrame(() => this.flush(BATCH));
-    }
+    if (!this.is_due) this.draw_next();
   }
 
-  /** Draw what was heard, so many at a time that the page stays quick. */
-  flush(most = Infinity) {
+  draw_next() {
+    this.is_due = true;
+    requestAnimationFrame(() => this.flush(performance.now() + DRAWING));
+  }
+
+  /** Draw what was heard, as much as there is time for in a frame: the page stays quick, however much comes. */
+  flush(until) {
     const was_near = this.is_near();
-    for (const entry of this.entries.splice(0, most)) this.story.hear(entry);
-    this.is_due = this.entries.length > 0;
-    if (this.is_due) requestAnimationFrame(() => this.flush(BATCH));
+    let many = 0;
+    while (many < this.entries.length && (many === 0 || performance.now() < until)) {
+      const entry = this.entries[many++];
+      if (entry.writing) this.story.writing(entry.writing);
+      else this.story.hear(entry);
+    }
+    this.entries.splice(0, many);
+    this.is_due = false;
     this.show_spend();
-    if (was_near) this.follow(true);
+    if (was_near) this.follow();
+    if (this.entries.length) this.draw_next();
+    else if (this.last) this.end();
   }
 
+  /** Asked before anything is drawn: where everything stands is known then. */
   is_near() {
     return !this.side && !is_over(this.run) && innerHeight + scrollY > document.documentElement.scrollHeight - NEAR;
   }
 
-  follow(is_sure = false) {
-    if (is_sure || this.is_near()) scrollTo({ top: document.documentElement.scrollHeight });
+  follow() {
+    scrollTo({ top: document.documentElement.scrollHeight });
   }
 
   news(news) {
@@ -117,7 +129,7 @@ export class RunView {
 
   show_head() {
     const { run } = this;
-    const about = [plain(run.technique) || "auto", run.lm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
+    const about = [this.other ? `asked by ${this.other}` : "", plain(run.technique) || "auto", run.lm || "no model", run.connections.join(", "), new Date(run.began).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hour12: false })].filter(Boolean).join(" · ");
     this.head.replaceChildren(...[
       el("p.soft", {}, about), el(this.side ? "h2.title" : "h1", {}, visible(run.question)),
       run.goal && !run.question.includes(run.goal) ? el("p", {}, visible(run.goal)) : null,
@@ -134,8 +146,9 @@ export class RunView {
     this.words = el("span.words", {}, word);
     this.status.replaceChildren(el("span.dot", { "aria-hidden": "true" }), this.words);
     const again = { question: run.question };
-    this.deeds.replaceChildren(...(this.side ? [] : is_over(run)
-      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), run.state !== "finished" || run.stopped === "budget" ? button("Go on", () => this.resume(), { kind: "plain" }) : null, run.answer ? el("a.button.plain", { href: `/runs/${run.id}/record` }, "Record") : null, share(run), markOf(run)].filter(Boolean)
+    const record = run.answer ? el("a.button.plain", { href: `/runs/${run.id}/record` }, "Record") : null;
+    this.deeds.replaceChildren(...(this.side ? [] : this.other ? [record, share(run)].filter(Boolean) : is_over(run)
+      ? [el("a.button", { href: `/?${new URLSearchParams({ follows: run.id })}` }, "Ask further"), el("a.button.plain", { href: `/?${new URLSearchParams(again)}` }, "Ask again"), run.state !== "finished" || run.stopped === "budget" ? button("Go on", () => this.resume(), { kind: "plain" }) : null, record, share(run, true), markOf(run)].filter(Boolean)
       : [button("Stop", async () => { await ask(`/api/runs/${run.id}/stop`, {}); say("Stopped."); }, { kind: "stop" })]));
     if (run.error) this.top.replaceChildren(fault(run.error));
     this.show_spend();
@@ -159,7 +172,7 @@ export class RunView {
   show_spend() {
     const { run, story } = this;
     const own = is_over(run) ? { calls: run.usage.calls, tokens: run.usage.prompt_tokens + run.usage.completion_tokens, dollars: run.usage.dollars, actions: run.usage.actions } : story.usage;
-    const pairs = [["Calls", own.calls.toLocaleString("en")], ["Tokens", own.tokens.toLocaleString("en")], ["Price", own.dollars === null ? "unknown" : money(own.dollars)], ["Actions", own.actions.toLocaleString("en")], ...(is_over(run) ? [["Time", took(run.seconds) || "–"]] : [])];
+    const pairs = [["Calls", number(own.calls)], ["Tokens", number(own.tokens)], ["Price", own.dollars === null ? "unknown" : money(own.dollars)], ["Actions", number(own.actions)], ...(is_over(run) ? [["Time", took(run.seconds) || "–"]] : [])];
     this.spend.replaceChildren(...pairs.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
   }
 
@@ -174,11 +187,17 @@ export class RunView {
     if ("allow" in data) { there?.remove(); return; }
     const why = el("input", { id: `why-${data.number}`, placeholder: "Why not? The model reads it." });
     const decide = (allow) => ask(`/api/runs/${this.run.id}/approvals/${data.number}`, { allow, why: why.value });
-    this.approvals.append(el("section.card.approval", { "data-number": data.number, "aria-label": "A query waits" },
+    this.wait(el("section.card.approval", { "data-number": data.number, "aria-label": "A query waits" },
       el("b", {}, `May ${data.tool} run this?`), query(data.input), el("div.bar", {},
         button("Run it", () => decide(true), { kind: "primary" }), el("label.hush", { for: why.id }, "Why not"), why, button("Refuse", () => decide(false)))));
     say(`${data.tool} waits for your word.`);
-    this.follow();
+  }
+
+  /** Something that waits for a person is brought into sight, unless they look elsewhere. */
+  wait(card) {
+    const was_near = this.is_near();
+    this.approvals.append(card);
+    if (was_near) this.follow();
   }
 
   reading(data) {
@@ -186,12 +205,11 @@ export class RunView {
     if ("answer" in data) { there?.remove(); return; }
     const own = el("input", { id: `means-${data.number}`, placeholder: "In your own words" });
     const tell = (answer) => ask(`/api/runs/${this.run.id}/readings/${data.number}`, { answer });
-    this.approvals.append(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
+    this.wait(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
       el("b", {}, `What is meant by “${data.words}”?`),
       el("div.bar", {}, ...data.choices.map((choice, at) => button(choice, () => tell(String(at + 1)), at ? {} : { kind: "primary" }))),
       el("div.bar", {}, el("label.hush", { for: own.id }, "Or"), own, button("Take this", () => own.value.trim() && tell(own.value)), button("Compute both", () => tell("")))));
     say(`What is meant by ${data.words}?`);
-    this.follow();
   }
 
   draw_soon() {
@@ -206,6 +224,7 @@ export class RunView {
   }
 
   async end() {
+    this.run = this.last;
     const { result } = this.run;
     clearTimeout(this.drawing);
     this.show_head();

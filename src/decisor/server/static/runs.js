@@ -1,13 +1,14 @@
 // The list of runs: searched, told of changes as they happen, and each where it leads.
 import { ask, listen } from "./api.js";
-import { el, pick, when } from "./dom.js";
+import { button, el, pick, when } from "./dom.js";
 
 const lines = new Map();
-let words = "", is_more = false;
+let words = "", is_more = false, me = "";
 
 /** Once, when the server let us in. */
 export function begin(choices) {
-  pick("version").textContent = `Decisor ${choices.version}${choices.user ? ` · ${choices.user}` : ""}`;
+  me = choices.user;
+  pick("version").replaceChildren(...[`Decisor ${choices.version}${me ? ` · ${me} ` : ""}`, me ? button("Sign out", leave, { kind: "plain" }) : null].filter(Boolean));
   const models = choices.connections.filter((one) => one.model);
   pick("views").replaceChildren(
     ...models.map((one) => el("a", { href: `/models/${encodeURIComponent(one.name)}` }, `What if: ${one.label}`)),
@@ -20,6 +21,11 @@ export function begin(choices) {
   });
   document.addEventListener("visibilitychange", watch);
   watch();
+}
+
+async function leave() {
+  await ask("/api/session", undefined, "DELETE");
+  location.assign("/");
 }
 
 let source = null;
@@ -57,7 +63,7 @@ function line(run) {
   return el("li", {}, el("a", { href: `/runs/${run.id}` },
     el(`span.dot.${state}`, { "aria-hidden": "true" }),
     el("span.ask", {}, run.question),
-    el("span.soft", {}, [run.answer || names[state] || state, when(run.began)].filter(Boolean).join(" · "))));
+    el("span.soft", {}, [run.owner === me ? "" : `from ${run.owner}`, run.answer || names[state] || state, when(run.began)].filter(Boolean).join(" · "))));
 }
 
 export const names = { running: "running", waiting: "waiting", failed: "failed", stopped: "stopped", no_answer: "no answer", budget: "limit reached", steps: "step limit", answered: "answered" };

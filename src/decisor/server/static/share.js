@@ -5,7 +5,8 @@ import { go } from "./app.js";
 
 const FILES = [["page", "One HTML file"], ["markdown", "Markdown"], ["json", "JSON"], ["record-page", "Record of the decision (page)"], ["record", "Record of the decision (JSON)"], ["trace", "Trace file"]];
 
-export function share(run) {
+/** `is_own`: it is ours, so others may be let in. */
+export function share(run, is_own = false) {
   const line = el("span.soft", { role: "status" });
   const copy = button("Copy the link", async () => {
     try { await navigator.clipboard.writeText(location.href); line.textContent = "Copied."; } catch { line.textContent = location.href; }
@@ -19,8 +20,9 @@ export function share(run) {
     compare.replaceChildren(select, button("Compare", () => go(`/compare?${new URLSearchParams({ before: select.value, after: run.id })}`)));
     select.focus();
   }, { kind: "plain" });
+  const show = is_own && run.owner && run.answer ? el("li", {}, el("a", { href: `/runs/${run.id}/record` }, "Show it to another user")) : null;
   return el("details.share", {}, el("summary.button.plain", {}, "Share"),
-    el("ul", {}, FILES.map(([name, text]) => el("li", {}, el("a", { href: `/api/runs/${run.id}/${name}?download=1`, download: true }, text))), el("li", {}, copy, line), el("li", {}, pick_other, compare)));
+    el("ul", {}, FILES.map(([name, text]) => el("li", {}, el("a", { href: `/api/runs/${run.id}/${name}?download=1`, download: true }, text))), el("li", {}, copy, line), show, el("li", {}, pick_other, compare)));
 }
 
 /** Right or wrong, and what came of it. */

@@ -1,6 +1,6 @@
 // What happened, as a list that grows: hears the entries of a trace in order and draws each where it belongs.
 import { ask } from "./api.js";
-import { count, el, money, plain, took, visible } from "./dom.js";
+import { count, el, money, number, plain, took, visible } from "./dom.js";
 import { difference, plan, query, records } from "./pieces.js";
 
 const THOUGHT = /^\W*thought\W*:\s*(.+)/im;
@@ -52,7 +52,7 @@ export class Story {
       case "Conclusion": return entry.span ? this.note("Decides", data.decision.answer || "nothing") : null;
       case "UnreadableReply": return this.note("Asked again", plain(data.reason), "bad");
       case "FailedCall": return this.note("The model failed", data.text, "bad");
-      case "ShortenedPrompt": return this.note("Shortened", `${count(data.left_out.length, "record")} left out of the prompt: there is room for ${data.room.toLocaleString("en")} tokens.`);
+      case "ShortenedPrompt": return this.note("Shortened", `${count(data.left_out.length, "record")} left out of the prompt: there is room for ${number(data.room)} tokens.`);
       case "TechniqueChoice": return this.note(`Takes ${plain(data.technique)}`, data.why);
       case "SearchMatch": return this.note("Compares", `${data.nodes[0]} against ${data.nodes[1]}: ${data.score === 1 ? "the first" : data.score === 0 ? "the second" : "neither"} wins`);
       case "SearchProblem": return this.note(plain(data.problem), data.text, "bad");
@@ -97,7 +97,7 @@ export class Story {
     const text = data.texts.join("\n\n"), thought = text.match(THOUGHT)?.[1];
     const now = [...text.matchAll(/current step\W{0,6}(?:step\W{0,3})?(\d{1,3})/gi)].at(-1);
     this.tell({ usage: this.usage, doing: "", ...(now ? { step: Number(now[1]) } : {}) });
-    const about = [data.model, `${(data.usage.prompt_tokens + data.usage.completion_tokens).toLocaleString("en")} tokens`, took(data.usage.seconds), data.replayed ? "not paid for again" : ""].filter(Boolean).join(", ");
+    const about = [data.model, `${number(data.usage.prompt_tokens + data.usage.completion_tokens)} tokens`, took(data.usage.seconds), data.replayed ? "not paid for again" : ""].filter(Boolean).join(", ");
     const prompt = el("details.prompt", {}, el("summary", {}, "What it was sent"));
     prompt.addEventListener("toggle", () => this.prompt(prompt, entry.id), { once: true });
     const box = el("details", {}, el("summary", {}, `The model wrote (${about})`), el("pre", { tabindex: 0 }, visible(text)), prompt);
@@ -128,7 +128,7 @@ export class Story {
     const { observation } = data;
     this.tell({ doing: "the model thinks" });
     const total = observation.total ?? observation.records.length;
-    const many = observation.records.length ? (total > observation.records.length ? `${observation.records.length.toLocaleString("en")} of ${count(total, "record")}` : count(total, "record")) : "";
+    const many = observation.records.length ? (total > observation.records.length ? `${number(observation.records.length)} of ${count(total, "record")}` : count(total, "record")) : "";
     start.state.textContent = [many, took(data.seconds)].filter(Boolean).join(", ");
     if (observation.error) start.node.classList.add("bad");
     if (observation.note) start.body.append(el(observation.error ? "p.fault" : "p.soft", {}, visible(observation.note)));
@@ -195,4 +195,4 @@ export class Story {
   }
 }
 
-export const spent = (usage) => `${count(usage.calls, "call")} · ${usage.tokens.toLocaleString("en")} tokens · ${money(usage.dollars)}`;
+export const spent = (usage) => `${count(usage.calls, "call")} · ${number(usage.tokens)} tokens · ${money(usage.dollars)}`;

@@ -1,4 +1,5 @@
-"""A chart of an answer: which cells are drawn, where they lie, and what is said beside it. Drawn by others."""
+"""A chart of an answer: which cells are drawn, where they lie, and what is said beside it. Others draw it, also from
+Vega-Lite, where texts are titles and values, never expressions."""
 
 from __future__ import annotations
 
@@ -7,11 +8,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from decisor.plurals import counted
-from decisor.render.text import number, one_line
+from decisor.render.text import clean, number, one_line
+from decisor.story.answer_charts.moments import iso
 
 Kind = Literal["line", "bar", "points"]
 Scale = Literal["time", "number", "name"]
 LONGEST = 60
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+MARKS: dict[str, dict[str, object]] = {
+    "line": {"type": "line", "point": True},
+    "bar": {"type": "bar"},
+    "points": {"type": "point", "filled": True},
+}
 WORDS = {"line": "Line chart", "bar": "Bar chart", "points": "Points"}
 
 
@@ -72,10 +80,27 @@ class Chart:
                     yield series, mark, mark.y
 
     def vega_lite(self) -> dict[str, object]:
-        """As a Vega-Lite specification, with its data inside."""
-        from decisor.story.answer_charts.vega_lite import vega_lite
-
-        return vega_lite(self)
+        """As a Vega-Lite specification, version 5, with its data inside: ``x``, ``y``, ``label`` (the cell of x),
+        ``series`` and ``record``, the id that the value is cited by. ``usermeta.notes``: what is not drawn."""
+        across, up = channel("x", self.x), channel("y", self.y)
+        if self.kind == "bar":
+            across, up = {**channel("y", self.y)}, {**channel("label", self.x), "sort": None}
+        encoding = {
+            "x": across,
+            "y": up,
+            "tooltip": [{"field": "label", "type": "nominal"}, {"field": "y", "type": "quantitative"}],
+        }
+        if len(self.series) > 1:
+            encoding["color"] = {"field": "series", "type": "nominal", "sort": None, "title": None}
+        return {
+            "$schema": SCHEMA,
+            "title": clean(self.title),
+            "description": clean(self.description),
+            "data": {"values": values_of(self)},
+            "mark": {**MARKS[self.kind], "tooltip": True},
+            "encoding": encoding,
+            "usermeta": {"notes": list(self.notes)},
+        }
 
     @property
     def description(self) -> str:
@@ -95,3 +120,25 @@ def words(series: Series, mark: Mark, value: float) -> str:
     """
     name = f"{one_line(series.name, LONGEST)}, " if series.name else ""
     return f"{name}{one_line(mark.label, LONGEST)}: {number(value)}"
+
+
+def channel(field: str, axis: Axis) -> dict[str, object]:
+    title = clean(axis.title)
+    match axis.scale:
+        case "time":
+            return {"field": field, "type": "temporal", "title": title, "scale": {"type": "utc"}}
+        case "number":
+            return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": axis.zero}}
+        case "name":
+            return {"field": field, "type": "nominal", "title": title}
+
+
+def values_of(chart: Chart) -> list[dict[str, object]]:
+    return [
+        {
+            "x": iso(mark.x) if chart.x.scale == "time" else mark.x, "y": mark.y, "label": clean(mark.label),
+            "record": mark.record, **({"series": clean(series.name)} if len(chart.series) > 1 else {}),
+        }
+        for series in chart.series
+        for mark in series.marks
+    ]  # fmt: skip

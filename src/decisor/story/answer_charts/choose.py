@@ -13,7 +13,7 @@ from itertools import pairwise
 from decisor.plurals import counted
 from decisor.render.text import one_line
 from decisor.story.answer_charts.chart import LONGEST, Axis, Chart, Kind, Mark, Scale, Series
-from decisor.story.answer_charts.columns import Column, columns_of, unit_of
+from decisor.story.answer_charts.columns import ChartColumn, columns_of, unit_of
 from decisor.types import Record
 
 LEAST_ROWS = 3
@@ -38,7 +38,7 @@ def chart_of(records: Sequence[Record], units: Mapping[str, str] = NO_UNITS) -> 
     if len(records) < LEAST_ROWS:
         return None
     columns = columns_of(records)
-    by_kind: dict[str, list[Column]] = {kind: [] for kind in ("time", "number", "name", "key")}
+    by_kind: dict[str, list[ChartColumn]] = {kind: [] for kind in ("time", "number", "name", "key")}
     for one in columns:
         by_kind.setdefault(one.kind, []).append(one)
     return Table(records, by_kind, units).chart()
@@ -48,7 +48,7 @@ class Table:
     """Records with their columns, by what these hold."""
 
     def __init__(
-        self, records: Sequence[Record], by_kind: Mapping[str, Sequence[Column]], units: Mapping[str, str]
+        self, records: Sequence[Record], by_kind: Mapping[str, Sequence[ChartColumn]], units: Mapping[str, str]
     ) -> None:
         self.ids = [record.id for record in records]
         self.units = units
@@ -68,7 +68,9 @@ class Table:
             return self.line(self.measures[0], "number", self.measures[1:], ())
         return self.points(None) if len(self.measures) == 2 else None
 
-    def line(self, x: Column, scale: Scale, measures: Sequence[Column], names: Sequence[Column]) -> Chart | None:
+    def line(
+        self, x: ChartColumn, scale: Scale, measures: Sequence[ChartColumn], names: Sequence[ChartColumn]
+    ) -> Chart | None:
         """One line a name, or one a measure; None where that makes no lines."""
         groups = self.groups(x, measures[0], names) if names else {}
         same = measures[:1] if names else self.of_one_scale(measures)
@@ -90,7 +92,7 @@ class Table:
         by = f"{x.name} and {listed(names)}" if names else x.name
         return self.drawn("line", across, y, series, by)
 
-    def groups(self, x: Column, measure: Column, names: Sequence[Column]) -> dict[str, tuple[Mark, ...]]:
+    def groups(self, x: ChartColumn, measure: ChartColumn, names: Sequence[ChartColumn]) -> dict[str, tuple[Mark, ...]]:
         """The marks of each name, in the order in which the names come."""
         every = self.marks(x, measure)
         name_of = {self.ids[at]: joined(names, at) for at in range(len(self.ids))}
@@ -119,10 +121,10 @@ class Table:
         self.beside([one for one in self.measures if one is not measure])
         return self.bars(names, measure, bool(order))
 
-    def tells_apart(self, names: Sequence[Column]) -> bool:
+    def tells_apart(self, names: Sequence[ChartColumn]) -> bool:
         return len({joined(names, at) for at in range(len(self.ids))}) == len(self.ids)
 
-    def bars(self, names: Sequence[Column], measure: Column, in_order: bool) -> Chart | None:
+    def bars(self, names: Sequence[ChartColumn], measure: ChartColumn, in_order: bool) -> Chart | None:
         """In the order of the query; of too many the first, or the largest where the query did not sort."""
         every = [Mark(self.ids[at], 0.0, value, joined(names, at)) for at, value in enumerate(measure.places)]
         marks = [mark for mark in every if mark.y is not None]
@@ -137,7 +139,7 @@ class Table:
         y = Axis(measure.name, unit_of(measure.name, self.units))
         return self.drawn("bar", Axis(listed(names), scale="name"), y, [Series("", places)], listed(names))
 
-    def points(self, names: Sequence[Column] | None) -> Chart | None:
+    def points(self, names: Sequence[ChartColumn] | None) -> Chart | None:
         """A measure across, another one up."""
         across, up = self.measures[:2]
         labels = {id: joined(names, at) for at, id in enumerate(self.ids)} if names else {}
@@ -149,23 +151,23 @@ class Table:
         x, y = (Axis(one.name, unit_of(one.name, self.units), zero=from_zero(one.places)) for one in (across, up))
         return self.drawn("points", x, y, [Series("", tuple(marks))], across.name)
 
-    def marks(self, x: Column, y: Column) -> tuple[Mark, ...]:
+    def marks(self, x: ChartColumn, y: ChartColumn) -> tuple[Mark, ...]:
         """Those that have a place, from left to right."""
         marks = [Mark(self.ids[at], place, y.places[at], x.text(at))
                  for at, place in enumerate(x.places) if place is not None]  # fmt: skip
         return tuple(sorted(marks, key=lambda mark: mark.x))
 
-    def of_one_scale(self, measures: Sequence[Column]) -> Sequence[Column]:
+    def of_one_scale(self, measures: Sequence[ChartColumn]) -> Sequence[ChartColumn]:
         """Those that can share an axis with the first."""
         first = measures[0]
         return [one for one in measures if unit_of(one.name, self.units) == unit_of(first.name, self.units)
                 and 1 / APART <= (top(one) or 1.0) / (top(first) or 1.0) <= APART][:MOST_SERIES]  # fmt: skip
 
-    def beside(self, measures: Sequence[Column]) -> None:
+    def beside(self, measures: Sequence[ChartColumn]) -> None:
         if measures:
             self.notes.append(f"In the table alone: {listed(measures)}.")
 
-    def left_out(self, rows: int, column: Column) -> None:
+    def left_out(self, rows: int, column: ChartColumn) -> None:
         if rows:
             self.notes.append(f"Not drawn: {counted(rows, 'row')} without {listed([column])}.")
 
@@ -174,11 +176,11 @@ class Table:
         return Chart(kind, title[:1].upper() + title[1:], x, y, tuple(series), tuple(self.notes))
 
 
-def joined(names: Sequence[Column], at: int) -> str:
+def joined(names: Sequence[ChartColumn], at: int) -> str:
     return JOINED.join(one.text(at) or "(empty)" for one in names)
 
 
-def listed(columns: Sequence[Column]) -> str:
+def listed(columns: Sequence[ChartColumn]) -> str:
     return ", ".join(one.name.replace("_", " ") for one in columns)
 
 
@@ -187,13 +189,13 @@ def is_crowded(marks: Sequence[Mark]) -> bool:
     return len({mark.x for mark in marks}) < len(marks)
 
 
-def rises(column: Column) -> bool:
+def rises(column: ChartColumn) -> bool:
     """Whole numbers, each larger than the one before: hours, months, classes."""
     places = [place for place in column.places if place is not None]
     return all(a < b for a, b in pairwise(places)) and all(place == int(place) for place in places)
 
 
-def is_sorted(column: Column) -> bool:
+def is_sorted(column: ChartColumn) -> bool:
     places = [place for place in column.places if place is not None]
     return len(set(places)) > 1 and (places == sorted(places) or places == sorted(places, reverse=True))
 
@@ -209,5 +211,5 @@ def from_zero(values: Sequence[float | None]) -> bool:
     return not sizes or len(signs) > 1 or min(sizes) < NEAR * max(sizes)
 
 
-def top(column: Column) -> float:
+def top(column: ChartColumn) -> float:
     return max((abs(place) for place in column.places if place is not None), default=0.0)

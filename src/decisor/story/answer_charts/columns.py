@@ -19,7 +19,7 @@ DECIMAL = re.compile(r"-?\d+\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ChartColumn:
     """``cells``: as they are read; ``places``: the number of each, of a time its seconds; None where there is none."""
 
     name: str
@@ -32,14 +32,14 @@ class Column:
         return "" if value is None else str(value)
 
 
-def columns_of(records: Sequence[Record]) -> list[Column]:
+def columns_of(records: Sequence[Record]) -> list[ChartColumn]:
     """Of records with the same fields. A year beside its month or quarter is one column with both."""
     names = list(records[0].fields)
     columns = [column_of(name, [record.fields[name] for record in records]) for name in names]
     return with_periods(columns)
 
 
-def column_of(name: str, cells: Sequence[Value]) -> Column:
+def column_of(name: str, cells: Sequence[Value]) -> ChartColumn:
     """
     >>> column_of("month", ["1997-01", None]).kind, column_of("total", [1, 2.5]).kind
     ('time', 'number')
@@ -48,19 +48,19 @@ def column_of(name: str, cells: Sequence[Value]) -> Column:
     """
     values = [value for value in cells if value is not None]
     if not values or not all(isinstance(value, str | int | float) for value in values):
-        return Column(name, "none", tuple(cells))
+        return ChartColumn(name, "none", tuple(cells))
     numbers = tuple(number_of(value) for value in cells)
     if YEAR.search(name):
         years = tuple(year_of(value) for value in cells)
         if all(one is not None for one, value in zip(years, cells, strict=True) if value is not None):
-            return Column(name, "time", tuple(cells), years)
+            return ChartColumn(name, "time", tuple(cells), years)
     if all(one is not None for one, value in zip(numbers, cells, strict=True) if value is not None):
         is_key = (KEY.search(name) or CAMEL_KEY.search(name)) and all(one is None or one == int(one) for one in numbers)
-        return Column(name, "key" if is_key else "number", tuple(cells), numbers)
+        return ChartColumn(name, "key" if is_key else "number", tuple(cells), numbers)
     times = tuple(moment(value) if isinstance(value, str) else None for value in cells)
     if all(one is not None for one, value in zip(times, cells, strict=True) if value is not None):
-        return Column(name, "time", tuple(cells), times)
-    return Column(name, "name", tuple(cells))
+        return ChartColumn(name, "time", tuple(cells), times)
+    return ChartColumn(name, "name", tuple(cells))
 
 
 def number_of(value: Value) -> float | None:
@@ -76,7 +76,7 @@ def year_of(value: Value) -> float | None:
     return year(int(str(value))) if re.fullmatch(r"\d{4}", str(value)) else None
 
 
-def with_periods(columns: list[Column]) -> list[Column]:
+def with_periods(columns: list[ChartColumn]) -> list[ChartColumn]:
     """
     >>> with_periods([column_of("year", [1997, 1997]), column_of("month", [1, "02"]), column_of("n", [5, 6])])[0].cells
     ('1997-01', '1997-02')
@@ -92,7 +92,7 @@ def with_periods(columns: list[Column]) -> list[Column]:
     return columns
 
 
-def is_part(column: Column, most: int) -> bool:
+def is_part(column: ChartColumn, most: int) -> bool:
     """Whether it holds numbers of months or quarters."""
     texts = [column.text(at) for at, value in enumerate(column.cells) if value is not None]
     return bool(texts) and all(re.fullmatch(r"\d{1,2}", text) and 1 <= int(text) <= most for text in texts)

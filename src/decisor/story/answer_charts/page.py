@@ -9,7 +9,6 @@ import json
 from decisor.render.markup import Html, join, tag
 from decisor.story.answer_charts.chart import Chart
 from decisor.story.answer_charts.layout import Layout, Shape, layouts
-from decisor.story.answer_charts.vega_lite import vega_lite
 from decisor.story.links import Anchors
 
 
@@ -17,7 +16,7 @@ def chart_html(chart: Chart, anchors: Anchors) -> Html:
     """Each mark leads to its row of the evidence. The table says the same to who does not see the drawing, so marks are
     no stops of the keyboard."""
     drawings = (svg(chart, one, kind, anchors) for one, kind in zip(layouts(chart), ("wide", "narrow"), strict=True))
-    text = json.dumps(vega_lite(chart), ensure_ascii=False)
+    text = json.dumps(chart.vega_lite(), ensure_ascii=False)
     href = "data:application/json;base64," + base64.b64encode(text.encode()).decode()
     notes = [tag("p", note, cls="soft") for note in chart.notes]
     link = tag("p", tag("a", "Chart as Vega-Lite", href=href, download="chart.vl.json"), cls="soft")

@@ -32,7 +32,7 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StepChange:
     """A node or step in both runs, in words. ``how``: reused, edited, or again."""
 
     at: str
@@ -47,5 +47,5 @@ class Rerun:
 
     before: Decision
     after: Decision
-    changes: tuple[Change, ...]
+    changes: tuple[StepChange, ...]
     replayed: int = 0

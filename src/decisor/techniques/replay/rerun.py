@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decisor.errors import SetupError
-from decisor.run import Run
+from decisor.run import Run, Technique
 from decisor.techniques import technique as from_settings
 from decisor.techniques.reasoning_dag import ReasoningDAG
 from decisor.techniques.replay.edits import Edit, Rerun
@@ -21,7 +21,7 @@ from decisor.techniques.replay.rerun_graph import rerun_graph
 from decisor.techniques.replay.rerun_steps import rerun_steps
 from decisor.techniques.replay.trusted_settings import trusted
 from decisor.trace.events import Entry
-from decisor.types import Question, Technique
+from decisor.types import Question
 
 
 async def rerun(

@@ -14,7 +14,7 @@ from decisor.techniques.plan_dag.node_answer import note, show_graph
 from decisor.techniques.plan_dag.node_input import sources_of
 from decisor.techniques.plan_dag.result import reason_of
 from decisor.techniques.reasoning_dag import ReasoningDAG
-from decisor.techniques.replay.edits import Change, Edit, Rerun
+from decisor.techniques.replay.edits import Edit, Rerun, StepChange
 from decisor.techniques.replay.playback import ReplayingEnvironment
 from decisor.techniques.replay.recorded_run import RecordedRun
 from decisor.techniques.shared.decision import tell
@@ -54,7 +54,9 @@ async def rerun_graph(past: RecordedRun, edits: Sequence[Edit], technique: Reaso
         decision = tell(past.decision, later)
     else:
         decision = await technique.aggregate(question, plan, list(answers.values()), later)
-    rows = [Change(id, reason_of(old[id]) if id in old else "", reason_of(answers[id]), state_of[id]) for id in answers]
+    rows = [
+        StepChange(id, reason_of(old[id]) if id in old else "", reason_of(answers[id]), state_of[id]) for id in answers
+    ]
     return Rerun(past.decision, decision, tuple(rows))
 
 

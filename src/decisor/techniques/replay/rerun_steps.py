@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from decisor.errors import SetupError
 from decisor.plurals import counted
-from decisor.run import Run
-from decisor.techniques.replay.edits import Change, Edit, Rerun
+from decisor.run import Run, Technique
+from decisor.techniques.replay.edits import Edit, Rerun, StepChange
 from decisor.techniques.replay.playback import ReplayingEnvironment, ReplayingLM
 from decisor.techniques.replay.recorded_run import RecordedRun, RecordedStep, Reply, read_recorded_run
 from decisor.techniques.replay.reply_fields import Fields, with_fields
 from decisor.techniques.shared.decision import THINK
 from decisor.techniques.shared.part_lms import with_lms
 from decisor.techniques.shared.render import show_observation
-from decisor.types import Action, Observation, Record, Technique
+from decisor.types import Action, Observation, Record
 
 BY_HAND = "set by hand"
 
@@ -42,7 +42,7 @@ async def rerun_steps(past: RecordedRun, edits: Sequence[Edit], technique: Techn
         old, new = step_text(past.steps, place), step_text(after.steps, place)
         is_edited = place == number and not edit.plan
         state = "reused" if place < number else "edited" if is_edited else "again"
-        rows.append(Change(str(place), old, new, state))
+        rows.append(StepChange(str(place), old, new, state))
     return Rerun(past.decision, decision, tuple(rows), len(done) - len(env.left or ()))
 
 
@@ -53,9 +53,9 @@ def begins_of(edit: Edit) -> Fields:
     return Fields(edit.thought if edit.action is None else "")
 
 
-def plan_change(past: RecordedRun, after: RecordedRun, at: int) -> Change:
+def plan_change(past: RecordedRun, after: RecordedRun, at: int) -> StepChange:
     old, new = ("\n".join(one.plan_after(at)) for one in (past, after))
-    return Change(f"plan after {at}" if at else "plan", old, new, "edited")
+    return StepChange(f"plan after {at}" if at else "plan", old, new, "edited")
 
 
 def the_edit(past: RecordedRun, edits: Sequence[Edit], technique: Technique) -> tuple[Edit, int]:

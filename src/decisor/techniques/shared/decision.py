@@ -21,6 +21,7 @@ from decisor.run import Run
 from decisor.techniques.shared.departure import departure, fullest
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
+from decisor.techniques.shared.uncited import UNCITED, uncited
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
     Action,
@@ -143,7 +144,10 @@ def decide(
     if not (cited_ids or lenient or free):
         raise ParseError("Cite the records your answer rests on, by the ids you were shown, like "
                          f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
-    if not without_citations(answer).strip(LEFT_OUT):
+    name = without_citations(answer)
+    if cited_ids and not (lenient or free) and (places := uncited(name, cited_ids, shown_records)):
+        raise ParseError(UNCITED.format(name=name, id=places[0]), "no_citation")
+    if not name.strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
     decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
     return replace(decision, assumptions=each_in_words(reply.assumptions))
@@ -307,7 +311,7 @@ async def conclude(
 def tell(decision: Decision, run: Run) -> Decision:
     """Into the trace, and on. Where many replies could not be read, the decision says so."""
     replies = sum(1 for _ in events_of(run.trace.entries, LMCall))
-    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies, run.way):
+    if line := unread_line(sum(1 for _ in events_of(run.trace.entries, UnreadableReply)), replies, run.calling):
         decision = replace(decision, reasons=(*decision.reasons, line))
     run.trace.add(Conclusion(decision), run.span_id)
     return decision

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from decisor.errors import ParseError
 from decisor.replies.numbers import numbers_in
-from decisor.replies.toml_reply import TomlReply
-from decisor.types import Observation
+from decisor.replies.toml_reply import Table, TomlReply, toml_text
+from decisor.types import Observation, Value
 
-EXAMPLES = re.compile(r"^\[\[example\]\].*?(?=^\[(?!\[example\])|\Z)", re.S | re.M)
-
-KINDS = ("limit", "how", "untestable")
-WRONG = ("first", "second", "both")
+KINDS = ("limit", "untestable")
+CANDIDATES = ("choice", "take", "decide")
+"""What the facts say of the candidates: every model of a question has the same ones."""
+FACTS_ALONE = ("open", "how", "aside")
+NEAR = 1e-5
+"""Rows are shown with seven digits."""
 
 
 def texts(value: object) -> list[str]:
@@ -27,40 +31,49 @@ def tables(content: Mapping[str, object], name: str) -> dict[str, dict[str, obje
     return {key: one for key, one in value.items() if isinstance(one, dict)} if isinstance(value, dict) else {}
 
 
-def facts(reply: TomlReply, question: str) -> None:
-    """Rules stand in the question word for word, every number of it is bound to something, and none is made up.
+def facts(reply: TomlReply, sentences: Sequence[str]) -> None:
+    """Every sentence of the question stands somewhere, and no number is made up.
 
     Raises:
-        ParseError: they are not so.
+        ParseError: it is not so.
     """
     content = reply.content
     if missing := [key for key in ("decide", "choice", "measure") if not content.get(key)]:
         raise ParseError(f"The facts lack {', '.join(missing)}.", "missing_field")
-    whole = flat(question)
+    places = set(numbers_of(content.get("how"))) | set(numbers_of(content.get("aside")))
     for name, rule in tables(content, "rule").items():
-        if flat(str(rule.get("text", ""))) not in whole:
-            raise ParseError(f"rule.{name}.text does not stand in the question word for word.", "no_quote")
         if rule.get("kind") not in KINDS:
             raise ParseError(f"rule.{name}.kind is one of {', '.join(KINDS)}.", "shape")
-    there = set(numbers_in(question))
+        if not numbers_of(rule.get("sentence")):
+            raise ParseError(f"rule.{name}.sentence is the number of a sentence.", "missing_field")
+        places.update(numbers_of(rule["sentence"]))
+    if unknown := [number for number in sorted(places) if not 0 < number <= len(sentences)]:
+        raise ParseError(f"There is no sentence {unknown[0]}: they go from 1 to {len(sentences)}.", "made_up")
+    if left := [f"{at} ({sentence})" for at, sentence in enumerate(sentences, 1) if at not in places]:
+        raise ParseError("Each sentence stands under a rule, how or aside. Nowhere stands sentence "
+                         f"{'; sentence '.join(left)}", "left_out")  # fmt: skip
+    aside = [sentences[number - 1] for number in numbers_of(content.get("aside"))]
+    if rules := [one for one in aside if [*numbers_in(one)] and not one.endswith("?")]:
+        raise ParseError(f"A sentence with a number is not aside; put it under how, or make it a rule: {rules[0]}",
+                         "left_out")  # fmt: skip
+    there = set(numbers_in(" ".join(sentences)))
     for name, value in (content.get("parameter") or {}).items():
         if isinstance(value, int | float) and not near(float(value), there):
             raise ParseError(f"parameter.{name} = {value} stands nowhere in the question.", "made_up")
-    bound = set(numbers_in(reply.text))
-    loose = [number for number in there if not near(number, bound)]
-    if loose:
-        numbers = ", ".join(f"{number:g}" for number in sorted(loose))
-        raise ParseError(f"Of the question the facts leave out: {numbers}. Quote the rule that says it, or bind it in "
-                         "[parameter].", "left_out")  # fmt: skip
+
+
+def numbers_of(value: object) -> list[int]:
+    """
+    >>> numbers_of(3), numbers_of([1, "2", True]), numbers_of(None)
+    ([3], [1, 2], [])
+    """
+    values = value if isinstance(value, list) else [value]
+    return [int(str(one)) for one in values if not isinstance(one, bool) and re.fullmatch(r"\d{1,6}", str(one))]
 
 
 def near(number: float, others: set[float]) -> bool:
     """Also as a share of a hundred."""
     return any(abs(number * times - one) <= 1e-9 * max(1.0, abs(one)) for one in others for times in (1, 0.01, 100))
-
-
-def flat(text: str) -> str:
-    return " ".join(re.sub(r"[\"'`*_.]", "", text).split()).casefold()
 
 
 def examples(reply: TomlReply, known: TomlReply) -> None:
@@ -84,16 +97,15 @@ def expressions(reply: TomlReply, known: TomlReply) -> list[str]:
             for name in known.content["measure"]]  # fmt: skip
 
 
-def worked(reply: TomlReply, known: TomlReply, candidates: Observation, values: Observation) -> str:
-    """The examples as they stand at the end of a model file."""
+def worked(reply: TomlReply, known: TomlReply, candidates: Observation, values: Observation) -> list[dict[str, Any]]:
+    """Each candidate's rows of choice, its measures, and the sentences that it breaks."""
     numbers = iter([float(str(record.fields["value"])) for record in values.records])
-    parts = []
-    for one, candidate in zip(reply.content["example"], candidates.records, strict=False):
-        lines = [f"{name} = {next(numbers):.12g}" for name in known.content["measure"]]
-        breaks = json.dumps([name for name in texts(one["breaks"]) if name in limits(known)], ensure_ascii=False)
-        parts.append("\n".join(["", "[[example]]", f"choice = {candidate.fields['choice']}", *lines,
-                                f"breaks = {breaks}", ""]))  # fmt: skip
-    return "".join(parts)
+    return [
+        {"choice": json.loads(str(candidate.fields["choice"]))}
+        | {name: float(f"{next(numbers):.12g}") for name in known.content["measure"]}
+        | {"breaks": numbers_of(one["breaks"])}
+        for one, candidate in zip(reply.content["example"], candidates.records, strict=False)
+    ]
 
 
 def limits(known: TomlReply) -> list[str]:
@@ -101,37 +113,126 @@ def limits(known: TomlReply) -> list[str]:
     return [name for name, rule in tables(known.content, "rule").items() if rule.get("kind") == "limit"]
 
 
-def model(reply: TomlReply, known: TomlReply) -> None:
-    """Raises ParseError where it is no whole model, or a rule or measure of the facts is not in it."""
+def with_rules(known: TomlReply, examples: Sequence[Table]) -> TomlReply:
+    """The facts with each sentence that rules an example out as a rule."""
+    rules = tables(known.content, "rule")
+    there = {number for rule in rules.values() for number in numbers_of(rule.get("sentence"))}
+    more = sorted({number for one in examples for number in one["breaks"]} - there)
+    if not more:
+        return known
+    own = {f"sentence_{number}": {"sentence": number, "kind": "limit"} for number in more}
+    content = known.content | {"rule": rules | own}
+    return TomlReply(toml_text(content), content)
+
+
+def apart(known: TomlReply) -> TomlReply:
+    """Of the facts only what is chosen and what the measures are called: who writes the second model reads the question
+    for the rest."""
+    content = {key: one for key, one in known.content.items() if key in CANDIDATES}
+    measures = {name: {"unit": one.get("unit", "")} for name, one in tables(known.content, "measure").items()}
+    content["measure"] = measures
+    return TomlReply(toml_text(content), content)
+
+
+def model(reply: TomlReply, known: TomlReply, sentences: Sequence[str]) -> None:
+    """Raises ParseError where a rule or measure of the facts is not in it, or is another one."""
     content = reply.content
     if "example_wrong" in content:
         return
-    if missing := [key for key in ("decide", "choice", "measure") if not content.get(key)]:
-        raise ParseError(f"The model lacks {', '.join(missing)}. Write the whole file.", "missing_field")
-    names = {*tables(content, "rule"), *tables(content, "require")}
-    if left := [name for name in limits(known) if name not in names]:
-        raise ParseError(f"The model lacks rule.{', rule.'.join(left)}, under the names of the facts.", "missing_field")
-    if left := [name for name in known.content["measure"] if name not in tables(content, "measure")]:
+    measures, rules = tables(content, "measure"), tables(content, "rule")
+    if left := [name for name in known.content["measure"] if name not in measures]:
         raise ParseError(f"The model lacks measure.{', measure.'.join(left)}.", "missing_field")
+    if left := [name for name in limits(known) if name not in {*rules, *tables(content, "require")}]:
+        raise ParseError(f"The model lacks rule.{', rule.'.join(left)}, under the names of the facts.", "missing_field")
+    if untested := [name for name in limits(known) if rules.get(name, {}).get("testable") is False]:
+        raise ParseError(f"rule.{untested[0]} is a limit: write in broken which rows break it.", "shape")
+    for name, measure in tables(known.content, "measure").items():
+        if measures[name].get("goal", measure.get("goal")) != measure.get("goal", measures[name].get("goal")):
+            raise ParseError(f'measure.{name}.goal is "{measure["goal"]}" in the facts.', "shape")
+    own = {name: rule for name, rule in rules.items() if name not in tables(known.content, "rule")}
+    for name, rule in own.items():
+        numbers = numbers_of(rule.get("sentence"))
+        if not numbers or not all(0 < number <= len(sentences) for number in numbers):
+            raise ParseError(f"rule.{name}.sentence is the number of the sentence that says it, 1 to {len(sentences)}.",
+                             "missing_field")  # fmt: skip
 
 
-def right_one(reply: TomlReply) -> None:
-    if reply.content.get("wrong") not in WRONG or not reply.content.get("measure"):
-        raise ParseError('Write wrong = "first", "second" or "both", and below it the right model, whole.', "shape")
+def whole(reply: TomlReply, known: TomlReply, sentences: Sequence[str], examples: Sequence[Table]) -> str:
+    """The model file: what the reply says, what of the facts it need not say again, the words of the rules, and the
+    examples that were worked out by hand, no others."""
+    measures, rules = tables(known.content, "measure"), tables(known.content, "rule")
+    own_measures, own_rules = tables(reply.content, "measure"), tables(reply.content, "rule")
+    content = {key: one for key, one in known.content.items() if key in CANDIDATES}
+    content |= {key: one for key, one in reply.content.items() if key not in (*CANDIDATES, *FACTS_ALONE)}
+    content["measure"] = {name: without_read(measures.get(name, {})) | own_measures.get(name, {})
+                          for name in {**measures, **own_measures}}  # fmt: skip
+    content["rule"] = {
+        name: rule_of(rules.get(name, {}), own_rules.get(name, {}), sentences) for name in {**rules, **own_rules}
+    }
+    content = {key: known.content[key] for key in ("input", "parameter") if key in known.content} | content
+    sentence_of = {name: sentences_of(rules.get(name, {}), own_rules.get(name, {})) for name in content["rule"]}
+    content["example"] = [
+        {**one, "breaks": broken}
+        if (broken := broken_by(one, sentence_of)) is not None
+        else {key: value for key, value in one.items() if key != "breaks"}
+        for one in examples
+    ]
+    return toml_text({key: one for key, one in content.items() if one != {} and one != []})
 
 
-def without(text: str, key: str) -> str:
-    """A file without one of its first keys."""
-    return re.sub(rf"^{key}\s*=.*\n", "", text, count=1, flags=re.M)
+def without_read(measure: Table) -> dict[str, object]:
+    return {key: one for key, one in measure.items() if key != "read"}
 
 
-def without_examples(text: str) -> str:
-    """A model without examples: those that were worked out by hand are put below it, once, and no others.
+def sentences_of(fact: Table, rule: Table) -> list[int]:
+    return numbers_of(fact.get("sentence") or rule.get("sentence"))
 
-    >>> without_examples('[measure.a]\\nsql = "1"\\n[[example]]\\na = 1\\n[[example]]\\na = 2\\n[input]\\n')
-    '[measure.a]\\nsql = "1"\\n[input]\\n'
-    """
-    return EXAMPLES.sub("", text)
+
+def rule_of(fact: Table, rule: Table, sentences: Sequence[str]) -> Table:
+    """With its words."""
+    words = " ".join(sentences[number - 1] for number in sentences_of(fact, rule))
+    own = {key: one for key, one in rule.items() if key not in ("sentence", "kind", "text")}
+    testable = "broken" in own or "measure" in own or fact.get("kind") != "untestable"
+    return {"text": words} | own | ({} if testable else {"testable": False})
+
+
+def broken_by(example: Table, sentence_of: Mapping[str, Sequence[int]]) -> list[str] | None:
+    """The rules that say the sentences; None where one sentence is two rules, and it cannot be told which."""
+    numbers = [number for own in sentence_of.values() for number in own]
+    if len(numbers) > len(set(numbers)):
+        return None
+    return [name for name, own in sentence_of.items() if set(own) & set(example["breaks"])]
+
+
+def candidate(comparison: Observation) -> Observation:
+    """On which two models differ; without a record where they differ on none."""
+    return replace(comparison, records=tuple(one for one in comparison.records if "candidate" in one.fields))
+
+
+def contradictions(difference: Observation, examples: Sequence[Table]) -> tuple[str, str]:
+    """What the first and the second model have otherwise than an example worked out by hand; '' where nothing."""
+    there, example = difference.records[0].fields, examples[0]
+    value = next(float(one) for key, one in example.items() if key not in ("choice", "breaks"))
+    words = f"worked out by hand from the rows, {there['candidate']} has {in_words(value, not example['breaks'])}"
+    first, second = (
+        "" if same(outcome, value) and allowed != bool(example["breaks"]) else
+        f"{words}; by your model it has {in_words(outcome, allowed is True)}"
+        for outcome, allowed in zip(listed(there["outcomes"]), listed(there["allowed"]), strict=True)
+        if isinstance(outcome, int | float)
+    )  # fmt: skip
+    return first, second
+
+
+def listed(value: Value) -> Sequence[Value]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def same(outcome: float, by_hand: float) -> bool:
+    return abs(outcome - by_hand) <= NEAR * max(abs(outcome), abs(by_hand))
+
+
+def in_words(outcome: float, allowed: bool) -> str:
+    return f"{outcome:.10g} and is {'allowed' if allowed else 'ruled out'}"
 
 
 def complaints(observation: Observation) -> str:
@@ -147,7 +248,7 @@ def complaints(observation: Observation) -> str:
 def doubts(observation: Observation) -> tuple[str, ...]:
     """Of a comparison of two models."""
     words = [str(one.fields["words"]) for one in observation.records if one.fields.get("kind") == "doubt"]
-    return tuple(f"The two models were not compared to the end: {text}." for text in words)
+    return tuple(f"Of the comparison of the two models: {text}." for text in words)
 
 
 def place(line: object) -> str:
@@ -178,3 +279,10 @@ def certain(known: TomlReply) -> tuple[str, ...]:
     """What the facts do not vary."""
     names = [name for name, one in tables(known.content, "input").items() if "spread" not in one]
     return (f"Taken as certain: {', '.join(names)}.",) if names else ()
+
+
+def unused(known: TomlReply, sentences: Sequence[str]) -> tuple[str, ...]:
+    """What the facts take for no rule."""
+    aside = [sentences[number - 1] for number in numbers_of(known.content.get("aside"))]
+    words = " ".join(one for one in aside if not one.endswith("?"))
+    return (f"Taken for no rule: {words}",) if words else ()

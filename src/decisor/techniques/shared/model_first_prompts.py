@@ -29,6 +29,8 @@ FACTS_FORM = """\
 decide = "what is chosen, in words"
 choice = "SELECT ..."     # DuckDB's SQL: one row for each thing that may be chosen; its first column names it
 take   = 1                # rows that a candidate has: 1, 2, "0-3", or "one per COLUMN" of choice
+how    = [2, 3]           # numbers of the sentences that say how something is computed, counted or compared
+aside  = [1, 5]           # of those that say neither that nor what is forbidden, such as the question itself
 open   = []               # what rules and data leave open and the decision may turn on, as questions; often none
 
 [measure.cost]            # the first decides
@@ -36,30 +38,27 @@ goal = "min"              # or "max"
 unit = "EUR"
 read = "SELECT ..."       # how the present value is read from the data; leave it out where it is nowhere
 
-[rule.capacity]           # every sentence of the question that says how to decide
-text = "word for word as in the question"
-kind = "limit"            # limit: a candidate may break it, and data can tell; how: how something is computed;
-                          # untestable: nothing in the data says whether it is kept
+[rule.capacity]           # each sentence that rules candidates out
+sentence = 4              # its number; [4, 6] where it takes two
+kind = "limit"            # "untestable" where nothing in the data says whether it is kept
+
 [input]                   # every column of numbers that an outcome rests on
 "lane.cost" = { unit = "EUR/piece", raises = "cost", spread = "10 % each" }  # raises or lowers which measures; without
                           # spread (N % each | together | by COLUMN) it is taken as certain, as is most of the data
-[parameter]               # numbers of the question that stand in no column; queries use them as $name. Each number
-budget = 100000           # of the question, a year too, stands here or in the text of a rule"""
+[parameter]               # numbers of the question that stand in no column; queries use them as $name
+budget = 100000"""
 
 EXAMPLES_FORM = """\
 Either queries for rows that you have not seen, in the language of the database:
 queries = ["SELECT ...", "SELECT ..."]
 Or, once you have all rows, one example for each candidate, in their order. work is arithmetic on numbers of the rows
 (numbers, + - * / ^, brackets, min max sum avg round), which the calculator computes; no numbers that you computed in
-your head. breaks lists the rules of kind limit that the candidate breaks:
+your head. breaks lists the numbers of the sentences that rule the candidate out; none: it is allowed:
 [[example]]
 work.cost = "120 * 4.5 + 80 * 3.25 + 900"
-breaks = ["capacity"]"""
+breaks = [4]"""
 
 MODEL_FORM = """\
-decide = "..."            # as in the facts, as are choice and take
-choice = "SELECT ..."
-take   = 1
 change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"
                           # UPDATE, DELETE, INSERT: what choosing it does to the tables. Leave it out where nothing
                           # changes. The chosen rows are the table `choice`; with take = 1 its columns are $name too
@@ -69,62 +68,43 @@ times = 10
 
 [measure.cost]            # each measure of the facts: one number, computed after the change, for one candidate
 goal = "min"
-unit = "EUR"
 sql  = '''SELECT ...'''
 
-[rule.capacity]           # each rule of the facts that is a limit, under its name
-text   = "word for word"
+[rule.capacity]           # each sentence that rules candidates out, under the name of the facts where they have it
+sentence = 4              # its number
 broken = '''SELECT ... WHERE load > capacity'''   # the rows that break it; no row: it is kept
 say    = "{site} would hold {load} of {capacity}" # columns of broken
 
-[rule.early]              # one that is untestable
-text     = "word for word"
+[rule.early]              # one that nothing in the data can test
+sentence = 6
 testable = false
 
-[input]                   # as in the facts
-[parameter]               # as in the facts"""
+[parameter]               # numbers of the question, where the facts lack them
+budget = 900"""
 
 EXAMPLE_FILES = '''\
 ```toml
-decide = "which depot to shut"
-choice = "SELECT depot FROM depot"
+# choice = "SELECT depot FROM depot"
 change = "DELETE FROM depot WHERE depot = $depot"
 [measure.cost]
 goal = "min"
-unit = "EUR"
 sql  = """SELECT (SELECT sum(lease) FROM depot) + sum(t.tons * t.fee)
           FROM (SELECT shop, any_value(tons) AS tons, min(fee) AS fee FROM depot JOIN haul USING (depot) JOIN shop
                 USING (shop) GROUP BY shop) t"""
 [rule.cold]
-text   = "One depot that stays has a cold store."
+sentence = 3
 broken = "SELECT 1 AS missing WHERE NOT EXISTS (SELECT 1 FROM depot WHERE cold)"
-[input]
-"haul.fee"    = { unit = "EUR/ton", raises = "cost", spread = "10 % together" }
-"depot.lease" = { unit = "EUR", raises = "cost" }
-"shop.tons"   = { unit = "ton", raises = "cost" }
 ```
 ```toml
-decide = "which campaigns to run"
-choice = "SELECT name, fee, leads FROM campaign"
-take   = "0-3"
+# choice = "SELECT name, fee, leads FROM campaign", take = "0-3"
 [measure.leads]
 goal = "max"
-unit = "lead"
 sql  = "SELECT coalesce(sum(leads), 0) FROM choice"
 [rule.budget]
-text   = "All campaigns together cost at most 900 EUR."
+sentence = 2
 broken = "SELECT sum(fee) AS fees FROM choice HAVING sum(fee) > $budget"
 say    = "the fees are {fees}"
-[input]
-"campaign.leads" = { unit = "lead", raises = "leads", spread = "20 % each" }
-"campaign.fee"   = { unit = "EUR" }
-[parameter]
-budget = 900
 ```'''
-
-DIFFER_FORM = """\
-wrong = "first"           # or "second", or "both", where neither follows from the question
-decide = "..."            # and then the right model, the whole file, as above"""
 
 
 def head(data: str) -> Message:
@@ -133,7 +113,7 @@ def head(data: str) -> Message:
 
 def facts(data: str, question: str) -> list[Message]:
     task = ("Write the facts of the question, before any model: what is chosen, which measure decides, which columns "
-            "matter, and every rule word for word. Make nothing up.")  # fmt: skip
+            "matter, and what each numbered sentence is. Make nothing up.")  # fmt: skip
     return [head(data), Message("user", f"# Question\n{question}\n\n# Task\n{task}\n\n{FACTS_FORM}")]
 
 
@@ -152,18 +132,10 @@ def with_rows(prompt: Sequence[Message], seen: Sequence[str], last: bool) -> lis
 
 def model(data: str, question: str, known: str) -> list[Message]:
     task = ("Write the decision model: DuckDB's SQL for one candidate, on a copy of the tables; the machine computes "
-            "all candidates. Dates are DATE or TIMESTAMP there, not texts. Numbers of the question are parameters. Two "
-            "files of other questions show the form.")  # fmt: skip
+            "all candidates. Dates are DATE or TIMESTAMP there, not texts. Numbers of the question are parameters. "
+            "What stands in the facts is not written again. Two files of other questions show the form.")  # fmt: skip
     form = f"{EXAMPLE_FILES}\n\n{MODEL_FORM}"
     return [head(data), Message("user", f"{about(question, known)}# Task\n{task}\n\n{form}")]
-
-
-def differ(data: str, question: str, known: str, models: tuple[str, str], difference: str) -> list[Message]:
-    task = ("Two models of the question were written apart, and they differ. Say which one is wrong by the words of "
-            "the question, and write the right one.")  # fmt: skip
-    both = "\n\n".join(f"# The {name} model\n{text}" for name, text in zip(("first", "second"), models, strict=True))
-    words = f"{about(question, known)}{both}\n\n# How they differ\n{difference}\n\n# Task\n{task}\n\n"
-    return [head(data), Message("user", f"{words}{DIFFER_FORM}\n\n{MODEL_FORM}")]
 
 
 def mend(prompt: Sequence[Message], reply: str, complaints: str, of_example: bool) -> list[Message]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, get_type_hints
 
+from decisor.run import Technique
 from decisor.settings import settings_of, without_none
 from decisor.techniques.plan_dag.roles import Experts, by
-from decisor.types import LM, Technique
+from decisor.types import LM
 
 EXPERTS = {
     "planner": "plan",

@@ -52,7 +52,7 @@ TRIES = 3
 @dataclass
 class Tree:
     """``best``: the sequence that would be the answer now. ``every``: calls between two snapshots of it. ``halt``: the
-    limit that was reached."""
+    limit that was reached. ``as_printed``: what was tried is shown with its Elo, and something else is asked for."""
 
     question: Question
     run: Run
@@ -62,6 +62,7 @@ class Tree:
     seed: int
     every: int = 30
     tools: tuple[str, ...] = ()
+    as_printed: bool = False
     nodes: list[Node] = field(default_factory=list)
     sequences: list[Node] = field(default_factory=list)
     lessons: list[str] = field(default_factory=list)
@@ -217,14 +218,17 @@ class Tree:
         system = SYSTEM.substitute(tools=self.root.env.describe(), form=form)
         steps = joined("\n", [step.text for step in node.path()]) or "(nothing yet)\n"
         others = [child for child in node.children if child.step and child.step.action.tool != UNREADABLE]
-        siblings = [f"{number}. {tried_line(child)}" for number, child in enumerate(others, 1)] if differ else []
+        siblings = [f"{number}. {tried_line(child)}{self.value_of(child)}" for number, child in enumerate(others, 1)]
         answered = any(leaf.ended == "answered" for leaf in ended_below(node))
-        advice = OTHER_WAY if answered else NEW_WAY
-        more = DIFFER.substitute(tried="\n".join(siblings), advice=advice) if siblings else ""
+        advice = OTHER_WAY if answered and not self.as_printed else NEW_WAY
+        more = DIFFER.substitute(tried="\n".join(siblings), advice=advice) if siblings and differ else ""
         lessons = LESSONS.substitute(lessons="\n".join(f"* {one}" for one in self.lessons)) if self.lessons else ""
         user = USER.substitute(question=show_question(self.question, "Task"), lessons=lessons, steps=steps, differ=more,
                                left=self.max_steps - node.depth)  # fmt: skip
         return [Message("system", system), Message("user", user)]
+
+    def value_of(self, node: Node) -> str:
+        return f"\n   Value: {node.elo:.0f}" if self.as_printed and node.rated else ""
 
     def mark(self, to: int | None = None) -> None:
         """Snapshots that are due: what the answer would be if the budget ended here."""

@@ -19,7 +19,9 @@ from decisor.tools.databases.cypher_schema import GraphSchema, read_schema
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.lookup import Lookup, description, find, named_tables, parse_lookup
 from decisor.tools.databases.pitfalls.cypher_fan_out import Paths
+from decisor.tools.databases.sandbox.audit import Audit, asker_of
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy, notes_of
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.scan import check_graph_scan, check_limits
@@ -52,18 +54,21 @@ class CypherTool:
         caps: Caps = Caps(),
         deny: Sequence[str] = (),
         only: Sequence[str] = (),
+        policy: Policy = NO_POLICY,
+        audit: Audit | None = None,
     ) -> CypherTool:
         """kglite:///PATH, arcadedb:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
 
         ``deny``: labels and relationship types that may be neither read nor seen. Where ``only`` names some, no other
-        may be.
+        may be. ``policy``: nodes of labels, and properties, that are not for everybody (kglite and Neo4j).
+        ``audit``: where each query is noted.
 
         Raises:
             SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *map(str.lower, deny)))
-        worker = Worker(engine, address, caps)
+        caps = replace(caps, deny=(*caps.deny, *map(str.lower, deny)), policy=policy)
+        worker = Worker(engine, address, caps, audit=audit, source=name)
         try:
             if worker.description.form != "cypher":
                 raise SetupError(f"{without_password(url)} names no graph. Give {examples('cypher')}.")
@@ -71,7 +76,8 @@ class CypherTool:
             schema = await read_schema(worker)
             if only:
                 await worker.close()
-                worker = Worker(engine, address, replace(caps, deny=(*caps.deny, *all_but(only, schema))))
+                caps = replace(caps, deny=(*caps.deny, *all_but(only, schema)))
+                worker = Worker(engine, address, caps, audit=audit, source=name)
                 await worker.start()
                 schema = await read_schema(worker)
         except BaseException as error:
@@ -88,6 +94,9 @@ class CypherTool:
 
     def limited(self, *limits: MaxScan) -> CypherTool:
         """The same tool, whose queries keep to these limits too. Raises SetupError where its engine does not tell."""
+        if self.worker.caps.policy:  # how much it would read tells of nodes that are not for its reader
+            raise SetupError(f"Rows and masks do not hold together with a limit on what a query reads, for "
+                             f"{self.name}: leave out --max-scan.")  # fmt: skip
         check_limits(self.worker.description, self.name, limits)
         return replace(self, max_scans=(*self.max_scans, *limits))
 
@@ -97,7 +106,7 @@ class CypherTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return brief(self.schema, self.index, self.question)
+        return "\n".join([brief(self.schema, self.index, self.question), *notes_of(self.worker.caps.policy)])
 
     async def call(self, text: str) -> Observation:
         """One reading statement, or ``describe LABEL``, ``find WORDS``. Raises ToolError, with close names where one is
@@ -107,7 +116,7 @@ class CypherTool:
             return await self._look_up(lookup)
         try:
             await check_graph_scan(self.worker, statement, self.max_scans)
-            table = await self.worker.run(statement)
+            table = await self.worker.run(statement, by=asker_of(text))
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
             raise ToolError(

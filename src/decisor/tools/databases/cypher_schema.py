@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from decisor.outside import json_line, one_line, printable, short
+from decisor.tools.databases.sandbox.cypher_tokens import quoted as quoted
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.types import Table, Value
 
@@ -142,10 +143,6 @@ def link_line(schema: GraphSchema, link: tuple[str, str, str]) -> str:
     (source, kind, target), edge = link, schema.edges.get(link, "")
     example = f", e.g. {edge}" if edge else ""
     return f"(:{name_of(source)})-[:{name_of(kind)}]->(:{name_of(target)}) {schema.links[link]}{example}"
-
-
-def quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def name_of(name: str) -> str:

@@ -140,7 +140,7 @@ async def find(words: str, index: SchemaIndex, language: Language, read: Read, c
     quoted = ", ".join(f'"{one_line(wish, 60)}"' for wish in wishes)
     values = f"Stored values with {quoted}: " + ("the records." if records else "none.")
     if looked < total and len(hits) < MOST_HITS:
-        values += f" There was time to look into {looked} of {total} {language.table}s with texts."
+        values += f" Of {total} {language.table}s with texts, {looked} could be looked into."
     nothing = f"No name of a {language.table} or {language.column} has them."
     return Observation(records, f"{names or nothing}\n{values}", total=len(records))
 
@@ -170,10 +170,11 @@ async def stored(
     homes = [(table, columns) for table in (index.tables[number] for number in numbers)
              if table.runs and (columns := language.texts(table))]  # fmt: skip
     hits: list[Hit] = []
-    for looked, (table, columns) in enumerate(homes):
+    looked = 0
+    for table, columns in homes:
         left = until - time.monotonic()
         if left <= 0 or len(hits) >= MOST_HITS:
-            return hits[:MOST_HITS], looked, len(homes)
+            break
         own: list[ColumnInfo] = []
         for column in columns:
             if (values := language.known(column)) is None:
@@ -185,11 +186,12 @@ async def stored(
             rows = (await read(language.search(table, own, wishes), narrow)).rows if own else ()
         except ToolError:
             continue
+        looked += 1
         for row in rows:
             hits += [Hit(table.name, column.name, str(value)) for column, value in zip(own, row, strict=False)
                      if has(str(value), wishes)]  # fmt: skip
         hits = list(dict.fromkeys(hits))
-    return hits[:MOST_HITS], len(homes), len(homes)
+    return hits[:MOST_HITS], looked, len(homes)
 
 
 def has(value: str, wishes: Sequence[str]) -> bool:

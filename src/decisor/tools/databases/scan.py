@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -100,9 +101,17 @@ def cost_of(scan: Scan, most: MaxScan, tables: Sequence[TableInfo]) -> float | N
 
 
 def sizes_of(statement: str, tables: Sequence[TableInfo], dialect: Dialect) -> Mapping[str, TableInfo]:
-    """Tables by what a plan calls them by, in lower case: their names, and what the statement calls them."""
-    sizes = {name: table for table in tables for name in (table.bare.lower(), table.name.lower())}
-    return sizes | {alias: sizes[name] for alias, name in names_in(statement, dialect) if name in sizes}
+    """Tables by what a plan calls them by, in lower case: their names, and what the statement calls them. Where that is
+    several of them, the largest."""
+    named = [(name, table) for table in tables for name in (table.bare.lower(), table.name.lower())]
+    own = dict(sorted(named, key=lambda pair: size_of(pair[1])))
+    aliases = [(alias, own[name]) for alias, name in names_in(statement, dialect) if name in own]
+    return dict(sorted([*own.items(), *aliases], key=lambda pair: size_of(pair[1])))
+
+
+def size_of(table: TableInfo) -> float:
+    """In rows; one that is not known is the largest."""
+    return math.inf if table.rows is None else table.rows
 
 
 def names_in(statement: str, dialect: Dialect) -> Iterator[tuple[str, str]]:

@@ -14,10 +14,10 @@ from decisor.secrets import without_password
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.lookup import parse_lookup
 from decisor.tools.databases.pitfalls.rules import Pitfalls
-from decisor.tools.databases.sandbox.audit import Audit
+from decisor.tools.databases.sandbox.audit import Audit, asker_of
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines import engine
-from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy
+from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy, notes_of
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.scan import check_limits, check_scan, names_in
@@ -87,10 +87,6 @@ class SqlTool:
             view.index.prepare()
         return cls(worker, schema, name, notes=notes_of(policy), pitfalls=pitfalls, view=view)
 
-    def table_names(self) -> tuple[str, ...]:
-        """Without views."""
-        return tuple(table.name for table in self.tables if not table.view)
-
     def quoted(self, name: str) -> str:
         """A name of a table or column, as it stands in a query."""
         dialect = self.worker.description.dialect
@@ -132,15 +128,16 @@ class SqlTool:
         table or column is misspelt."""
         statement = strip_fence(text)
         if (lookup := parse_lookup(statement)) is not None:
-            return await self.schema_view.look_up(lookup, self.name)
+            return await self.schema_view.look_up(lookup, self.name, self._within_scan)
         try:
             await self._within_scan(statement)
-            table = await self.worker.run(statement)
+            table = await self.worker.run(statement, by=asker_of(text))
         except ToolError as error:
             dialect = self.worker.description.dialect
             hint = close_names(str(error), self.tables, dialect) if dialect and not error.refused else ""
             hint += advice(str(error))
-            raise ToolError(f"{error}{hint}", refused=error.refused, outage=error.outage) from error
+            text = str(error).rstrip(".") + "." if hint else str(error)
+            raise ToolError(f"{text}{hint}", refused=error.refused, outage=error.outage) from error
         records = tuple(
             Record(f"r{number}", dict(zip(table.columns, row, strict=True)), source=self.name)
             for number, row in enumerate(table.rows, 1)
@@ -198,16 +195,6 @@ async def check_conditions(worker: Worker, policy: Policy, schema: Sequence[Tabl
                 await worker.run(f"SELECT 1 FROM {table.place(dialect)} WHERE 1 = 0")
             except ToolError as error:
                 raise SetupError(f"The rows of {table.name} cannot be read with their condition: {error}") from error
-
-
-def notes_of(policy: Policy) -> tuple[str, ...]:
-    """What a model is told of it."""
-    mask = (
-        f"The values of {', '.join(policy.mask)} are masked: a token (masked_...) stands for each, the same for the "
-        "same value. Group, join, count and compare by tokens as by values; nothing else can be told from them."
-    )
-    rows = f"Of {', '.join(name for name, _ in policy.rows)} only some rows are there: those that this reader may see."
-    return tuple(text for text, there in ((mask, policy.mask), (rows, policy.rows)) if there)
 
 
 def unsaid(pitfalls: Sequence[Pitfall], text: str) -> list[str]:

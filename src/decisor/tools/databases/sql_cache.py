@@ -17,7 +17,7 @@ from decisor.cache import cache_folder
 from decisor.private_file import make_folder, open_private
 from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.sql_catalog import WIDE, Column, Relation, read_catalog
+from decisor.tools.databases.sql_catalog import WIDE, CatalogColumn, CatalogRelation, read_catalog
 from decisor.tools.documents.passage import stamp_of
 
 LARGE = 400
@@ -25,7 +25,7 @@ LARGE = 400
 FORMAT = 1
 
 
-async def catalog_of(worker: Worker) -> tuple[Relation, ...]:
+async def catalog_of(worker: Worker) -> tuple[CatalogRelation, ...]:
     """As ``read_catalog``. Raises ToolError."""
     dialect = worker.description.dialect
     if dialect is None or not dialect.queries.fingerprint:
@@ -48,19 +48,19 @@ def file_of(worker: Worker) -> Path:
     return cache_folder() / "schemas" / f"{stamp_of(*map(str, seen)).hex()}.json"
 
 
-def load(file: Path, fingerprint: str) -> tuple[Relation, ...] | None:
+def load(file: Path, fingerprint: str) -> tuple[CatalogRelation, ...] | None:
     """None where there is nothing, or it is of another catalog, or damaged."""
     try:
         data: dict[str, Any] = json.loads(file.read_text("utf-8"))
         if (data["format"], data["fingerprint"]) != (FORMAT, fingerprint):
             return None
-        return tuple(Relation(name, view, tuple(Column(*column) for column in columns), *rest)
+        return tuple(CatalogRelation(name, view, tuple(CatalogColumn(*column) for column in columns), *rest)
                      for name, view, columns, *rest in data["relations"])  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def save(file: Path, fingerprint: str, relations: Sequence[Relation]) -> None:
+def save(file: Path, fingerprint: str, relations: Sequence[CatalogRelation]) -> None:
     """Where that does not work, the catalog is read the next time too."""
     rows = [
         (one.name, one.view, [(c.name, c.type, c.nullable, c.key, c.references, c.comment) for c in one.columns],

@@ -19,7 +19,7 @@ WIDE = Caps(rows=1_000_000, bytes=200_000_000, cell_chars=100_000, seconds=60.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class CatalogColumn:
     """``nullable`` as declared; ``references`` is table.column of another table, or ''."""
 
     name: str
@@ -31,21 +31,21 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class CatalogRelation:
     """``schema``: its own, where that is not the default one; then it begins the name. ``runs``: its rows may be read
     to show some of them; not so where a view does what a query may not do. ``rows``: about how many, None where the
     catalog does not tell."""
 
     name: str
     view: bool
-    columns: tuple[Column, ...]
+    columns: tuple[CatalogColumn, ...]
     runs: bool = True
     schema: str = ""
     comment: str = ""
     rows: int | None = None
 
 
-async def read_catalog(worker: Worker) -> tuple[Relation, ...]:
+async def read_catalog(worker: Worker) -> tuple[CatalogRelation, ...]:
     """Tables, then views, without those that may not be seen. Raises ToolError."""
     dialect = worker.description.dialect
     if dialect is None:
@@ -66,14 +66,14 @@ async def read_catalog(worker: Worker) -> tuple[Relation, ...]:
         for table, column, there, to in keys
         if there and not {str(there).lower(), str(there).lower().rpartition(".")[2]} & worker.hidden
     }
-    relations: dict[tuple[str, bool, str], list[Column]] = {}
+    relations: dict[tuple[str, bool, str], list[CatalogColumn]] = {}
     for table, view, name, kind, nullable, *more in columns:
         at = (table, name)
         schema, comment = (str(text) for text in more) if more else ("", "")
-        column = Column(str(name), str(kind), bool(nullable), at in primary, foreign.get(at, ""), comment)
+        column = CatalogColumn(str(name), str(kind), bool(nullable), at in primary, foreign.get(at, ""), comment)
         relations.setdefault((str(table), bool(view), schema), []).append(column)
     return tuple(
-        Relation(name, view, tuple(its_columns), name.lower() not in worker.closed, schema,
+        CatalogRelation(name, view, tuple(its_columns), name.lower() not in worker.closed, schema,
                  *_about(*about.get(name, ("", None))))
         for (name, view, schema), its_columns in relations.items() if name.lower() not in worker.hidden
     )  # fmt: skip

@@ -13,7 +13,7 @@ from decisor.outside import json_line, short
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql_cache import LARGE, catalog_of
-from decisor.tools.databases.sql_catalog import Relation
+from decisor.tools.databases.sql_catalog import CatalogRelation
 from decisor.tools.databases.sql_joins import Key, Place, guess
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo, key_of
 from decisor.types import Value
@@ -46,7 +46,7 @@ async def read_schema(worker: Worker) -> tuple[TableInfo, ...]:
     return tuple(with_joins(table, joins) for table in tables)
 
 
-def table_of(relation: Relation) -> TableInfo:
+def table_of(relation: CatalogRelation) -> TableInfo:
     columns = tuple(
         ColumnInfo(one.name, one.type, one.nullable, one.key, one.references, comment=one.comment)
         for one in relation.columns

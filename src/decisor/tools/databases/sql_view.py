@@ -9,6 +9,7 @@ from functools import cached_property
 
 from decisor.errors import ToolError
 from decisor.tools.databases.lookup import Lookup, description, find, named_tables
+from decisor.tools.databases.pitfalls.stored import Within
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
@@ -69,8 +70,12 @@ class SchemaView:
         await self._sample({one.name for one in self.index.tables if one.rows is None and one.bare.lower() in names})
         return self.index.tables
 
-    async def look_up(self, lookup: Lookup, source: str) -> Observation:
-        """Raises ToolError where there is no such table."""
+    async def look_up(self, lookup: Lookup, source: str, within: Within) -> Observation:
+        """Values are searched by queries that ``within`` lets through.
+
+        Raises:
+            ToolError: there is no such table.
+        """
         language = language_of(self.dialect)
         if lookup.verb == "describe":
             names = {table.name for table in named_tables(lookup.words, self.index.tables, language)}
@@ -79,6 +84,7 @@ class SchemaView:
             return Observation(note=description(there, self.index, language))
 
         async def read(query: str, caps: Caps) -> Table:
+            await within(query)
             return await self.worker.run(query, caps=caps)
 
         return await find(lookup.words, self.index, language, read, self.worker.caps, source)

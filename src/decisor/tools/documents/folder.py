@@ -31,7 +31,7 @@ KINDS = (*READERS, *ROWS)
 
 
 @dataclass
-class Reading:
+class FolderReader:
     """A source that is being read. ``total`` and ``at`` are bytes, for a progress bar; ``strange`` counts what was
     left out by the ends of names, ``outside`` the links that lead out of the folder or to no file."""
 

@@ -56,10 +56,7 @@ def read_pptx(data: bytes) -> Content:
 
 def read_xlsx(data: bytes) -> Content:
     """Rows under "sheet 2" and the sheet's name, each cell with the name of its column. Raises as ``read_docx``."""
-    try:
-        from python_calamine import CalamineWorkbook
-    except ImportError as error:
-        raise lacks("Excel files need python-calamine", "office") from error
+    from python_calamine import CalamineWorkbook
 
     def content() -> Content:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from decisor.errors import ToolError
 from decisor.outside import clean_text, clean_value
+from decisor.tools.databases.sandbox.audit import Audit, asker_of
 from decisor.types import Observation, Record, Retriever
 
 LONGEST = 2_000
@@ -23,7 +24,8 @@ class PassagesTool:
     """``retriever`` finds; ``limit`` passages come back. ``about``: what the documents are, in a line for the model.
 
     A record has the passage's title and section as fields, its text, and as ``source`` the passage's own id, which
-    stays the same from run to run. ``end`` closes what the retriever holds. Satisfies ``types.Tool``.
+    stays the same from run to run. ``end`` closes what the retriever holds. ``audit``: where each search is noted.
+    Satisfies ``types.Tool``.
     """
 
     retriever: Retriever
@@ -31,6 +33,7 @@ class PassagesTool:
     about: str = ""
     name: str = "passages"
     end: Callable[[], Awaitable[None]] = field(default=nothing)
+    audit: Audit | None = None
     form: ClassVar[str] = "passages"
 
     def describe(self) -> str:
@@ -47,6 +50,8 @@ class PassagesTool:
             raise ToolError("Say in words what you look for.")
         hits = await self.retriever.find(query[:LONGEST], self.limit)
         records = tuple(present(record, f"r{number}") for number, record in enumerate(hits, 1))
+        if self.audit is not None:
+            self.audit.write(self.name, query, asker_of(text), len(records))
         return Observation(records, "" if records else "No passage has any of these words: try others.")
 
     async def close(self) -> None:

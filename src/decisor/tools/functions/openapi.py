@@ -106,7 +106,7 @@ def document_of(
             if not origin(server) and origin(own):
                 raise Misfit(f"its server cannot be called: {one_line(server, 80)}")
             check_server(server, path)
-            one = Reading(route, method, item, spec, root).operation(server)
+            one = OperationReader(route, method, item, spec, root).operation(server)
             references.check(one.schema)
             callable_ones.append(one)
         except Misfit as misfit:
@@ -183,7 +183,7 @@ def origin(url: str) -> tuple[str, str, int] | None:
 
 
 @dataclass(frozen=True)
-class Reading:
+class OperationReader:
     """One operation while it is read. Each method raises Misfit where it cannot be called."""
 
     route: str

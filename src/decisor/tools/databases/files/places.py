@@ -64,7 +64,7 @@ def parts_of(place: str) -> tuple[Part, ...]:
 
     >>> parts_of("nowhere.csv")
     Traceback (most recent call last):
-    decisor.errors.SetupError: There is no file nowhere.csv. Check the path of --db.
+    decisor.errors.SetupError: There is no file nowhere.csv. Check the path.
 
     Raises:
         SetupError: there is nothing, or too much.
@@ -79,7 +79,7 @@ def parts_of(place: str) -> tuple[Part, ...]:
         paths = [Path(name) for name in glob.glob(place, recursive=True) if Path(name).is_file()]  # noqa: PTH207
         base = Path(PATTERN.split(place)[0])
     else:
-        raise SetupError(f"There is no file {without_password(place)}. Check the path of --db.")
+        raise SetupError(f"There is no file {without_password(place)}. Check the path.")
     readable = sorted(path for path in paths if kind_of(path))
     if not readable:
         endings = ", ".join(KINDS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from decisor import child_process
 from decisor.cache import cache_folder
 from decisor.errors import SetupError
 from decisor.log import logger
+from decisor.outside import one_line
 from decisor.private_file import open_private
+from decisor.secrets import redact
 from decisor.tools.databases.files.places import Part, parts_of
 
 VERSION = 2
@@ -128,7 +131,7 @@ def load(parts: Sequence[Part], path: Path, report: Path) -> None:
         lines = ended.stdout.splitlines()
         reply = json.loads(lines[-1]) if lines else {}
         if "notes" not in reply:
-            raise SetupError(reply.get("error") or "Reading the files took too much memory or time. Name fewer files.")
+            raise SetupError(reply.get("error") or why_it_ended(ended))
         fresh.chmod(0o600)
         with open_private(report) as file:
             json.dump(reply, file, ensure_ascii=False)
@@ -136,6 +139,14 @@ def load(parts: Sequence[Part], path: Path, report: Path) -> None:
     finally:
         for rest in path.parent.glob(f"{fresh.name}*"):
             rest.unlink(missing_ok=True)
+
+
+def why_it_ended(ended: subprocess.CompletedProcess[bytes]) -> str:
+    """Of a reader that gave no reply: a signal and a MemoryError are limits, anything else says itself what it is."""
+    lines = ended.stderr.decode(errors="replace").splitlines()
+    if ended.returncode > 0 and lines and "MemoryError" not in lines[-1]:
+        return f"The files cannot be read: {redact(one_line(lines[-1], 300))}"
+    return "Reading the files took too much memory or time. Name fewer files."
 
 
 def prune(folder: Path, latest: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.extras import lacks
 from decisor.plurals import counted
 from decisor.tools.databases.files.columns import typed_texts
 from decisor.tools.databases.files.places import Part, table_name
@@ -23,11 +22,9 @@ Range = tuple[tuple[int, int], tuple[int, int]]
 
 
 def read_workbook(target: Target, part: Part) -> Iterator[str]:
-    """Raises SetupError where it cannot be read, or its library is not there."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError as error:
-        raise lacks("Excel files need python-calamine", "excel") from error
+    """Raises SetupError where it cannot be read."""
+    from python_calamine import CalamineError, CalamineWorkbook
+
     for path in part.paths:
         try:
             book = CalamineWorkbook.from_path(path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from decisor.tools.databases.pitfalls.block import Block
 from decisor.tools.databases.pitfalls.fan_out import argument, calls
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
-from decisor.tools.databases.pitfalls.source import Origin
+from decisor.tools.databases.pitfalls.source import FromColumn
 
 if TYPE_CHECKING:
     from sqlglot import Expr
@@ -46,7 +46,7 @@ def bare_value(value: Expr) -> Expr:
     return value
 
 
-def is_average(origin: Origin) -> bool:
+def is_average(origin: FromColumn) -> bool:
     """Whether a column of a part of the query is an average, also where it was handed on."""
     from sqlglot import exp
 
@@ -63,7 +63,7 @@ def is_average(origin: Origin) -> bool:
     return inner is not None and is_average(inner)
 
 
-def wording(call: str, origin: Origin) -> str:
+def wording(call: str, origin: FromColumn) -> str:
     return (
         f"{call} averages the averages of {origin.source.name}: each group counts the same, however many rows it has. "
         "For the average over all rows, average them at once, or divide the sum of the sums by the sum of the counts."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from decisor.tools.databases.pitfalls.source import Dependency, Origin, Source, closure
+from decisor.tools.databases.pitfalls.source import Dependency, FromColumn, FromItem, closure
 
 if TYPE_CHECKING:
     from sqlglot import Expr, exp
@@ -23,11 +23,11 @@ class Block:
     select: exp.Select
     parent: Block | None
     within: dict[int, Block]
-    names: dict[str, Source | Block] = field(default_factory=dict)
-    sources: list[Source] = field(default_factory=list)
+    names: dict[str, FromItem | Block] = field(default_factory=dict)
+    sources: list[FromItem] = field(default_factory=list)
     conditions: list[tuple[Block, Expr]] = field(default_factory=list)
-    same: list[tuple[Origin, Origin]] = field(default_factory=list)
-    nullable: set[Source] = field(default_factory=set)
+    same: list[tuple[FromColumn, FromColumn]] = field(default_factory=list)
+    nullable: set[FromItem] = field(default_factory=set)
     renamed: tuple[str, ...] = ()
     before: str = ""
 
@@ -56,20 +56,20 @@ class Block:
                 for column in columns_of(holder):
                     yield column, exp.column(column, table=name)
 
-    def holder(self, alias: str, column: str) -> Source | Block | None:
+    def holder(self, alias: str, column: str) -> FromItem | Block | None:
         """What the column belongs to, of the names in this FROM."""
         if alias:
             return self.names.get(alias)
         known = [one for one in self.names.values() if column in columns_of(one)]
-        unknown = [one for one in self.names.values() if isinstance(one, Source) and one.columns is None]
+        unknown = [one for one in self.names.values() if isinstance(one, FromItem) and one.columns is None]
         return next(iter([*known, *unknown]), None)
 
-    def origins(self, column: exp.Column) -> frozenset[Origin]:
+    def origins(self, column: exp.Column) -> frozenset[FromColumn]:
         """The columns of sources that it stands on."""
         name = column.name.lower()
         holder = self.holder(column.table.lower(), name)
-        if isinstance(holder, Source):
-            return frozenset({Origin(holder, name)})
+        if isinstance(holder, FromItem):
+            return frozenset({FromColumn(holder, name)})
         if holder is not None:
             return holder.of(holder.outputs[name]) if name in holder.outputs else frozenset()
         if not column.table and (value := self.aliases.get(name)) is not None and not is_within(column, value):
@@ -82,11 +82,11 @@ class Block:
 
         return {one.alias.lower(): one.this for one in self.select.expressions if isinstance(one, exp.Alias)}
 
-    def of(self, value: Expr) -> frozenset[Origin]:
+    def of(self, value: Expr) -> frozenset[FromColumn]:
         """All columns that a value stands on, but for those of queries inside it."""
         from sqlglot import exp
 
-        origins: set[Origin] = set()
+        origins: set[FromColumn] = set()
         for column in value.find_all(exp.Column):
             around = column.parent
             while around is not None and around is not value.parent and not isinstance(around, exp.Select):
@@ -98,7 +98,7 @@ class Block:
                 origins |= {origin for origin in inner.origins(column) if origin.source not in inner.sources}
         return frozenset(origins)
 
-    def bare(self, value: Expr) -> Origin | None:
+    def bare(self, value: Expr) -> FromColumn | None:
         """The one column of a source that the value is, None where it is anything else."""
         from sqlglot import exp
 
@@ -106,8 +106,8 @@ class Block:
         if not isinstance(value, exp.Column):
             return None
         holder = self.holder(value.table.lower(), value.name.lower())
-        if isinstance(holder, Source):
-            return Origin(holder, value.name.lower())
+        if isinstance(holder, FromItem):
+            return FromColumn(holder, value.name.lower())
         if holder is not None:
             inner = holder.outputs.get(value.name.lower())
             return holder.bare(inner) if inner is not None else None
@@ -136,8 +136,8 @@ class Block:
                     yield Dependency(self.of(two), origin)
 
     def closure(
-        self, known: Iterable[Origin], reached: Iterable[Source], more: Sequence[Dependency] = ()
-    ) -> tuple[set[Origin], list[Source]]:
+        self, known: Iterable[FromColumn], reached: Iterable[FromItem], more: Sequence[Dependency] = ()
+    ) -> tuple[set[FromColumn], list[FromItem]]:
         return closure(self.sources, known, reached, [*self.dependencies, *more])
 
     def groups(self) -> list[Expr] | None:
@@ -164,7 +164,7 @@ class Block:
         return value
 
 
-def columns_of(holder: Source | Block) -> Sequence[str]:
+def columns_of(holder: FromItem | Block) -> Sequence[str]:
     return list(holder.outputs) if isinstance(holder, Block) else holder.columns or ()
 
 

@@ -16,9 +16,10 @@ from decisor.errors import ToolError
 from decisor.tools.databases.cypher_names import name_of_token
 from decisor.tools.databases.cypher_schema import GraphSchema, name_of, quoted
 from decisor.tools.databases.pitfalls.cypher_projection import AGGREGATES, Call, calls, items_of, projected, values
-from decisor.tools.databases.pitfalls.cypher_rows import Link, Row, TooMuch, add_match, add_where, clauses, names_in
+from decisor.tools.databases.pitfalls.cypher_rows import Link, MatchRow, add_match, add_where, clauses, names_in
 from decisor.tools.databases.pitfalls.cypher_subrows import add_list, behind_call, body_of, row_within, with_sources
 from decisor.tools.databases.pitfalls.stored import SECONDS
+from decisor.tools.databases.pitfalls.too_much import TooMuch
 from decisor.tools.databases.sandbox.cypher_tokens import Token, tokens
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.types import Pitfall
@@ -39,10 +40,10 @@ class Paths:
         """What is multiplied in a statement that the sandbox let through, as far as it can be followed."""
         pitfalls: list[Pitfall] = []
         with suppress(ToolError, TooMuch, IndexError):
-            await self.follow(Row(), tokens(statement), pitfalls)
+            await self.follow(MatchRow(), tokens(statement), pitfalls)
         return list(dict.fromkeys(pitfalls))
 
-    async def follow(self, row: Row, words: Sequence[Token], pitfalls: list[Pitfall]) -> Row:
+    async def follow(self, row: MatchRow, words: Sequence[Token], pitfalls: list[Pitfall]) -> MatchRow:
         """The row behind the last clause. What is noticed on the way is added to ``pitfalls``."""
         for clause in clauses(words):
             match clause.key:
@@ -58,20 +59,20 @@ class Paths:
                 case "LIMIT" if [token.text for token in clause.words] == ["1"]:
                     row = replace(row, once=row.once | row.present)
                 case "UNION":
-                    row = Row()
+                    row = MatchRow()
                 case "CALL":
                     body = body_of(clause.words)
                     row = behind_call(row, await self.follow(row_within(row), body, pitfalls), body)
         return row
 
-    async def projection(self, row: Row, words: Sequence[Token]) -> list[Pitfall]:
+    async def projection(self, row: MatchRow, words: Sequence[Token]) -> list[Pitfall]:
         """Of a WITH or RETURN."""
         items = [item for item, _ in items_of(words)]
         fixed = await self.fixed_by(row, [item for item in items if not list(calls(item, AGGREGATES))])
         texts = [await self.complaint(row, call, fixed) for item in items for call in calls(item, COUNTING)]
         return [Pitfall(KIND, text) for text in texts if text]
 
-    async def complaint(self, row: Row, call: Call, fixed: set[str]) -> str:
+    async def complaint(self, row: MatchRow, call: Call, fixed: set[str]) -> str:
         base = with_sources(names_in(values(call.words), row), row)
         nodes = [name for name, one in row.elements.items() if one.node and name not in row.gone]
         one_value = bool(base) and base <= await self.reached(row, set(), fixed)
@@ -91,7 +92,7 @@ class Paths:
             "hand it on with WITH, and then go on to the next."
         )
 
-    async def multiplied(self, row: Row, call: Call, base: frozenset[str], fixed: set[str]) -> str:
+    async def multiplied(self, row: MatchRow, call: Call, base: frozenset[str], fixed: set[str]) -> str:
         reached = await self.reached(row, set(base), fixed)
         left = [name for name in row.elements if name not in reached | row.gone]
         left.sort(key=lambda name: not row.elements[name].node)
@@ -109,7 +110,7 @@ class Paths:
             "out; where it only filters, use WHERE EXISTS { ... }."
         )
 
-    async def fixed_by(self, row: Row, items: Sequence[Sequence[Token]]) -> set[str]:
+    async def fixed_by(self, row: MatchRow, items: Sequence[Sequence[Token]]) -> set[str]:
         """The elements of which there is one in a group, or that a literal fixes."""
         fixed = set(row.once)
         pinned = set(row.pinned)
@@ -127,7 +128,7 @@ class Paths:
                 fixed.add(name)
         return fixed
 
-    async def reached(self, row: Row, base: set[str], fixed: set[str]) -> set[str]:
+    async def reached(self, row: MatchRow, base: set[str], fixed: set[str]) -> set[str]:
         """The elements of which there is one where there is one of each of ``base``."""
         reached = base | fixed
         same = [(frozenset({name}), value) for name, _, value in row.equal]
@@ -152,7 +153,7 @@ class Paths:
                         grown = True
         return reached
 
-    async def single(self, row: Row, link: Link, here: str, there: str, away: bool) -> bool:
+    async def single(self, row: MatchRow, link: Link, here: str, there: str, away: bool) -> bool:
         """Whether a node has one such relationship at most."""
         if link.long:
             return False
@@ -186,11 +187,11 @@ def labels_text(labels: Sequence[str]) -> str:
     return f":{quoted(labels[0])}" if len(labels) == 1 else ""
 
 
-def as_pattern(row: Row, name: str) -> str:
+def as_pattern(row: MatchRow, name: str) -> str:
     """As a pattern.
 
     >>> from decisor.tools.databases.pitfalls.cypher_rows import Element
-    >>> as_pattern(Row({"o": Element("o", ("Order",))}), "o")
+    >>> as_pattern(MatchRow({"o": Element("o", ("Order",))}), "o")
     '(o:Order)'
     """
     one = row.elements[name]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from decisor.tools.databases.cypher_names import name_of_token
-from decisor.tools.databases.pitfalls.cypher_rows import Gathered, Row, inside, names_in, split
+from decisor.tools.databases.pitfalls.cypher_rows import Gathered, MatchRow, inside, names_in, split
 from decisor.tools.databases.sandbox.cypher_tokens import Token, clean
 
 AGGREGATES = ("SUM", "AVG", "COUNT", "MIN", "MAX", "COLLECT", "STDEV", "STDEVP", "PERCENTILECONT", "PERCENTILEDISC")
@@ -50,7 +50,7 @@ def values(words: Sequence[Token]) -> list[Token]:
     return results
 
 
-def projected(row: Row, words: Sequence[Token]) -> Row:
+def projected(row: MatchRow, words: Sequence[Token]) -> MatchRow:
     """The row behind a WITH. Where it aggregates or is DISTINCT, what it does not name is gone."""
     items = list(items_of(words))
     row = replace(row, lists={**row.lists, **dict(lists_of(row, items))})
@@ -64,7 +64,7 @@ def projected(row: Row, words: Sequence[Token]) -> Row:
     return replace(row, stands_on=stands_on, gone=frozenset(row.elements) - own)
 
 
-def lists_of(row: Row, items: Sequence[tuple[tuple[Token, ...], str]]) -> Iterator[tuple[str, Gathered]]:
+def lists_of(row: MatchRow, items: Sequence[tuple[tuple[Token, ...], str]]) -> Iterator[tuple[str, Gathered]]:
     """The items that are a collect(...), or a list handed on."""
     for item, name in items:
         if len(item) == 1 and (handed := row.lists.get(name_of_token(item[0]))):

@@ -6,15 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from decisor.tools.databases.cypher_names import label_names, name_of_token
+from decisor.tools.databases.pitfalls.too_much import TooMuch
 from decisor.tools.databases.sandbox.cypher_tokens import Token
 
 BREAKS = ("MATCH", "WHERE", "WITH", "RETURN", "UNWIND", "CALL", "UNION", "ORDER", "SKIP", "LIMIT", "OPTIONAL")
 OPEN, CLOSED = ("(", "[", "{"), (")", "]", "}")
 NAMES = ("word", "name")
-
-
-class TooMuch(Exception):
-    """A statement that is not worth following."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class Gathered:
 
 
 @dataclass
-class Row:
+class MatchRow:
     """``stands_on``: the elements that a name stands on, itself where it is one. ``pinned``: (element, property) that a
     literal fixes. ``gone``: elements of which the row holds nothing any more, and so that multiply nothing. ``once``:
     those of which there is one in all rows. ``implied``: where there is one of each of some, there is one of this.
@@ -112,7 +109,7 @@ def inside(words: Sequence[Token], at: int) -> tuple[tuple[Token, ...], int]:
     raise TooMuch
 
 
-def add_match(row: Row, words: Sequence[Token]) -> None:
+def add_match(row: MatchRow, words: Sequence[Token]) -> None:
     """The patterns of a MATCH."""
     for pattern in split(words):
         if len(pattern) > 2 and pattern[1].text == "=":
@@ -122,7 +119,7 @@ def add_match(row: Row, words: Sequence[Token]) -> None:
         add_path(row, pattern)
 
 
-def add_path(row: Row, words: Sequence[Token]) -> None:
+def add_path(row: MatchRow, words: Sequence[Token]) -> None:
     at, last, pending = 0, "", None
     while at < len(words):
         token = words[at]
@@ -140,7 +137,7 @@ def add_path(row: Row, words: Sequence[Token]) -> None:
             raise TooMuch
 
 
-def arrow(row: Row, words: Sequence[Token], at: int) -> tuple[str, tuple[str, ...], str, bool, int]:
+def arrow(row: MatchRow, words: Sequence[Token], at: int) -> tuple[str, tuple[str, ...], str, bool, int]:
     left = words[at].text == "<"
     at += 1 + left
     inner: tuple[Token, ...] = ()
@@ -155,7 +152,7 @@ def arrow(row: Row, words: Sequence[Token], at: int) -> tuple[str, tuple[str, ..
     return name, row.elements[name].labels, way, long, at + 1 + right
 
 
-def add_element(row: Row, inner: Sequence[Token], node: bool) -> str:
+def add_element(row: MatchRow, inner: Sequence[Token], node: bool) -> str:
     named = bool(inner) and inner[0].kind in NAMES and inner[0].key != "WHERE"
     name = name_of_token(inner[0]) if named else f"?{len(row.elements) + 1}"
     labels = tuple(label_names((Token("symbol", "(", "("), *inner)))
@@ -172,7 +169,7 @@ def add_element(row: Row, inner: Sequence[Token], node: bool) -> str:
     return name
 
 
-def add_equal(row: Row, name: str, key: str, value: Token) -> None:
+def add_equal(row: MatchRow, name: str, key: str, value: Token) -> None:
     """A property is a literal, or the value of a list."""
     other = row.elements.get(name_of_token(value)) if value.kind in NAMES else None
     if value.kind in ("string", "number", "parameter"):
@@ -181,7 +178,7 @@ def add_equal(row: Row, name: str, key: str, value: Token) -> None:
         row.equal.add((name, key, other.name))
 
 
-def add_where(row: Row, words: Sequence[Token]) -> None:
+def add_where(row: MatchRow, words: Sequence[Token]) -> None:
     """The properties that it fixes."""
     if any(token.key in ("OR", "XOR", "NOT") and token.kind == "word" for token in words):
         return
@@ -190,7 +187,7 @@ def add_where(row: Row, words: Sequence[Token]) -> None:
             add_equal(row, name_of_token(name), name_of_token(key), value)
 
 
-def names_in(words: Sequence[Token], row: Row) -> frozenset[str]:
+def names_in(words: Sequence[Token], row: MatchRow) -> frozenset[str]:
     """The elements that an expression stands on."""
     origins: set[str] = set()
     for at, token in enumerate(words):

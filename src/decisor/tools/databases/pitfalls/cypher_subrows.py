@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from decisor.tools.databases.cypher_names import name_of_token
 from decisor.tools.databases.pitfalls.cypher_projection import items_of
-from decisor.tools.databases.pitfalls.cypher_rows import Element, Row, TooMuch, clauses, inside, names_in
+from decisor.tools.databases.pitfalls.cypher_rows import Element, MatchRow, clauses, inside, names_in
+from decisor.tools.databases.pitfalls.too_much import TooMuch
 from decisor.tools.databases.sandbox.cypher_tokens import Token
 
 
-def add_list(row: Row, words: Sequence[Token]) -> None:
+def add_list(row: MatchRow, words: Sequence[Token]) -> None:
     """UNWIND: the rows that a collect(...) took, or a value of its own."""
     *expression, _, last = words
     name = name_of_token(last)
@@ -25,7 +26,7 @@ def add_list(row: Row, words: Sequence[Token]) -> None:
         row.stands_on[name] = frozenset({name})
 
 
-def with_sources(elements: frozenset[str], row: Row) -> frozenset[str]:
+def with_sources(elements: frozenset[str], row: MatchRow) -> frozenset[str]:
     """With what the lists of their values stand on: a value is there once for each."""
     return elements.union(*(row.elements[name].source or () for name in elements))
 
@@ -41,7 +42,7 @@ def body_of(words: Sequence[Token]) -> Sequence[Token]:
     return body
 
 
-def row_within(row: Row) -> Row:
+def row_within(row: MatchRow) -> MatchRow:
     """The row that a CALL { ... } begins with: of what is there, one."""
     return replace(
         row,
@@ -55,7 +56,7 @@ def row_within(row: Row) -> Row:
     )
 
 
-def behind_call(outer: Row, inner: Row, body: Sequence[Token]) -> Row:
+def behind_call(outer: MatchRow, inner: MatchRow, body: Sequence[Token]) -> MatchRow:
     """The row behind a CALL { ... }: what was there, and what it returns."""
     own = names_in(body, outer)
     returned = [name for clause in clauses(body) if clause.key == "RETURN" for _, name in items_of(clause.words)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from decisor.tools.databases.pitfalls.block import Block, conjuncts
 from decisor.tools.databases.pitfalls.part import aggregates
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
-from decisor.tools.databases.pitfalls.source import Dependency, Origin, Source
+from decisor.tools.databases.pitfalls.source import Dependency, FromColumn, FromItem
 from decisor.tools.databases.pitfalls.stored import Stored
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def values(value: Expr) -> Iterator[tuple[Expr, tuple[Expr, ...]]]:
         yield value, ()
 
 
-async def multipliers(term: Term, stored: Stored) -> tuple[list[Source], list[Source]] | None:
+async def multipliers(term: Term, stored: Stored) -> tuple[list[FromItem], list[FromItem]] | None:
     """What is multiplied, and by what; None where nothing is. Of a count of rows, what is multiplied is empty."""
     from sqlglot import exp
 
@@ -126,15 +126,15 @@ async def multipliers(term: Term, stored: Stored) -> tuple[list[Source], list[So
     return await combinations(term, fixed, more, stored)
 
 
-def one_value(block: Block, origins: frozenset[Origin], fixed: set[Origin], more: Sequence[Dependency]) -> bool:
+def one_value(block: Block, origins: frozenset[FromColumn], fixed: set[FromColumn], more: Sequence[Dependency]) -> bool:
     """Whether what the value stands on is the same in all rows of a group."""
     columns, single = block.closure(fixed, (), more)
     return all(one in columns or one.source in single for one in origins)
 
 
 async def combinations(
-    term: Term, fixed: set[Origin], more: Sequence[Dependency], stored: Stored
-) -> tuple[list[Source], list[Source]] | None:
+    term: Term, fixed: set[FromColumn], more: Sequence[Dependency], stored: Stored
+) -> tuple[list[FromItem], list[FromItem]] | None:
     """Of a count of rows: sources of which none tells the row of all others. Pairs out of one table are meant."""
     block = term.block
     names = [one.name.lower() for one in block.sources]
@@ -157,7 +157,8 @@ def block_alias(term: Term) -> str:
     """The name of the column that the count is."""
     from sqlglot import exp
 
-    return term.call.parent.alias.lower() if isinstance(term.call.parent, exp.Alias) else ""
+    around = term.call.parent.parent if isinstance(term.call.parent, exp.Filter) else term.call.parent
+    return around.alias.lower() if isinstance(around, exp.Alias) else ""
 
 
 def counted(alias: str, name: str) -> bool:
@@ -165,10 +166,14 @@ def counted(alias: str, name: str) -> bool:
 
     >>> counted("order_count", "orders"), counted("n_orders", "orders"), counted("orders_per_day", "orders")
     (True, True, False)
+    >>> counted("paid_orders", "orders"), counted("lines_of_orders", "orders")
+    (True, False)
     """
     one = singular(name.lower())
-    words = [singular(word) for word in alias.split("_") if word not in COUNTING]
-    return len(alias.split("_")) <= 3 and "_".join(words) == one
+    parts = alias.split("_")
+    words = [singular(word) for word in parts if word not in COUNTING]
+    kind = len(words) == 2 and words[1] == one and not {"of", "per", "in", "by", "with"} & set(parts)
+    return len(parts) <= 3 and ("_".join(words) == one or kind)
 
 
 COUNTING = ("n", "num", "number", "no", "of", "count", "cnt", "total", "nr")
@@ -178,7 +183,7 @@ def singular(name: str) -> str:
     return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
 
 
-def fixed_by(block: Block, call: Expr) -> set[Origin]:
+def fixed_by(block: Block, call: Expr) -> set[FromColumn]:
     """The columns that have one value within what the call runs over: its partition, or the group."""
     from sqlglot import exp
 
@@ -191,8 +196,8 @@ def fixed_by(block: Block, call: Expr) -> set[Origin]:
 
 
 async def unreached(
-    block: Block, roots: Sequence[Source], fixed: set[Origin], more: Sequence[Dependency], stored: Stored
-) -> list[Source]:
+    block: Block, roots: Sequence[FromItem], fixed: set[FromColumn], more: Sequence[Dependency], stored: Stored
+) -> list[FromItem]:
     """The sources that may have several rows where those of ``roots`` have one."""
     reached = list(roots)
     while True:
@@ -209,12 +214,12 @@ async def unreached(
 
 
 def known_columns(
-    block: Block, source: Source, columns: set[Origin], reached: Sequence[Source], more: Sequence[Dependency]
+    block: Block, source: FromItem, columns: set[FromColumn], reached: Sequence[FromItem], more: Sequence[Dependency]
 ) -> set[str]:
     return {one.column for one in columns if one.source is source}
 
 
-def wording(term: Term, roots: Sequence[Source], left: Sequence[Source], look: Look) -> str:
+def wording(term: Term, roots: Sequence[FromItem], left: Sequence[FromItem], look: Look) -> str:
     call = short_sql(term.call, look.dialect)
     names = list(dict.fromkeys(one.name for one in left))
     if not roots:

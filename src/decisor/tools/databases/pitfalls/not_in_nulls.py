@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from decisor.tools.databases.pitfalls.block import Block
 from decisor.tools.databases.pitfalls.outer_join import rejected
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
-from decisor.tools.databases.pitfalls.source import Origin
+from decisor.tools.databases.pitfalls.source import FromColumn
 
 if TYPE_CHECKING:
     from sqlglot import Expr, exp
@@ -79,7 +79,7 @@ async def holds_null(select: Expr, block: Block, look: Look) -> bool:
     return bool((table := await look.stored.rows(query.strip())) and table.rows)
 
 
-def without_null(inner: Block, origin: Origin) -> bool:
+def without_null(inner: Block, origin: FromColumn) -> bool:
     """By its declaration, or by a condition of the subquery."""
     from sqlglot import exp
 
@@ -91,12 +91,12 @@ def without_null(inner: Block, origin: Origin) -> bool:
     return declared
 
 
-def is_declared(origin: Origin) -> bool:
+def is_declared(origin: FromColumn) -> bool:
     columns = origin.source.table.columns if origin.source.table else ()
     return any(one.name.lower() == origin.column and (one.key or not one.nullable) for one in columns)
 
 
-async def stores_null(origin: Origin, look: Look) -> bool:
+async def stores_null(origin: FromColumn, look: Look) -> bool:
     source = origin.source
     if source.table is None or not source.text or is_declared(origin):
         return False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from decisor.tools.databases.pitfalls.block import Block, conjuncts
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
-from decisor.tools.databases.pitfalls.source import Origin, Source
+from decisor.tools.databases.pitfalls.source import FromColumn, FromItem
 
 if TYPE_CHECKING:
     from sqlglot import Expr
@@ -37,11 +37,11 @@ def complaints(block: Block, look: Look) -> Iterator[str]:
                 )
 
 
-def sources_of(origins: set[Origin]) -> list[Source]:
+def sources_of(origins: set[FromColumn]) -> list[FromItem]:
     return list(dict.fromkeys(origin.source for origin in origins))
 
 
-def rejected(block: Block, condition: Expr) -> set[Origin]:
+def rejected(block: Block, condition: Expr) -> set[FromColumn]:
     """The columns that must not be NULL for it to be true, but for those that it asks of NULL by name."""
     from sqlglot import exp
 

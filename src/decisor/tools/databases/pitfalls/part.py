@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from decisor.tools.databases.pitfalls.block import Block, conjuncts
-from decisor.tools.databases.pitfalls.source import Origin, Source
+from decisor.tools.databases.pitfalls.source import FromColumn, FromItem
 
 if TYPE_CHECKING:
     from sqlglot import Expr
@@ -43,10 +43,10 @@ def windows(value: Expr) -> list[Expr]:
     return list(value.find_all(exp.Window))
 
 
-def part(block: Block, name: str, text: str) -> Source:
+def part(block: Block, name: str, text: str) -> FromItem:
     keys = tuple(dict.fromkeys(keys_of(block)))
     columns = tuple(block.outputs)
-    return Source(name, columns, keys, text, block=block)
+    return FromItem(name, columns, keys, text, block=block)
 
 
 def keys_of(block: Block) -> Iterator[frozenset[str]]:
@@ -88,7 +88,7 @@ def own_aggregates(block: Block) -> Iterator[Expr]:
 def named_by(block: Block, values: list[Expr]) -> Iterator[frozenset[str]]:
     """The columns of the result that are these values, less those that follow from the others."""
     names: list[str] = []
-    without: set[Origin] = set()
+    without: set[FromColumn] = set()
     for value in values:
         column = output_of(block, value)
         if column:
@@ -112,7 +112,7 @@ def output_of(block: Block, value: Expr) -> str:
     return ""
 
 
-def follows(block: Block, origins: Iterable[Origin], names: Iterable[str]) -> bool:
+def follows(block: Block, origins: Iterable[FromColumn], names: Iterable[str]) -> bool:
     """Whether these columns have one value for given values of those of the result."""
     origins = set(origins)
     known = {origin for name in names if (origin := block.bare(block.outputs[name])) is not None}
@@ -142,6 +142,6 @@ def inherited(block: Block) -> Iterator[frozenset[str]]:
     for source in block.sources:
         if len(block.closure((), [source])[1]) == len(block.sources):
             for key in source.keys:
-                names = [by_origin.get(Origin(source, column), "") for column in key]
+                names = [by_origin.get(FromColumn(source, column), "") for column in key]
                 if all(names):
                     yield frozenset(names)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from decisor.tools.databases.pitfalls.block import Block, columns_of, conjuncts
 from decisor.tools.databases.pitfalls.catalog import Catalog
 from decisor.tools.databases.pitfalls.part import is_plain, part
-from decisor.tools.databases.pitfalls.source import Origin, Source, table_source
+from decisor.tools.databases.pitfalls.source import FromColumn, FromItem, table_source
+from decisor.tools.databases.pitfalls.too_much import TooMuch
 from decisor.tools.databases.sandbox.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 
 MOST_BLOCKS = 200
 SERIES = ("GENERATE_SERIES", "RANGE")
-
-
-class TooMuch(Exception):
-    """A statement that is not worth following."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Named:
 
 
 @dataclass
-class Reading:
+class QueryReader:
     catalog: Catalog
     dialect: Dialect
     before: str = ""
@@ -118,7 +115,7 @@ class Reading:
             self.add(block, inner, env)
         else:
             holder = self.holder(node, env, block)
-            if one_row and isinstance(holder, Source):
+            if one_row and isinstance(holder, FromItem):
                 holder = replace(holder, keys=(frozenset(),))
             alias = (node.alias or node.name or f"?{len(block.names)}").lower()
             block.names[alias] = holder
@@ -132,7 +129,7 @@ class Reading:
         for join in node.args.get("joins") or ():
             self.join(block, join, env)
 
-    def holder(self, node: Expr, env: Mapping[str, Named], block: Block) -> Source | Block:
+    def holder(self, node: Expr, env: Mapping[str, Named], block: Block) -> FromItem | Block:
         from sqlglot import exp
 
         renamed = tuple(name.lower() for name in node.alias_column_names) if hasattr(node, "alias_column_names") else ()
@@ -144,17 +141,17 @@ class Reading:
         if isinstance(node, exp.Table) and isinstance(inner, exp.Identifier):
             return self.named(node, env, renamed)
         if isinstance(node, exp.Values):
-            return Source(node.alias or "VALUES", renamed or None, (), "", any_key=True)
+            return FromItem(node.alias or "VALUES", renamed or None, (), "", any_key=True)
         return self.called(node)
 
-    def called(self, node: Expr) -> Source:
+    def called(self, node: Expr) -> FromItem:
         """A function that brings rows. Of a series each value stands once."""
         from sqlglot import exp
 
         text = self.without_alias(node)
         name = text.partition("(")[0].split()[-1:] or ["?"]
         inside = next(node.find_all(exp.Column), None) is not None
-        return Source(name[0].lower(), None, (), text, any_key=name[0].upper() in SERIES, many=inside)
+        return FromItem(name[0].lower(), None, (), text, any_key=name[0].upper() in SERIES, many=inside)
 
     def without_alias(self, node: Expr) -> str:
         copy = node.copy()
@@ -162,7 +159,7 @@ class Reading:
         copy.set("joins", None)
         return copy.sql(dialect=self.dialect.name, comments=False)
 
-    def named(self, node: exp.Table, env: Mapping[str, Named], renamed: Sequence[str]) -> Source | Block:
+    def named(self, node: exp.Table, env: Mapping[str, Named], renamed: Sequence[str]) -> FromItem | Block:
         """A table, a view or a CTE."""
         name = node.name.lower()
         if not node.db and name in env:
@@ -171,9 +168,9 @@ class Reading:
         if view := self.catalog.view(node):
             return self.derived(view, {}, None, node.name, text, renamed)
         table = self.catalog.table(node)
-        return table_source(table, text) if table else Source(node.name, None, (), text)
+        return table_source(table, text) if table else FromItem(node.name, None, (), text)
 
-    def of_cte(self, named: Named, name: str) -> Source | Block:
+    def of_cte(self, named: Named, name: str) -> FromItem | Block:
         cte = named.cte
         renamed = tuple(one.lower() for one in cte.alias_column_names)
         query = cte.this.copy()
@@ -181,12 +178,12 @@ class Reading:
         if named.recursive and name.lower() in within:
             counted = within <= {name.lower()}
             text = self.dialect.quoted(cte.alias) if self.before else ""
-            return Source(name, renamed or None, (), "" if counted else text, any_key=counted)
+            return FromItem(name, renamed or None, (), "" if counted else text, any_key=counted)
         return self.derived(query, named.env, None, name, cte.alias if self.before else "", renamed)
 
     def derived(
         self, query: Expr, env: Mapping[str, Named], parent: Block | None, name: str, text: str, renamed: Sequence[str]
-    ) -> Source | Block:
+    ) -> FromItem | Block:
         """A block where its rows are as they would be without it, else a source of its own."""
         from sqlglot import exp
 
@@ -195,7 +192,7 @@ class Reading:
         if block is None:
             columns = tuple(renamed) or self.columns_of_set(query)
             distinct = isinstance(query, exp.SetOperation) and query.args.get("distinct") is not False
-            return Source(name, columns or None, (frozenset(columns),) if distinct and columns else (), text)
+            return FromItem(name, columns or None, (frozenset(columns),) if distinct and columns else (), text)
         block.renamed = tuple(renamed)
         return block if is_plain(block) else part(block, name, text)
 
@@ -222,7 +219,7 @@ def tables_in(query: Expr) -> Iterator[exp.Table]:
     yield from query.find_all(exp.Table)
 
 
-def outer_conditions(block: Block, source: Source, query: Expr) -> Iterator[tuple[Block, Expr]]:
+def outer_conditions(block: Block, source: FromItem, query: Expr) -> Iterator[tuple[Block, Expr]]:
     """A row of a lateral subquery is of one row of what it refers to."""
     from sqlglot import exp
 
@@ -234,7 +231,7 @@ def outer_conditions(block: Block, source: Source, query: Expr) -> Iterator[tupl
             yield block, exp.EQ(this=column.copy(), expression=exp.column(name, table=last_name(block, source)))
 
 
-def last_name(block: Block, source: Source) -> str:
+def last_name(block: Block, source: FromItem) -> str:
     return next(name for name, one in block.names.items() if one is source)
 
 
@@ -258,7 +255,7 @@ def is_inside(node: Expr, value: Expr) -> bool:
     return around is not None
 
 
-def pairs(block: Block, one: str, two: str, name: str) -> Iterator[tuple[Origin, Origin]]:
+def pairs(block: Block, one: str, two: str, name: str) -> Iterator[tuple[FromColumn, FromColumn]]:
     from sqlglot import exp
 
     a, b = block.bare(exp.column(name, table=one)), block.bare(exp.column(name, table=two))

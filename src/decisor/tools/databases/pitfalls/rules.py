@@ -18,9 +18,10 @@ from decisor.tools.databases.pitfalls.limit_order import limit_order
 from decisor.tools.databases.pitfalls.not_in_nulls import not_in_nulls
 from decisor.tools.databases.pitfalls.outer_join import outer_join
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, Rule
-from decisor.tools.databases.pitfalls.reading import Reading, TooMuch
+from decisor.tools.databases.pitfalls.reading import QueryReader
 from decisor.tools.databases.pitfalls.stored import SECONDS, Stored, Within
 from decisor.tools.databases.pitfalls.text_dates import text_dates
+from decisor.tools.databases.pitfalls.too_much import TooMuch
 from decisor.tools.databases.pitfalls.unstored_value import unstored_value
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.naming import FullName
@@ -85,7 +86,7 @@ class Pitfalls:
             tree = sqlglot.parse_one(statement, dialect=self.dialect.name)
             if not isinstance(tree, exp.Query):
                 return []
-            blocks = Reading(await self._catalog(tree), self.dialect).whole(tree)
+            blocks = QueryReader(await self._catalog(tree), self.dialect).whole(tree)
         except (SqlglotError, RecursionError, TooMuch):
             return []
         self.stored.until, self.stored.within = time.monotonic() + SECONDS, within

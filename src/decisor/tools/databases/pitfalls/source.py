@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class Source:
+class FromItem:
     """A table, or a part of the query whose rows are told apart by ``keys`` (each a set of columns; an empty one: there
     is one row at most).
 
@@ -33,38 +33,41 @@ class Source:
     many: bool = False
 
 
-class Origin(NamedTuple):
+class FromColumn(NamedTuple):
     """A column of a source."""
 
-    source: Source
+    source: FromItem
     column: str
 
 
 class Dependency(NamedTuple):
     """A column that has one value wherever the others have one; of no others: it is fixed."""
 
-    of: frozenset[Origin]
-    column: Origin
+    of: frozenset[FromColumn]
+    column: FromColumn
 
 
-def table_source(table: TableInfo, text: str) -> Source:
+def table_source(table: TableInfo, text: str) -> FromItem:
     columns = tuple(column.name.lower() for column in table.columns)
     key = frozenset(column.name.lower() for column in key_of(table))
     keys = (key,) if key and not table.view else ()
     if table.exact and table.rows is not None and table.rows <= 1 and not table.view:
         keys = (*keys, frozenset())
-    return Source(table.name, columns, keys, text, table)
+    return FromItem(table.name, columns, keys, text, table)
 
 
 def closure(
-    sources: Sequence[Source], known: Iterable[Origin], reached: Iterable[Source], dependencies: Sequence[Dependency]
-) -> tuple[set[Origin], list[Source]]:
+    sources: Sequence[FromItem],
+    known: Iterable[FromColumn],
+    reached: Iterable[FromItem],
+    dependencies: Sequence[Dependency],
+) -> tuple[set[FromColumn], list[FromItem]]:
     """The columns that have one value where those of ``known`` and one row of each of ``reached`` are fixed, and the
     sources that then have one row. Columns of other queries around this one are fixed."""
     own = set(sources)
     columns, single = set(known), [one for one in sources if one in set(reached)]
 
-    def is_known(origin: Origin) -> bool:
+    def is_known(origin: FromColumn) -> bool:
         return origin in columns or origin.source in single or origin.source not in own
 
     grown = True
@@ -81,6 +84,6 @@ def closure(
     return columns, single
 
 
-def tells(source: Source, columns: Collection[str]) -> bool:
+def tells(source: FromItem, columns: Collection[str]) -> bool:
     """Whether one row at most has given values of these columns."""
     return any(key <= set(columns) for key in source.keys) or (source.any_key and bool(columns))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from decisor.errors import ToolError
-from decisor.tools.databases.pitfalls.source import Source
+from decisor.tools.databases.pitfalls.source import FromItem
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.types import Table
@@ -46,7 +46,7 @@ class Stored:
                 self.results[query] = None
         return self.results[query]
 
-    async def unique(self, source: Source, columns: Collection[str], before: str = "") -> bool:
+    async def unique(self, source: FromItem, columns: Collection[str], before: str = "") -> bool:
         """Whether no two rows agree in these columns. ``before``: the WITH that names the source. What
         cannot be looked at counts as such: no alarm without a reason. A table that takes too long does not."""
         if source.many or not source.text:
@@ -59,11 +59,11 @@ class Stored:
         query = f"{before} SELECT 1 FROM {source.text} {grouped} LIMIT 1"
         return await self.no_row(source, query.strip())
 
-    async def no_row(self, source: Source, query: str) -> bool:
+    async def no_row(self, source: FromItem, query: str) -> bool:
         table = await self.rows(query)
         return source.table is None if table is None else not table.rows
 
-    def written(self, source: Source, column: str) -> str:
+    def written(self, source: FromItem, column: str) -> str:
         """A column as the database spells it."""
         names = [info.name for info in source.table.columns] if source.table else []
         return next((name for name in names if name.lower() == column), column)

@@ -14,7 +14,7 @@ from decisor.tools.databases.hints import MOST_VALUES, Literal, unlike
 from decisor.tools.databases.pitfalls.block import Block, conjuncts
 from decisor.tools.databases.pitfalls.part import own_aggregates
 from decisor.tools.databases.pitfalls.pitfall import Look, Pitfall, short_sql
-from decisor.tools.databases.pitfalls.source import Origin
+from decisor.tools.databases.pitfalls.source import FromColumn
 
 if TYPE_CHECKING:
     from sqlglot import Expr
@@ -82,7 +82,7 @@ async def complaints(block: Block, value: Expr, literal: Expr, part: bool, look:
     yield await nearest_text(origin, name, literal, part, any_case, look)
 
 
-async def nearest_text(origin: Origin, name: str, literal: Expr, part: bool, any_case: bool, look: Look) -> str:
+async def nearest_text(origin: FromColumn, name: str, literal: Expr, part: bool, any_case: bool, look: Look) -> str:
     """In the words in which a query without rows is told of."""
     source = f"{name} FROM {origin.source.text} WHERE {name} IS NOT NULL"
     number = None if literal.is_string else float(literal.name)

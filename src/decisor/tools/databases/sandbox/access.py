@@ -125,6 +125,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     macros = {one for one, its in parts.items() if {part.kind for part in its} == {"macro"}}
     denied, only = {bare(name) for name in caps.deny}, {bare(name) for name in caps.only}
     if only:
+        only = with_partitions(only, parts, naming)
         denied |= {one.name for one in parts.keys() - macros} - only
     columns = columns_of(rows(dialect.queries.columns)) if caps.policy else {}
     rules = rules_of(caps, naming, parts, columns)
@@ -158,6 +159,12 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     )
 
 
+def with_partitions(names: Iterable[str], parts: Mapping[FullName, Sequence[Part]], naming: Naming) -> set[str]:
+    """Tables by name, with their partitions, which hold rows of theirs and nothing else."""
+    texts = {one: part.text for one, its in parts.items() for part in its if part.kind == "partition" and part.text}
+    return {one.name for one in naming.reaching(naming.every(names), texts)}
+
+
 def parts_of(definitions: Iterable[Sequence[object]]) -> dict[FullName, list[Part]]:
     parts: dict[FullName, list[Part]] = {}
     for name, text, kind, schema, _ in definitions:
@@ -181,7 +188,10 @@ def rules_of(
         if any(is_view(parts.get(one, ())) for one in naming.of(name)):
             raise SetupError(f"{name} is a view: name the tables that it reads, for rows and masks.")
         if name not in naming.schemas or (rule.masked and not there):
-            raise SetupError(f"There is no table {name} whose rows or columns could be kept back.")
+            raise SetupError(
+                f"There is no table {name} whose rows or columns could be kept back. Where there are several "
+                "sources, write SOURCE.TABLE."
+            )
         if missing := sorted(rule.masked - {column.lower() for column in there}):
             raise SetupError(f"{name} has no column {missing[0]} to mask; it has {', '.join(there)}.")
         rules[name] = replace(rule, columns=tuple(there))

@@ -78,6 +78,14 @@ def clean(words: tuple[Token, ...]) -> str:
     return "".join(" " * token.spaced + token.text for token in words).strip()
 
 
+def quoted(name: str) -> str:
+    """
+    >>> quoted("trade node")
+    '`trade node`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
 def _token(kind: str, text: str, spaced: bool) -> Token:
     if kind == "string":
         return Token("string", _string(text), text, spaced)

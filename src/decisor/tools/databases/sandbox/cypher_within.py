@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from decisor.tools.databases.sandbox.cypher_tokens import Token, clean, refuse, tokens
+from decisor.tools.databases.sandbox.cypher_tokens import Token, clean, quoted, refuse, tokens
 from decisor.tools.databases.sandbox.cypher_words import CLAUSES, FUNCTIONS, SUBQUERIES
 
 NOTHING = Token("symbol", "", "")
@@ -150,7 +150,7 @@ class _Walk:
         return token.text not in ("{", "") and token.kind != "parameter" and token.key != "WHERE"
 
     def name(self) -> str:
-        return "`" + self.label.replace("`", "``") + "`"
+        return quoted(self.label)
 
     def text(self) -> str:
         return "'" + self.label.replace("\\", "\\\\").replace("'", "\\'") + "'"

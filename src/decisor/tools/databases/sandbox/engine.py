@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from decisor.tools.databases.sandbox.dialect import Dialect
 
 SECONDS = 20.0
-Form = Literal["sql", "cypher", "jobs"]
+QueryForm = Literal["sql", "cypher", "jobs"]
 STOPPED = "Stopped: the query ran for more than {:.3g} s."
 
 
@@ -73,7 +73,7 @@ class Planning(Protocol):
     """A graph that tells how it would run a query."""
 
     def plan(self, statement: str, caps: Caps) -> Table:
-        """Of each operator: its name, how many rows it brings, about, and what it reads. Raises as ``Database.run``."""
+        """Of each operator: its name, and how many rows it brings, about. Raises as ``Database.run``."""
         ...
 
 
@@ -94,7 +94,7 @@ class Engine:
     name: str
     title: str
     schemes: tuple[str, ...]
-    form: Form
+    form: QueryForm
     connect: Callable[[str, Caps], Database]
     endings: tuple[str, ...] = ()
     file: bool = False

@@ -15,7 +15,7 @@ VERBS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SchemaStatement:
     """``before`` is to be written before the checked ``query`` ('' = none); ``name`` is the table it is about, '' where
     it is about all of them."""
 
@@ -28,14 +28,14 @@ class Form:
         return self.before.startswith("SUMMARIZE ")
 
 
-def special(dialect: Dialect, statement: str) -> Form | None:
+def special(dialect: Dialect, statement: str) -> SchemaStatement | None:
     """The form of a statement, None where it should be a query.
 
     >>> from decisor.tools.databases.sandbox.engines import sqlite, postgres
     >>> special(sqlite.DIALECT, "pragma table_info([update log]);")
-    Form(before='PRAGMA table_info("update log")', name='update log', query='')
+    SchemaStatement(before='PRAGMA table_info("update log")', name='update log', query='')
     >>> special(postgres.DIALECT, "EXPLAIN (COSTS off) SELECT 1")
-    Form(before='EXPLAIN (COSTS off) ', name='', query='SELECT 1')
+    SchemaStatement(before='EXPLAIN (COSTS off) ', name='', query='SELECT 1')
     >>> special(sqlite.DIALECT, "SELECT 1")
     """
     text = statement.strip()
@@ -45,9 +45,11 @@ def special(dialect: Dialect, statement: str) -> Form | None:
             name = bare(groups.get("name") or "")
             if VERBS.match(name) and groups.get("name") == name:
                 continue
-            return Form(template.format(verb=(groups.get("verb") or "").lower(), name=dialect.quoted(name)), name)
+            return SchemaStatement(
+                template.format(verb=(groups.get("verb") or "").lower(), name=dialect.quoted(name)), name
+            )
     if dialect.forms.explain and (match := re.match(dialect.forms.explain, text, re.I)):
-        return Form(match[0] + " ", query=text[match.end() :].strip())
+        return SchemaStatement(match[0] + " ", query=text[match.end() :].strip())
     return None
 
 

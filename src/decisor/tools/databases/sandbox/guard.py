@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sandbox.forms import Form, special
+from decisor.tools.databases.sandbox.forms import SchemaStatement, special
 from decisor.tools.databases.sandbox.mysql_values import values_of
 from decisor.tools.databases.sandbox.names import FORMATTING, FUNCTION_CLASSES_REFUSED, NODES
 from decisor.tools.databases.sandbox.restricting import REFUSED, restrict, restricted_text
@@ -77,7 +77,7 @@ class Guard:
             if not changing or node is not tree:
                 self._node(node, own)
 
-    def _form(self, form: Form) -> str:
+    def _form(self, form: SchemaStatement) -> str:
         if self.access.restricted and not form.before.startswith(self.dialect.plain_forms or ("\0",)):
             raise refuse(REFUSED)
         if form.query:

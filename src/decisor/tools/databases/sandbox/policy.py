@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -94,9 +95,27 @@ def policy_of(rows: Mapping[str, str], mask: Iterable[str], reveal: bool = False
     return Policy(tuple(rows.items()), tuple(mask), secrets.token_hex(16), reveal)
 
 
+def token_for(key: str, value: object) -> str | None:
+    """What stands for a value outside a database: the same that databases make of its text."""
+    if value is None:
+        return None
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+    return f"masked_{hashlib.sha256(key.encode() + text).hexdigest()[:16]}"
+
+
 def bare(name: str) -> str:
     """
     >>> bare('public."Orders"')
     'orders'
     """
     return name.rpartition(".")[2].strip('"`[]').lower()
+
+
+def notes_of(policy: Policy) -> tuple[str, ...]:
+    """What a model is told of it."""
+    mask = (
+        f"The values of {', '.join(policy.mask)} are masked: a token (masked_...) stands for each, the same for the "
+        "same value. Group, join, count and compare by tokens as by values; nothing else can be told from them."
+    )
+    rows = f"Of {', '.join(name for name, _ in policy.rows)} only some rows are there: those that this reader may see."
+    return tuple(text for text, there in ((mask, policy.mask), (rows, policy.rows)) if there)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
 from decisor.secrets import redact, redact_known, secrets_in
-from decisor.tools.databases.sandbox.audit import Audit
+from decisor.tools.databases.sandbox.audit import Asker, Audit
 from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.engines import engine
@@ -72,8 +72,10 @@ class Worker:
         parameters: Mapping[str, Value] | None = None,
         caps: Caps | None = None,
         trusted: bool = False,
+        by: Asker = "decisor",
     ) -> Table:
         """The rows. ``trusted`` statements come from our own code: they skip the check, not the read-only engine.
+        ``by``: who asks, for the audit.
 
         Raises:
             ToolError: refused, the engine's error, or killed for time or memory.
@@ -81,15 +83,15 @@ class Worker:
         try:
             reply = await self._ask("run", statement, parameters or {}, caps or self.caps, trusted)
         except ToolError as error:
-            self._note(statement, trusted, None, str(error))
+            self._note(statement, by, None, str(error))
             raise
         table = table_of(reply["table"])
-        self._note(statement, trusted, len(table.rows))
+        self._note(statement, by, len(table.rows))
         return table
 
-    def _note(self, statement: str, own: bool, rows: int | None, complaint: str = "") -> None:
+    def _note(self, statement: str, by: Asker, rows: int | None, complaint: str = "") -> None:
         if self.audit is not None:
-            self.audit.write(self.source, statement, own, rows, complaint)
+            self.audit.write(self.source, statement, by, rows, complaint)
 
     async def reveal(self, text: str) -> Table:
         """Of each token in a text the value that it stands for. Raises ToolError where the reader may not see them."""

@@ -22,6 +22,7 @@ from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.engine import STOPPED, Cancellable, Caps, ConnectionLost, Database, Planning
 from decisor.tools.databases.sandbox.engines import connect, engine
 from decisor.tools.databases.sandbox.forms import special
+from decisor.tools.databases.sandbox.graph_policy import GraphRules
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.revealing import revealed
 from decisor.tools.databases.sandbox.wire import Frame, caps_of, receive, send, table_to
@@ -38,6 +39,14 @@ class Guarded(Protocol):
 
     @property
     def guard(self) -> Guard: ...
+
+
+@runtime_checkable
+class Ruled(Protocol):
+    """A graph."""
+
+    @property
+    def rules(self) -> GraphRules: ...
 
 
 def main() -> None:
@@ -150,6 +159,8 @@ def timed(database: Database, statement: str, parameters: Mapping[str, Value], c
 
 
 def reveal(database: Database, text: str, caps: Caps) -> Table:
+    if isinstance(database, Ruled):
+        return database.rules.revealed(text)
     if not isinstance(database, Guarded):
         raise ToolError("Nothing is masked here.")
     guard = database.guard

@@ -104,6 +104,10 @@ def connect(url: str, caps: Caps) -> Arcade:
     path = Path(path_of(url)).resolve()
     if not path.is_dir():
         raise SetupError(f"There is no graph at {path}. Check the path of --graph (arcadedb:///PATH).")
+    if caps.policy:
+        raise SetupError(
+            "Rows and masks are kept to in graphs of kglite and Neo4j, and not in ArcadeDB: it is not opened."
+        )
     import arcadedb_embedded
     import jpype
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hmac
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from decisor.errors import SetupError, ToolError
@@ -14,6 +14,7 @@ from decisor.tools.databases.sandbox.dialect import NAME, Dialect, Forms, Querie
 from decisor.tools.databases.sandbox.engine import STOPPED, Caps, Engine
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.names import COMMON, words
+from decisor.tools.databases.sandbox.policy import token_for
 from decisor.tools.databases.sandbox.urls import database_file
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
@@ -246,7 +247,7 @@ def connect(url: str, caps: Caps) -> Sqlite:
     db.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)  # a misspelt column is no text
     db.execute("PRAGMA temp_store=MEMORY; PRAGMA query_only=ON")
     if caps.policy:
-        db.create_scalar_function("decisor_mask", mask_of(caps.policy.key), 1, deterministic=True)
+        db.create_scalar_function("decisor_mask", partial(token_for, caps.policy.key), 1, deterministic=True)
     for limit, value in limits().items():
         db.limit(limit, value)
     engine = Sqlite(db)
@@ -261,14 +262,6 @@ def connect(url: str, caps: Caps) -> Sqlite:
     )
     engine.guard = Guard(DIALECT, access)
     return engine
-
-
-def mask_of(key: str) -> Callable[..., str | None]:
-    def mask(value: object) -> str | None:
-        text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-        return None if value is None else f"masked_{hmac.new(key.encode(), text, 'sha256').hexdigest()[:16]}"
-
-    return mask
 
 
 def message(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from decisor.tools.databases.sandbox.engines.duckdb import settings
 from decisor.tools.databases.sandbox.models import alone, looking, together
 from decisor.tools.databases.sandbox.models.choosing import moved
 from decisor.tools.databases.sandbox.models.parts import Parts
-from decisor.tools.databases.sandbox.models.program import Column, Program, read
+from decisor.tools.databases.sandbox.models.program import Program, TableColumn, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
 from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes, with_factor
 from decisor.tools.databases.sandbox.models.tables import load
@@ -209,7 +209,7 @@ class Machine:
         return joined(every, len(places))
 
 
-def threads(tables: Mapping[str, Sequence[Column]]) -> int:
+def threads(tables: Mapping[str, Sequence[TableColumn]]) -> int:
     """A second thread costs more than it gives where a statement takes milliseconds."""
     return 1 if sum(len(columns[0].values) for columns in tables.values() if columns) <= FEW_ROWS else 2
 

@@ -58,7 +58,8 @@ def joined(versions: Versions, tree: exp.Expr, source: exp.Table, own: str, from
 
 
 def updated(versions: Versions, tree: exp.Expr, own: str, from_clause: str, columns: str) -> str:
-    """``own``: what the statement calls its table, in quotes. Of several rows of FROM that match, the first counts."""
+    """``own``: what the statement calls its table, in quotes. Where several rows of FROM match, their values are the
+    same; else it fails when it runs, and DuckDB takes one of them for each candidate by itself."""
     refuse_more(tree, {"this", "expressions", "where", "from_"})
     where, source = tree.args.get("where"), tree.args.get("from_")
     pairs = [pair for one in tree.expressions for pair in assignments(one)]
@@ -67,7 +68,9 @@ def updated(versions: Versions, tree: exp.Expr, own: str, from_clause: str, colu
         texts = [(name, versions.sql(value)) for name, value in pairs]
         return replacing(texts, condition, own, from_clause, columns)
     match = matching([exp.alias_(value.copy(), f"__s{at}") for at, (_, value) in enumerate(pairs)], source.this, where)
-    first = "".join(f", first(__s{at}) AS __s{at}" for at in range(len(pairs)))
+    first = "".join(f", CASE WHEN min(__s{at}) IS DISTINCT FROM max(__s{at}) OR count(__s{at}) NOT IN (0, count(*)) "
+                    f"THEN error('several rows of FROM match') ELSE first(__s{at}) END AS __s{at}"
+                    for at in range(len(pairs)))  # fmt: skip
     from_clause += f" CROSS JOIN LATERAL (SELECT count(*) AS __n{first} FROM ({versions.sql(match)})) AS __m"
     texts = [(name, f"__m.__s{at}") for at, (name, _) in enumerate(pairs)]
     return replacing(texts, "__m.__n > 0", own, from_clause, columns)

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from decisor.quoting import quoted
-from decisor.tools.databases.sandbox.models.versions import EACH, K, Version, Versions
+from decisor.tools.databases.sandbox.models.versions import EACH, K, Version, Versions, in_place_of, own_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def once(versions: Versions, statement: exp.Expr) -> exp.Expr:
-    """A copy of the statement, which reads such queries as tables; ``versions.now`` knows them."""
+    """A copy of the statement, which reads such queries as tables; ``versions.now`` knows them. Raises Unfit."""
     tree, numbers = statement.copy(), count()
+    own_names(tree, versions.tables)
     tried: set[int] = set()
     while (block := next((one for one in blocks(tree) if id(one) not in tried), None)) is not None:
         tried.add(id(block))
@@ -32,7 +33,7 @@ def once(versions: Versions, statement: exp.Expr) -> exp.Expr:
         if isinstance(block, exp.CTE):
             put_for_cte(block, name)
         else:
-            block.replace(renamed(name, block.alias))
+            in_place_of(block, renamed(name, block.alias))
     return tree
 
 
@@ -75,7 +76,7 @@ def put_for_cte(cte: exp.Expr, name: str) -> None:
     cte.pop()
     for table in list(query.find_all(exp.Table)):
         if table.name.lower() == cte.alias.lower() and not table.db:
-            table.replace(renamed(name, table.alias or cte.alias))
+            in_place_of(table, renamed(name, table.alias or cte.alias))
     if not clause.expressions:
         clause.pop()
 

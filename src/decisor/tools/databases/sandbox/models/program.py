@@ -11,7 +11,7 @@ from decisor.types import Value
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """Of a table: its name, its type at the source ('' where it is not known), its values."""
 
     name: str
@@ -72,10 +72,10 @@ class Program:
     seconds: float = 20.0
 
 
-def read(text: str) -> tuple[Program, dict[str, list[Column]]]:
+def read(text: str) -> tuple[Program, dict[str, list[TableColumn]]]:
     """From the JSON that the worker is opened on."""
     content = json.loads(text)
-    tables = {name: [Column(**column) for column in columns] for name, columns in content.pop("tables").items()}
+    tables = {name: [TableColumn(**column) for column in columns] for name, columns in content.pop("tables").items()}
     content["limits"] = {name: Limit(**limit) for name, limit in content.get("limits", {}).items()}
     content["spreads"] = tuple(Spread(**spread) for spread in content.get("spreads", ()))
     content["doubles"] = tuple(content.get("doubles", ()))

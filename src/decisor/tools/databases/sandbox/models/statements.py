@@ -31,7 +31,8 @@ FACTOR = "__factor"
 @dataclass(frozen=True)
 class Statement:
     """``tree`` is never changed: rewriting works on copies. ``part``: where in the file it stands (rule.NAME.broken).
-    ``target``: the table that it changes, '' for a query. ``reads``: tables it names; ``names``: parameters."""
+    ``target``: the table that it changes, '' for a query. ``reads``: tables it names, and parts of its WITH;
+    ``names``: parameters."""
 
     part: str
     tree: exp.Expr
@@ -88,8 +89,7 @@ def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Sta
     if DIALECT.rewrite:
         tree = DIALECT.rewrite(tree)
     target = "" if isinstance(tree, exp.Query) else target_of(tree)
-    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    tables = {table.name.lower() for table in tree.find_all(exp.Table) if table.name} - own
+    tables = {table.name.lower() for table in tree.find_all(exp.Table) if table.name}
     names = {one.name for one in tree.find_all(exp.Placeholder)}
     return Statement(part, tree, target, frozenset(tables), frozenset(names))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from decisor.errors import SetupError
 from decisor.quoting import quoted
-from decisor.tools.databases.sandbox.models.program import Column
+from decisor.tools.databases.sandbox.models.program import TableColumn
 from decisor.types import Value
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ DIGITS = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?…?")
 NAME = "__rows_in"
 
 
-def load(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Sequence[Column]], doubles: Sequence[str]) -> None:
+def load(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Sequence[TableColumn]], doubles: Sequence[str]) -> None:
     """Raises SetupError where a table does not fit."""
     import duckdb
 
@@ -44,7 +44,7 @@ def load(db: duckdb.DuckDBPyConnection, tables: Mapping[str, Sequence[Column]], 
             raise SetupError(f"{name} cannot be copied: {' '.join(str(error).split())}") from error
 
 
-def cast(column: Column) -> str:
+def cast(column: TableColumn) -> str:
     """Dates as dates, where every value is one."""
     name = quoted(column.name)
     kind = MOMENT.match(column.type)
@@ -58,7 +58,7 @@ def cast(column: Column) -> str:
 MOMENT_TEXT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 
 
-def array(column: Column, wide: bool) -> NDArray[np.generic]:
+def array(column: TableColumn, wide: bool) -> NDArray[np.generic]:
     """One numpy array, masked where a value is missing."""
     values = [number(value) for value in column.values] if numeric(column) else list(column.values)
     present = [value for value in values if value is not None]
@@ -84,7 +84,7 @@ def masked(
     return np.ma.masked_array(filled, mask=missing) if missing.any() else filled
 
 
-def numeric(column: Column) -> bool:
+def numeric(column: TableColumn) -> bool:
     """Whether the source has numbers in it: by its type, or where some cells are numbers and the others their digits
     (decimals that no float holds exactly)."""
     if TEXT.search(column.type):

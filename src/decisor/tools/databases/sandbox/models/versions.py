@@ -68,9 +68,11 @@ class Versions:
             if place.name not in self.names:
                 raise Unfit(f"there is no parameter ${place.name}")
             place.replace(column("__p_" + place.name, K))
-        own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
+        own_names(tree, self.now)
+        if tree.find(exp.Pivot):
+            raise Unfit("PIVOT, whose columns are those of one candidate")
         every = [(table, self.now[name]) for table in tree.find_all(exp.Table)
-                 if (name := table.name.lower()) in self.now and name not in own]  # fmt: skip
+                 if (name := table.name.lower()) in self.now]  # fmt: skip
         outer = {id(join.parent) for table, version in every if version.key for join in outer_joins(table)}
         for table, version in every:
             place_version(table, version, id(table.find_ancestor(exp.Select)) in outer)
@@ -148,18 +150,34 @@ def place_version(table: exp.Expr, version: Version, apart: bool) -> None:
     alias = table.alias or table.name
     named = exp.alias_(exp.to_table(quoted(version.relation), dialect="duckdb"), alias, table=True, quoted=True)
     if not version.key:
-        table.replace(named)
+        in_place_of(table, named)
         return
     here = column(version.key, alias).eq(column(version.key, K))
     select, up = table.find_ancestor(exp.Select), table.parent
     if not apart and select is not None and isinstance(up, exp.From | exp.Join) and beside(select, up):
-        table.replace(named)  # DuckDB then joins once, on all conditions
+        in_place_of(table, named)  # DuckDB then joins once, on all conditions
         select.where(here, append=True, copy=False)
         return
     same = f"__v.{version.key} = {K}.{version.key}"
     text = f"SELECT * EXCLUDE ({version.key}) FROM {quoted(version.relation)} AS __v WHERE {same}"
     rows = sqlglot.parse_one(text, read="duckdb")
-    table.replace(exp.alias_(exp.Subquery(this=rows), alias, table=True, quoted=True))
+    in_place_of(table, exp.alias_(exp.Subquery(this=rows), alias, table=True, quoted=True))
+
+
+def own_names(tree: exp.Expr, tables: Collection[str]) -> None:
+    """Raises Unfit where a WITH has the name of one of these tables: which of the two a name is, is not worked out."""
+    if names := {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)} & set(tables):
+        raise Unfit(f"WITH {min(names)}, the name of a table")
+
+
+def in_place_of(node: exp.Expr, other: exp.Expr) -> None:
+    """With what stands around a table or a derived table, such as its joins. Raises Unfit where that is not known."""
+    for key, value in node.args.items():
+        if value and key in ("joins", "laterals"):
+            other.set(key, value)
+        elif value and key not in ("this", "alias", "db", "catalog"):
+            raise Unfit(f"a table with {key}")
+    node.replace(other)
 
 
 def outer_joins(table: exp.Expr) -> Iterator[exp.Expr]:
