@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import Any, Unpack
 
 from decisor.definitions.format import Definitions
+from decisor.definitions.readings.rules import suspicions
 from decisor.errors import SetupError
 from decisor.history.recording import recorded
 from decisor.lms.spec import LMSpec
@@ -35,7 +36,7 @@ from decisor.session.opening import open_functions, open_places
 from decisor.session.options import Options, check_options
 from decisor.session.provenance import origin_of
 from decisor.session.readers import revealed, user_name
-from decisor.session.readings import ReadingChoice, as_read, settle, suspects_of, with_readings
+from decisor.session.readings import ReadingChoice, as_read, of_documents, settle, with_readings
 from decisor.session.result import Result
 from decisor.session.running import running
 from decisor.session.scan_limits import limited
@@ -144,7 +145,10 @@ class Data:
             choices: Sequence[ReadingChoice] = ()
             if readings != "off":
                 sources = [*view.databases, *self.documents]
-                suspects = await suspects_of(question, view.databases, self.documents, needs)
+                suspects = [one for tool in view.databases
+                            for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]  # fmt: skip
+                if self.documents:
+                    suspects += await of_documents(question, self.documents)
                 if suspects or (readings == "always" and sources):
                     choices = await settle(question, sources, needs, suspects, run, options.get("reader"))
             records = await view.meaning.records(view.meaning.shows(run), run)

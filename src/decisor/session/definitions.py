@@ -10,7 +10,6 @@ from decisor.decision_models.format import Measure, Model
 from decisor.definitions.format import Definition, Definitions, Example, Metric, Reading, title
 from decisor.errors import BudgetExceeded
 from decisor.run import Run
-from decisor.session.readings import Needs
 from decisor.tools.abilities import Database
 from decisor.types import Action, Decision, Observation, Record, Tool
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from decisor.tools.databases.sql_tables import TableInfo
 
 T = TypeVar("T", bound=Tool)
+Needs = Mapping[str, Sequence[Definition]]
+"""The definitions that a question is shown, by the name of a database."""
 HEAD = "What words of the question mean in these data, by the people who keep them. Compute what is defined as it is:"
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from decisor.definitions.format import Definition
 from decisor.definitions.readings.open import Interpreter, OpenReading
-from decisor.definitions.readings.rules import suspicions
 from decisor.errors import BudgetExceeded, ModelMistake, ToolError
 from decisor.outside import one_line
 from decisor.replies.reasons import for_people
 from decisor.run import Run, Technique
 from decisor.session.decide import decide
-from decisor.session.definitions import DefinedTool
-from decisor.tools.abilities import Database
+from decisor.session.definitions import Needs
 from decisor.tools.databases.sandbox.audit import asked_by
 from decisor.trace.events import OTHER_READING, MeaningChoice, Note
 from decisor.types import Decision, Question, Record, Tool
 
-Needs = Mapping[str, Sequence[Definition]]
-"""The definitions that a question is shown, by the name of a database."""
 HEAD = "What is meant, where words could mean two things:"
 
 
@@ -48,21 +43,15 @@ def as_read(question: Question, choices: Sequence[ReadingChoice], instead: Readi
     return replace(question, rules=rules)
 
 
-async def suspects_of(
-    question: Question, databases: Sequence[Database | DefinedTool], documents: Sequence[Tool], needs: Needs
-) -> list[OpenReading]:
-    """Words that could mean two things, by the tables there are, and by what a search for the question brings of the
-    documents; nothing of these where it fails."""
-    suspects = [one for tool in databases for one in suspicions(question, tool.tables, needs.get(tool.name, ()))]
-    if not documents:
-        return suspects
+async def of_documents(question: Question, documents: Sequence[Tool]) -> list[OpenReading]:
+    """What could mean two things by what a search for the question brings of them; nothing of one where it fails."""
     from decisor.definitions.readings.passages import of_passages
 
     records: list[Record] = []
     for tool in documents:
         with asked_by("decisor"), suppress(ToolError):
             records += (await tool.call(question.text)).records
-    return [*suspects, *of_passages(question, records)]
+    return of_passages(question, records)
 
 
 async def settle(

@@ -44,14 +44,14 @@ def of_passages(question: Question, records: Sequence[Record]) -> list[OpenReadi
 def two_definitions(text: str, documents: Mapping[str, Sequence[Record]]) -> Iterator[OpenReading]:
     if re.search(ACCORDING, text):
         return
-    asked = [bare(word) for word in WORD.findall(text)]
+    words = [bare(word) for word in WORD.findall(text)]
     known: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for records in documents.values():
         own: dict[tuple[str, ...], tuple[str, str]] = {}
         for one in records:
             title = str(one.fields.get("title") or one.source.partition("#")[0])
             for term, says in definitions_in(one.text):
-                if is_within(term, asked):
+                if is_within(term, words):
                     own.setdefault(term, (title, says))
         for term, pair in own.items():
             known.setdefault(term, []).append(pair)
@@ -73,10 +73,10 @@ def definitions_in(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
             yield tuple(bare(word.lower()) for word in WORD.findall(match["term"])), " ".join(match["text"].split())
 
 
-def is_within(term: Sequence[str], asked: Sequence[str]) -> bool:
+def is_within(term: Sequence[str], words: Sequence[str]) -> bool:
     """Whether the words of a term stand together in the question."""
     size = len(term)
-    return bool(size) and any(tuple(asked[at : at + size]) == tuple(term) for at in range(len(asked) - size + 1))
+    return bool(size) and any(tuple(words[at : at + size]) == tuple(term) for at in range(len(words) - size + 1))
 
 
 def differ(one: str, other: str) -> bool:
