@@ -9,7 +9,8 @@ import pytest
 import pytest_asyncio
 
 from decisor.calls.estimates import tokens_in
-from decisor.errors import ToolError
+from decisor.errors import SetupError, ToolError
+from decisor.max_scan import parse_max_scan
 from decisor.tools.databases.cypher import CypherTool
 from decisor.tools.databases.cypher_schema import render
 from decisor.tools.databases.graph_load import load
@@ -28,9 +29,11 @@ NODES = [
 EDGES = [Edge("LIES_IN", 0, 2, {"since": "the MANOWAR years"}), Edge("LIES_IN", 1, 2)]
 
 
-@pytest_asyncio.fixture(params=["kglite", pytest.param("neo4j", marks=pytest.mark.slow)])
+@pytest_asyncio.fixture(
+    params=["kglite", *(pytest.param(one, marks=pytest.mark.slow) for one in ("neo4j", "arcadedb"))]
+)
 async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[CypherTool]:
-    """302 labels that may be seen; on a server, which is asked of each, four."""
+    """302 labels that may be seen; on engines that are slow to be asked of each, four."""
     if request.param == "neo4j":
         with neo4j_database() as url:
             load(url, NODES[:6], EDGES)
@@ -38,8 +41,13 @@ async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             yield tool
             await tool.close()
         return
-    load(f"kglite:///{tmp_path}/ships.kgl", NODES, EDGES)
-    tool = await CypherTool.open(f"kglite:///{tmp_path}/ships.kgl", deny=["Secret"])
+    if request.param == "arcadedb":
+        pytest.importorskip("arcadedb_embedded")
+        url, nodes = f"arcadedb:///{tmp_path}/ships", NODES[:6]
+    else:
+        url, nodes = f"kglite:///{tmp_path}/ships.kgl", NODES
+    load(url, nodes, EDGES)
+    tool = await CypherTool.open(url, deny=["Secret"])
     yield tool
     await tool.close()
 
@@ -89,3 +97,19 @@ async def test_words_find_labels_and_their_properties(graph: CypherTool) -> None
 async def test_a_text_that_tries_to_leave_its_quotes_finds_nothing(graph: CypherTool) -> None:
     seen = await graph.call("find x\\' OR true RETURN 1 //")
     assert not seen.records
+
+
+@pytest.mark.slow
+async def test_a_query_that_would_read_too_much_of_a_graph_is_not_run() -> None:
+    with neo4j_database() as url:
+        load(url, [Node("Ship", {"name": f"ship {at}"}) for at in range(300)], [Edge("NEXT", 0, 1)])
+        tool = await CypherTool.open(url)
+        narrow = tool.limited(parse_max_scan("1000"))
+        assert (await narrow.call("MATCH (s:Ship) RETURN count(s) AS ships")).records[0].fields == {"ships": 300}
+        with pytest.raises(ToolError, match=r"Not run: it would read about 9[0-9],[0-9]+ rows") as error:
+            await narrow.call("MATCH (s:Ship), (t:Ship) WHERE s.name < t.name RETURN s.name, t.name")
+        assert error.value.refused
+        assert (await narrow.call("find 'ship 299'")).records
+        with pytest.raises(SetupError, match="Neo4j tells ahead how many rows a query reads, not bytes"):
+            tool.limited(parse_max_scan("1GB"))
+        await tool.close()

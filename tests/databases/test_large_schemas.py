@@ -199,7 +199,9 @@ async def test_tables_of_other_schemas_of_duckdb_are_shown(tmp_path: Path) -> No
 
 def test_a_graph_of_many_labels_is_shown_for_the_question_within_the_budget() -> None:
     from decisor.tools.databases.cypher_brief import brief as graph_brief
+    from decisor.tools.databases.cypher_lookup import label_tables
     from decisor.tools.databases.cypher_schema import GraphSchema, PropertyInfo, render
+    from decisor.tools.databases.schema_index import SchemaIndex
 
     names = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeio" for c in "rstnlmp"]
     labels = {name.title(): 10 for name in names} | {"Ship": 5, "Harbour": 2}
@@ -207,8 +209,8 @@ def test_a_graph_of_many_labels_is_shown_for_the_question_within_the_budget() ->
                   for label in labels}  # fmt: skip
     links = {("Ship", "LIES_IN", "Harbour"): 5} | {(one, "NEXT_TO", "Bar"): 3 for one in list(labels)[:100]}
     schema = GraphSchema(labels, links, {}, properties)
-    text = graph_brief(schema, QUESTION)
+    text = graph_brief(schema, SchemaIndex(label_tables(schema)), QUESTION)
     assert tokens_in(render(schema)) > 2_500 and tokens_in(text) <= 2_000
     assert "(:Ship) 5 nodes" in text and "(:Ship)-[:LIES_IN]->(:Harbour) 5" in text and "more labels: " in text
     small = GraphSchema({"Ship": 5}, {}, {}, {})
-    assert graph_brief(small, QUESTION) == render(small)
+    assert graph_brief(small, SchemaIndex(label_tables(small)), QUESTION) == render(small)

@@ -189,11 +189,11 @@ async def test_a_connection_has_a_limit_of_its_own_beside_that_of_the_question(
         current()
 
 
-async def test_a_graph_with_a_limit_is_not_asked(tmp_path: Path) -> None:
+async def test_a_graph_that_cannot_tell_what_it_reads_is_not_asked_with_a_limit(tmp_path: Path) -> None:
     kglite = pytest.importorskip("kglite")
     graph = kglite.KnowledgeGraph()
     graph.cypher("CREATE (:City {name: 'Oslo'})")
     graph.save(str(tmp_path / "g.kgl"))
-    with pytest.raises(SetupError, match="--max-scan is for databases in SQL, and cypher is none"):
+    with pytest.raises(SetupError, match="kglite does not tell ahead"):
         async with decisor.open(graph=f"kglite:///{tmp_path}/g.kgl") as data:
             await data.ask("Which?", lm=ScriptedLM([]), technique="single_rag", max_scan="5M")

@@ -13,6 +13,7 @@ from decisor.tools.abilities import Database
 from decisor.types import Tool
 
 if TYPE_CHECKING:
+    from decisor.tools.databases.cypher import CypherTool
     from decisor.tools.databases.sql import SqlTool
 
 T = TypeVar("T", bound=Tool)
@@ -35,14 +36,15 @@ def limits_of(source: Source) -> tuple[MaxScan, ...]:
     return (*source.max_scans, *([parse_max_scan(own)] if own else []))
 
 
-def within(tool: T, limits: Sequence[MaxScan]) -> T | SqlTool:
+def within(tool: T, limits: Sequence[MaxScan]) -> T | SqlTool | CypherTool:
     """The tool, whose queries keep to the limits. Raises SetupError where it cannot tell ahead what a query reads."""
+    from decisor.tools.databases.cypher import CypherTool
     from decisor.tools.databases.sql import SqlTool
 
     if not limits:
         return tool
-    if not isinstance(tool, SqlTool):
-        raise SetupError(f"--max-scan is for databases in SQL, and {tool.name} is none: leave it out, or limit the "
+    if not isinstance(tool, SqlTool | CypherTool):
+        raise SetupError(f"--max-scan is for databases and graphs, and {tool.name} is none: leave it out, or limit the "
                          "others alone, by max_scan of their connections in decisor.toml.")  # fmt: skip
     return tool.limited(*limits)
 

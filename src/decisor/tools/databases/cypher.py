@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
+from decisor.max_scan import MaxScan
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
 from decisor.tools.databases.cypher_brief import brief
@@ -23,6 +24,7 @@ from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy, notes_of
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
+from decisor.tools.databases.scan import check_graph_scan, check_limits
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_tables import TableInfo
 from decisor.types import Observation, Record, Table
@@ -32,13 +34,17 @@ BULK_SECONDS = 300.0
 
 @dataclass(eq=False)
 class CypherTool:
-    """Open with ``await CypherTool.open(url)``. ``schema`` is the graph's as it was then."""
+    """Open with ``await CypherTool.open(url)``. ``schema`` is the graph's as it was then; ``index``, its labels and
+    relationship types as tables: where both have a name, it means the label. ``max_scans``: what one query may read,
+    each of which holds."""
 
     worker: Worker
     schema: GraphSchema
     name: str = "cypher"
     form: Literal["cypher"] = "cypher"
     question: str = ""
+    max_scans: tuple[MaxScan, ...] = ()
+    index: SchemaIndex = field(default_factory=lambda: SchemaIndex([]), repr=False)
 
     @classmethod
     async def open(
@@ -79,12 +85,20 @@ class CypherTool:
             if isinstance(error, ToolError):
                 raise SetupError(f"The graph cannot be read: {error}") from error
             raise
-        return cls(worker, schema, name)
+        return cls(worker, schema, name, index=SchemaIndex([*type_tables(schema), *label_tables(schema)]))
 
     async def about(self, question: str) -> CypherTool:
         """The same tool with a description for this question; itself where the schema is short."""
         other = replace(self, question=question)
         return self if other.described == self.described else other
+
+    def limited(self, *limits: MaxScan) -> CypherTool:
+        """The same tool, whose queries keep to these limits too. Raises SetupError where its engine does not tell."""
+        if self.worker.caps.policy:  # how much it would read tells of nodes that are not for its reader
+            raise SetupError(f"Rows and masks do not hold together with a limit on what a query reads, for "
+                             f"{self.name}: leave out --max-scan.")  # fmt: skip
+        check_limits(self.worker.description, self.name, limits)
+        return replace(self, max_scans=(*self.max_scans, *limits))
 
     def describe(self) -> str:
         return self.described
@@ -92,7 +106,7 @@ class CypherTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return "\n".join([brief(self.schema, self.question), *notes_of(self.worker.caps.policy)])
+        return "\n".join([brief(self.schema, self.index, self.question), *notes_of(self.worker.caps.policy)])
 
     async def call(self, text: str) -> Observation:
         """One reading statement, or ``describe LABEL``, ``find WORDS``. Raises ToolError, with close names where one is
@@ -101,6 +115,7 @@ class CypherTool:
         if (lookup := parse_lookup(statement)) is not None:
             return await self._look_up(lookup)
         try:
+            await check_graph_scan(self.worker, statement, self.max_scans)
             table = await self.worker.run(statement, by=asker_of(text))
         except ToolError as error:
             near = "" if error.refused else near_names(statement, self.schema)
@@ -125,12 +140,7 @@ class CypherTool:
     @cached_property
     def tables(self) -> Sequence[TableInfo]:
         """Its labels, with their properties and ties."""
-        return label_tables(self.schema)
-
-    @cached_property
-    def index(self) -> SchemaIndex:
-        """Of labels and relationship types; where both have a name, it means the label."""
-        return SchemaIndex([*type_tables(self.schema), *self.tables])
+        return [table for table in self.index.tables if table.name in self.schema.labels]
 
     async def _look_up(self, lookup: Lookup) -> Observation:
         language = language_of(self.schema)
@@ -140,6 +150,7 @@ class CypherTool:
         return await find(lookup.words, self.index, language, self._read, self.worker.caps, self.name)
 
     async def _read(self, query: str, caps: Caps) -> Table:
+        await check_graph_scan(self.worker, query, self.max_scans)
         return await self.worker.run(query, caps=caps)
 
     async def _nothing(self, statement: str, table: Table) -> str:

@@ -3,12 +3,11 @@ their properties and the relationships among them, the rest by name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from decisor.calls.estimates import tokens_in
 from decisor.outside import one_line
-from decisor.tools.databases.cypher_lookup import label_tables
 from decisor.tools.databases.cypher_schema import GraphSchema, name_of, render
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_brief import BUDGET
@@ -22,12 +21,12 @@ HOW = (
 )
 
 
-def brief(schema: GraphSchema, question: str, budget: int = BUDGET) -> str:
-    """The whole schema where the budget suffices."""
+def brief(schema: GraphSchema, index: SchemaIndex, question: str, budget: int = BUDGET) -> str:
+    """The whole schema where the budget suffices. ``index``: of its labels, and more."""
     text = render(schema)
     if tokens_in(text) <= budget:
         return text
-    labels = ranked(schema, question)
+    labels = [name for name in ranked(index, question) if name in schema.labels]
     how = HOW.format(count=len(labels))
     budget -= tokens_in(how)
     low, high = 0, len(labels)
@@ -44,10 +43,11 @@ def brief(schema: GraphSchema, question: str, budget: int = BUDGET) -> str:
     return "\n".join([*lines, *rest(f"{len(types)} more relationship types", types, left / 2)])
 
 
-def ranked(schema: GraphSchema, question: str) -> list[str]:
-    """Labels, the best fit first: those that a relationship ties lend to each other; its type is a word of both."""
-    tables = label_tables(schema)
-    return [tables[number].name for fit in SchemaIndex(tables).rank(question) for number in fit.family.tables]
+def ranked(index: SchemaIndex, question: str) -> Iterator[str]:
+    """Names, the best fit first: labels that a relationship ties lend to each other; its type is a word of both."""
+    for fit in index.rank(question):
+        for number in fit.family.tables:
+            yield index.tables[number].name
 
 
 def part(schema: GraphSchema, labels: Sequence[str]) -> GraphSchema:

@@ -9,10 +9,10 @@ from dataclasses import replace
 from decisor.errors import SetupError, ToolError
 from decisor.max_scan import MaxScan
 from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sandbox.engine import Engine
+from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.scan_plans import READERS as OWN
-from decisor.tools.databases.scan_plans import VALUE_BYTES, Scan
+from decisor.tools.databases.scan_plans import VALUE_BYTES, Scan, of_graph
 from decisor.tools.databases.scan_warehouses import BYTES_ALONE
 from decisor.tools.databases.scan_warehouses import READERS as WAREHOUSES
 from decisor.tools.databases.sql_tables import TableInfo
@@ -30,12 +30,15 @@ def check_limits(engine: Engine, name: str, limits: Sequence[MaxScan]) -> None:
     """Raises SetupError where the engine does not tell ahead what they limit. ``name``: of the source."""
     if not limits:
         return
-    if engine.dialect is None or not engine.dialect.plan:
+    if not engine.plans and (engine.dialect is None or not engine.dialect.plan):
         raise SetupError(
             f"{engine.title} does not tell ahead what a query reads, so no --max-scan can hold for {name}: leave it "
             "out, and give the account a limit on the server."
         )
-    if engine.dialect.name in BYTES_ALONE and any(not most.bytes for most in limits):
+    if engine.plans and any(most.bytes for most in limits):
+        raise SetupError(f"{engine.title} tells ahead how many rows a query reads, not bytes: limit those of {name}, "
+                         "as in --max-scan 5M.")  # fmt: skip
+    if engine.dialect and engine.dialect.name in BYTES_ALONE and any(not most.bytes for most in limits):
         raise SetupError(f"{engine.title} tells ahead how many bytes a query reads, not rows: limit those of {name}, "
                          "as in --max-scan 2GB.")  # fmt: skip
 
@@ -49,14 +52,26 @@ async def check_scan(worker: Worker, statement: str, tables: Sequence[TableInfo]
     """
     engine = worker.description
     assert engine.dialect is not None
-    seconds = SERVER_SECONDS if engine.warehouse else SECONDS
-    caps = replace(worker.caps, rows=10_000, cell_chars=1_000_000, bytes=20_000_000, seconds=seconds)
-    plan = await worker.plan(statement, caps)
+    plan = await worker.plan(statement, wide(worker))
     if plan is None:
         return
     scans = list(READERS[engine.dialect.name](plan, sizes_of(statement, tables, engine.dialect), statement))
     for most in limits:
         check_costs(engine, scans, [cost_of(scan, most, tables) for scan in scans], most)
+
+
+async def check_graph_scan(worker: Worker, statement: str, limits: Sequence[MaxScan]) -> None:
+    """As ``check_scan``, of a graph."""
+    if limits and (plan := await worker.plan(statement, wide(worker))):
+        scans = list(of_graph(plan))
+        for most in limits:
+            check_costs(worker.description, scans, [scan.rows for scan in scans], most)
+
+
+def wide(worker: Worker) -> Caps:
+    """For a plan."""
+    seconds = SERVER_SECONDS if worker.description.warehouse else SECONDS
+    return replace(worker.caps, rows=10_000, cell_chars=1_000_000, bytes=20_000_000, seconds=seconds)
 
 
 def check_costs(engine: Engine, scans: Sequence[Scan], costs: Sequence[float | None], most: MaxScan) -> None:

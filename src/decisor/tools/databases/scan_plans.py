@@ -172,6 +172,16 @@ def of_duckdb(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]:
             yield Scan(name, every, every * VALUE_BYTES * max(1, number))
 
 
+def of_graph(plan: Table) -> Iterator[Scan]:
+    """Of each operator that reads nodes or follows relationships, the rows that the engine estimates, in all: of what
+    stands within a loop for all its turns."""
+    if not plan.rows:
+        yield Scan("the graph", None)
+    for operator, rows in plan.rows:
+        if any(part in str(operator) for part in ("Scan", "Seek", "Expand", "Path", "Triadic")):
+            yield Scan(str(operator).partition("@")[0], float(rows) if isinstance(rows, int | float) else None)
+
+
 READERS: Mapping[str, Read] = {
     "postgres": of_postgres,
     "mysql": of_mysql,

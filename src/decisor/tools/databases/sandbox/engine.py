@@ -68,6 +68,15 @@ class Cancellable(Protocol):
         ...
 
 
+@runtime_checkable
+class Planning(Protocol):
+    """A graph that tells how it would run a query."""
+
+    def plan(self, statement: str, caps: Caps) -> Table:
+        """Of each operator: its name, and how many rows it brings, about. Raises as ``Database.run``."""
+        ...
+
+
 @dataclass(frozen=True)
 class Engine:
     """All that the rest of the house asks of an engine.
@@ -79,7 +88,7 @@ class Engine:
     ``dialect``: of SQL. ``extra``: the part of the package that holds its driver, where that is installed by choice.
     ``warehouse``: what is particular to one that is read through SQLAlchemy, whose URL is SQLAlchemy's. ``member``:
     where it stands for many, the one of a name; its URL has the name as SCHEME+NAME. ``seconds``: that one query may
-    run where nobody says how long.
+    run where nobody says how long. ``plans``: a graph that tells ahead what a query reads (``Planning``).
     """
 
     name: str
@@ -97,3 +106,4 @@ class Engine:
     warehouse: Warehouse | None = None
     member: Callable[[str], Engine] | None = None
     seconds: float = SECONDS
+    plans: bool = False

@@ -19,7 +19,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.access import Access
 from decisor.tools.databases.sandbox.comments import without_comments
-from decisor.tools.databases.sandbox.engine import STOPPED, Cancellable, Caps, ConnectionLost, Database
+from decisor.tools.databases.sandbox.engine import STOPPED, Cancellable, Caps, ConnectionLost, Database, Planning
 from decisor.tools.databases.sandbox.engines import connect, engine
 from decisor.tools.databases.sandbox.forms import special
 from decisor.tools.databases.sandbox.graph_policy import GraphRules
@@ -169,6 +169,8 @@ def reveal(database: Database, text: str, caps: Caps) -> Table:
 
 def plan(database: Database, text: str, caps: Caps) -> Frame:
     """The table of a query's plan, none where the statement reads no rows."""
+    if isinstance(database, Planning):
+        return {"table": table_to(database.plan(database.check(text), caps))}
     if not isinstance(database, Guarded):
         raise ToolError("Nothing is planned here.")
     checked, dialect = database.check(text), database.guard.dialect

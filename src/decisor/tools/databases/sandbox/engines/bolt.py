@@ -9,9 +9,9 @@ import contextlib
 import re
 import secrets
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from decisor.errors import SetupError, ToolError
@@ -73,6 +73,22 @@ class Bolt:
         return f"decisor_{self.mark}"
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
+        def read(result: neo4j.Result, new: Rewritten) -> Table:
+            columns = [self.plain(new.plain(name)) for name in list(result.keys())]
+            return table(columns, rows(result, self.label, self.rules), caps)
+
+        return self.answer(statement, parameters, caps, read)
+
+    def plan(self, statement: str, caps: Caps) -> Table:
+        def read(result: neo4j.Result, new: Rewritten) -> Table:
+            return table(["operator", "rows"], operators(result.consume().plan), caps)
+
+        return self.answer(statement, {}, caps, read, "EXPLAIN ")
+
+    def answer(
+        self, statement: str, parameters: Mapping[str, Value], caps: Caps,
+        read: Callable[[neo4j.Result, Rewritten], Table], prefix: str = "",
+    ) -> Table:  # fmt: skip
         import neo4j
         from neo4j._exceptions import BoltError
         from neo4j.exceptions import DriverError, Neo4jError
@@ -85,10 +101,9 @@ class Bolt:
                 self.driver.session(database=self.database, default_access_mode=neo4j.READ_ACCESS) as session,
                 session.begin_transaction(timeout=caps.seconds, metadata={"decisor": self.mark}) as transaction,
             ):
-                result = transaction.run(statement, values)
+                result = transaction.run(prefix + statement, values)
                 try:
-                    columns = [self.plain(new.plain(name)) for name in list(result.keys())]
-                    return table(columns, rows(result, self.label, self.rules), caps)
+                    return read(result, new)
                 finally:
                     transaction.rollback()
         except Neo4jError as error:
@@ -120,6 +135,14 @@ class Bolt:
         other, _ = driver_of(self.url, CANCEL_SECONDS)
         with other, other.session(database=self.database) as session:
             session.run(END, mark=self.mark).consume()
+
+
+def operators(plan: Mapping[str, Any] | None) -> Iterator[list[object]]:
+    """None of a server that tells no plan."""
+    if plan is not None:
+        yield [str(plan["operatorType"]), plan.get("args", {}).get("EstimatedRows")]
+        for one in plan.get("children", ()):
+            yield from operators(one)
 
 
 def rows(result: neo4j.Result, label: str = "", rules: GraphRules = NO_RULES) -> Iterator[list[object]]:
@@ -233,4 +256,5 @@ ENGINE = Engine(
     server=True,
     probe="RETURN 1",
     extra="neo4j",
+    plans=True,
 )
