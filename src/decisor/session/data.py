@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import Any, Unpack
 
 from decisor.definitions.format import Definitions
-from decisor.definitions.readings.open import OpenReading
+from decisor.definitions.readings.open import OpenReading, Readings
 from decisor.definitions.readings.rules import suspicions
 from decisor.errors import SetupError
 from decisor.history.recording import recorded
@@ -68,11 +68,13 @@ NOTHING_TO_COMPUTE = (
 
 @dataclass(frozen=True)
 class View:
-    """The data as one question needs them. ``meaning``: what its words mean; ``tools``: all that a run may use."""
+    """The data as one question needs them. ``meaning``: what its words mean; ``tools``: all that a run may use;
+    ``suspects``: words that could mean two things."""
 
     meaning: Meaning
     databases: Sequence[Database | DefinedTool]
     tools: Sequence[Tool]
+    suspects: Sequence[OpenReading] = ()
 
 
 @dataclass(eq=False, repr=False)
@@ -130,8 +132,8 @@ class Data:
         check_options(options)
         question = question_of(question, options)
         choice = await choose(options.get("technique", ""), options.get("settings", {}), options.get("lm"), self.lms)
-        view = await self.view(question, choice, options)
-        needs, readings = view.meaning.needs(), options.get("readings", "auto") if choice.lm is not None else "off"
+        readings = options.get("readings", "auto") if choice.lm is not None else "off"
+        view = await self.view(question, choice, options, readings)
         keeping, last = keeping_of(options, self.sources), question.earlier.last if question.earlier else 0
         with (
             watched(options) as own,
@@ -144,15 +146,11 @@ class Data:
             for note in self.notes:
                 run.trace.add(note)
             choices: Sequence[ReadingChoice] = ()
-            if readings != "off":
+            if view.suspects or readings == "always":
                 sources = [*view.databases, *self.documents]
-                suspects: list[OpenReading] = []
-                for tool in view.databases:
-                    suspects += suspicions(question, tool.tables, needs.get(tool.name, ()))
-                if self.documents:
-                    suspects += await of_documents(question, self.documents)
-                if suspects or (readings == "always" and sources):
-                    choices = await settle(question, sources, needs, suspects, run, options.get("reader"))
+                choices = await settle(
+                    question, sources, view.meaning.needs(), view.suspects, run, options.get("reader")
+                )
             records = await view.meaning.records(view.meaning.shows(run), run)
             with run.span("decision") if view.meaning or choices else nullcontext(run) as inner:
                 decision = await decide(choice.technique, as_read(question, choices) if choices else question, inner)
@@ -176,15 +174,19 @@ class Data:
             return await self.ask(question, **options)
         return await ask_once(self.sources, question, options)
 
-    async def view(self, question: Question, choice: Choice, options: Options) -> View:
+    async def view(self, question: Question, choice: Choice, options: Options, readings: Readings) -> View:
         """The data as this question needs them: with descriptions, limits and definitions, a decision model where the
-        question is about one, and tools to calculate with."""
+        question is about one, and tools to calculate with; and what its words leave open."""
         models = await self.models(question, choice)
         topic = question.topic
         databases = await about(topic, limited(self.databases, options.get("max_scan", "")))
         tools = with_combine([*databases, *models, *self.tools[len(databases) :]])
         meaning = meaning_of(topic, databases, self.definitions, tools)
-        return View(meaning, meaning.around(databases), with_calculator(meaning.around(tools), choice.technique))
+        own, needs = meaning.around(databases), meaning.needs()
+        suspects = await of_documents(question, self.documents) if self.documents and readings != "off" else []
+        for tool in own if readings != "off" else ():
+            suspects += suspicions(question, tool.tables, needs.get(tool.name, ()))
+        return View(meaning, own, with_calculator(meaning.around(tools), choice.technique), suspects)
 
     async def models(self, question: Question, choice: Choice) -> Sequence[Tool]:
         """Those that the technique needs, or that the question is about, beside the one that was named.

@@ -7,6 +7,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,19 +162,21 @@ def in_memory(path: Path, only: Condition | None = None) -> Index:
     try:
         for document in reading.documents():
             try:
-                passages += (one for one in document.cut() if only is None or may_be_seen(one, only))
+                passages += document.cut()
             except Unreadable:
                 continue
     finally:
         reading.close()
+    if only is not None:
+        passages = among(passages, only)
     if not passages:
         raise SetupError(f"Nothing in {path} could be read; decisor index {path} --out INDEX says why.")
     return index_of(passages)
 
 
-def may_be_seen(passage: Passage, only: Condition) -> bool:
-    from decisor.tools.documents.for_reader import place_of
+def among(passages: Sequence[Passage], only: Condition) -> list[Passage]:
+    """Those that fulfil the condition."""
+    from decisor.tools.documents.for_reader import values_of
     from decisor.tools.documents.index import record_of
 
-    record = record_of(passage, 0.0)
-    return only.holds({**record.fields, **place_of(record.source)})
+    return list(compress(passages, only.among([values_of(record_of(one, 0.0)) for one in passages])))

@@ -59,6 +59,8 @@ async def settle(
     reader: Interpreter | None,
 ) -> list[ReadingChoice]:  # fmt: skip
     """What is open is asked of the ``reader``; the first choice is taken where nobody can be asked, or knows."""
+    if not sources:
+        return []
     data, choices = "\n\n".join(tool.describe() for tool in sources), []
     for one in await judged(question, data, suspects, needs, run):
         answer = one.choice(await reader(one)) if reader else ""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import PurePosixPath
 
 from decisor.errors import SetupError
@@ -49,14 +50,16 @@ class Condition:
 
     def check(self) -> None:
         """Raises SetupError where it does not run."""
-        self.holds({})
+        self.among([{}])
 
-    def holds(self, values: Mapping[str, Value]) -> bool:
+    def among(self, all_values: Sequence[Mapping[str, Value]]) -> list[bool]:
+        """Of which it holds."""
         query, names = self.query
-        row = [value if isinstance(value := values.get(name), str | int | float) else None for name in names]
+        rows = [[value if isinstance(value := values.get(name), str | int | float) else None for name in names]
+                for values in all_values]  # fmt: skip
         with closing(sqlite3.connect(":memory:")) as database:
             try:
-                return database.execute(query, row).fetchone() is not None
+                return [database.execute(query, row).fetchone() is not None for row in rows]
             except sqlite3.Error as error:
                 raise SetupError(f"The condition {' AND '.join(self.texts)} of documents fails: {error}") from error
 
@@ -85,11 +88,12 @@ class ForReader:
         wide = limit * FIRST
         while True:
             hits = tuple(await self.retriever.find(query, wide))
-            own = tuple(one for one in hits if self.may_be_seen(one))
+            own = tuple(compress(hits, self.condition.among([values_of(one) for one in hits])))
             if len(own) >= limit or len(hits) < wide or wide >= MOST:
                 return own[:limit]
             wide *= FIRST
 
-    def may_be_seen(self, record: Record) -> bool:
-        fields = {name.lower(): value for name, value in record.fields.items()}
-        return self.condition.holds(fields | place_of(record.source or record.id))
+
+def values_of(record: Record) -> dict[str, Value]:
+    """Of a passage, by the names that a condition uses."""
+    return {name.lower(): value for name, value in record.fields.items()} | place_of(record.source or record.id)
