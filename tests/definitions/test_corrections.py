@@ -83,7 +83,7 @@ def test_whatever_a_person_says_is_one_text_of_the_file(tmp_path: Path, words: s
 
 def test_what_cannot_be_approved_or_removed_is_said_in_a_line(tmp_path: Path) -> None:
     file = definitions_file(tmp_path)
-    with pytest.raises(SetupError, match=r"There is no reading.x in .*proposed.toml; there is nothing"):
+    with pytest.raises(SetupError, match=r"There is no file .*proposed.toml: nothing is proposed"):
         approve(file, "reading.x", "ann")
     with pytest.raises(SetupError, match=r"There is no reading.x in"):
         remove(file, "reading.x")

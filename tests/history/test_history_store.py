@@ -86,7 +86,7 @@ def test_a_number_is_never_given_twice(tmp_path: Path) -> None:
 
 
 def test_beyond_the_cap_the_oldest_are_dropped_and_marked_ones_last(tmp_path: Path) -> None:
-    history = History(tmp_path, cap=9_000)
+    history = History(tmp_path, cap=9_500)
     keep(history, "one")
     history.mark(1, Mark("right", "it was"))
     for text in ("two", "three", "four"):

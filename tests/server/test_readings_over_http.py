@@ -23,8 +23,8 @@ def replies(body: dict[str, Any]) -> str:
         return "Unclear: revenue | after discounts | before discounts"
     for number in (2, 1):
         if f"[o{number}.r1] |" in text:
-            answer = "Ann" if '"revenue": before' in text else "Bo"
-            return f"Final answer: {answer}\nBecause: it is first [o{number}.r1]"
+            answer, row = ("Ann", 1) if '"revenue": before' in text else ("Bo", 2)
+            return f"Final answer: {answer}\nBecause: it is first [o{number}.r{row}]"
     return "Plan: [Step 1: look]\nThought: t\nAction: sql\nAction input: SELECT name FROM customer ORDER BY 1"
 
 
