@@ -1,4 +1,5 @@
 // The page: an address is a view. Each view fills main and may hand back what closes it.
+import { go } from "./address.js";
 import { ask, choices } from "./api.js";
 import { el, fault, pick, say } from "./dom.js";
 import { askView } from "./ask.js";
@@ -19,12 +20,6 @@ const VIEWS = [
 ];
 
 let close = null;
-
-/** Go to an address of ours. */
-export function go(address) {
-  history.pushState(null, "", address);
-  show(true);
-}
 
 let here = "";
 
@@ -84,6 +79,7 @@ document.addEventListener("click", (event) => {
 });
 pick("menu").addEventListener("click", () => toggle(!document.body.classList.contains("menu")));
 addEventListener("keydown", (event) => { if (event.key === "Escape" && document.body.classList.contains("menu")) { toggle(false); pick("menu").focus(); } });
+addEventListener("moved", () => show(true));
 addEventListener("popstate", () => { if (here !== location.pathname + location.search) show(true); });
 
 async function start() {

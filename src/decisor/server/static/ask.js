@@ -1,7 +1,7 @@
 // Ask: a question, and beneath it what it is decided by, with what, and within which limits.
 import { ask, choices } from "./api.js";
 import { button, el, fault, fold, plain, say } from "./dom.js";
-import { go } from "./app.js";
+import { go } from "./address.js";
 import { schemaOf } from "./schema.js";
 import { settingsOf } from "./settings.js";
 

@@ -2,7 +2,7 @@
 // a node or its answer.
 import { ask } from "./api.js";
 import { button, el, fault } from "./dom.js";
-import { go } from "./app.js";
+import { go } from "./address.js";
 
 const STEP = [["action", "The query"], ["observation", "What it brought back"], ["thought", "The thought it follows from"]];
 const NODE = [["answer", "Its answer"], ["ask", "Its question"], ["context", "What it is told beside its question"]];

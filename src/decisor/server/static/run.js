@@ -1,7 +1,7 @@
 // A run: watched while it happens, read when it is over, changed and shared.
 import { ask, choices, listen } from "./api.js";
 import { button, el, fault, money, number, plain, say, took, visible } from "./dom.js";
-import { go } from "./app.js";
+import { go } from "./address.js";
 import { editor } from "./change.js";
 import { chartNodes } from "./chart.js";
 import { decision, evidence, ranking } from "./decision.js";

@@ -1,7 +1,7 @@
 // Hand a run on: one file, a link, another run to set it against; and say whether it was right.
 import { ask } from "./api.js";
 import { button, el, fault, say, when } from "./dom.js";
-import { go } from "./app.js";
+import { go } from "./address.js";
 
 const FILES = [["page", "One HTML file"], ["markdown", "Markdown"], ["json", "JSON"], ["record-page", "Record of the decision (page)"], ["record", "Record of the decision (JSON)"], ["trace", "Trace file"]];
 
