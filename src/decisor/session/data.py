@@ -183,9 +183,12 @@ class Data:
         tools = with_combine([*databases, *models, *self.tools[len(databases) :]])
         meaning = meaning_of(topic, databases, self.definitions, tools)
         own, needs = meaning.around(databases), meaning.needs()
-        suspects = await of_documents(question, self.documents) if self.documents and readings != "off" else []
-        for tool in own if readings != "off" else ():
-            suspects += suspicions(question, tool.tables, needs.get(tool.name, ()))
+        suspects: list[OpenReading] = []
+        if readings != "off":
+            for tool in own:
+                suspects += suspicions(question, tool.tables, needs.get(tool.name, ()))
+            if self.documents:
+                suspects += await of_documents(question, self.documents)
         return View(meaning, own, with_calculator(meaning.around(tools), choice.technique), suspects)
 
     async def models(self, question: Question, choice: Choice) -> Sequence[Tool]:
