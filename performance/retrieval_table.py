@@ -30,10 +30,10 @@ import psycopg
 from numpy.typing import NDArray
 
 import retrieval
+from decisor.cache import stamp_of
 from decisor.tools.documents import build_index, open_index, read_passages
 from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.index import Mode
-from decisor.tools.documents.passage import stamp_of
 from decisor.tools.documents.table_build import build_table
 from decisor.tools.documents.table_index import TableIndex, open_table
 from decisor.tools.documents.table_place import TablePlace, table_place

@@ -3,6 +3,8 @@
 import json
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -182,3 +184,9 @@ async def test_a_damaged_file_is_written_anew(text: str, cities: Path, tmp_path:
 async def test_where_nothing_can_be_written_the_catalog_is_read_each_time(cities: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where a folder should be")
     assert sorted(await schema_of(str(cities))) == sorted(await schema_of(str(cities))) == ["city", "site"]
+
+
+def test_the_catalogs_of_databases_need_nothing_of_documents() -> None:
+    code = "import sys, decisor.tools.databases.sql_cache; print([m for m in sys.modules if '.documents' in m])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

@@ -13,12 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from decisor.cache import cache_folder
+from decisor.cache import cache_folder, stamp_of
 from decisor.private_file import make_folder, open_private
 from decisor.secrets import without_password
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sql_catalog import WIDE, CatalogColumn, CatalogRelation, read_catalog
-from decisor.tools.documents.passage import stamp_of
 
 LARGE = 400
 """Tables: smaller catalogs are read as quickly as a file."""

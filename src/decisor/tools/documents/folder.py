@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, cast
 
+from decisor.cache import stamp_of
 from decisor.errors import SetupError
 from decisor.tools.documents.cutting import Content, passages
 from decisor.tools.documents.index_files import is_index
 from decisor.tools.documents.parser_process import READERS, ParserProcess
-from decisor.tools.documents.passage import Passage, stamp_of
+from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.row_documents import RowForm, bad, csv_documents, json_documents
 from decisor.tools.documents.update import Document
 

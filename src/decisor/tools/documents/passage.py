@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -72,12 +71,3 @@ def passage_of(row: Value) -> Passage:
     if not isinstance(row, Mapping) or row.get("id") in (None, "") or not isinstance(text := row.get("text"), str):
         raise ValueError("it has no id, or no text")
     return Passage(str(row["id"]), text, str(row.get("title") or ""), str(row.get("section") or ""))
-
-
-def stamp_of(*parts: str | bytes) -> bytes:
-    """16 bytes that stand for a content."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.digest()

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
+from decisor.cache import stamp_of
 from decisor.errors import SetupError
 from decisor.tools.documents.cutting import WORDS, Block, Content, fits, passages, tidy
-from decisor.tools.documents.passage import Passage, stamp_of
+from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.text_formats import Unreadable
 from decisor.tools.documents.update import Document
 from decisor.types import Value

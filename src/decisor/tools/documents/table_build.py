@@ -11,12 +11,13 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from decisor.cache import stamp_of
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.secrets import redact, secrets_in
 from decisor.tools.documents.embedder import Embedder
 from decisor.tools.documents.index_files import About
-from decisor.tools.documents.passage import Passage, stamp_of
+from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.table_index import about_in
 from decisor.tools.documents.table_place import ABOUT, PARTS, TablePlace, Tables, not_ours, table_place
 from decisor.tools.documents.table_store import TableStore

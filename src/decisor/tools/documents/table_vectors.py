@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from decisor.cache import cache_folder
+from decisor.cache import cache_folder, stamp_of
 from decisor.errors import SetupError
 from decisor.tools.documents.embedder import Embedder
-from decisor.tools.documents.passage import Passage, stamp_of
+from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.table_place import Tables
 from decisor.tools.documents.vectors import BATCH, EXACT, VectorMemory
 

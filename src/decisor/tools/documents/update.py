@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from decisor.cache import stamp_of
 from decisor.tools.documents.index_files import About
-from decisor.tools.documents.passage import Passage, stamp_of
+from decisor.tools.documents.passage import Passage
 from decisor.tools.documents.text_formats import Unreadable
 
 MOST_SKIPPED = 1_000

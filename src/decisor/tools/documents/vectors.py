@@ -10,10 +10,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from decisor.cache import stamp_of
 from decisor.errors import SetupError
 from decisor.extras import lacks
 from decisor.tools.documents.embedder import Embedder
-from decisor.tools.documents.passage import Passage, stamp_of
+from decisor.tools.documents.passage import Passage
 
 if TYPE_CHECKING:
     import numpy as np
