@@ -92,6 +92,7 @@ async def test_the_last_answer_has_time_left_where_a_call_hangs() -> None:
     assert cut_off.usage.tokens > 0 and cut_off.reason == "seconds"
 
 
+@pytest.mark.slow
 async def test_time_in_line_is_no_time_of_a_run() -> None:
     (lm,) = limit_concurrency([Slow(0.3)], 1)
 

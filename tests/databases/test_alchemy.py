@@ -119,6 +119,7 @@ RUNNING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 async def test_a_server_is_described_and_asked_through_sqlalchemy(server: str) -> None:
     with database(server, PLANTS) as url:
@@ -138,6 +139,7 @@ async def test_a_server_is_described_and_asked_through_sqlalchemy(server: str) -
         await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 async def test_the_server_itself_refuses_a_write_of_our_own(server: str) -> None:
     with database(server, PLANTS) as url:
@@ -148,6 +150,7 @@ async def test_the_server_itself_refuses_a_write_of_our_own(server: str) -> None
         await worker.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 async def test_a_query_that_is_given_up_ends_on_the_server_too(server: str) -> None:
     kind = "postgres" if server == "postgres" else "mysql"
@@ -165,6 +168,7 @@ async def test_a_query_that_is_given_up_ends_on_the_server_too(server: str) -> N
         await watcher.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 async def test_a_query_that_takes_too_long_is_ended_and_its_connection_lasts(server: str) -> None:
     with database(server, PLANTS) as url:

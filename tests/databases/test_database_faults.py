@@ -127,6 +127,7 @@ async def hit(worker: Worker, between: Proxy, store: Store, mode: Mode, caps: Ca
     return said
 
 
+@pytest.mark.slow
 async def test_a_fault_that_passes_costs_no_more_than_a_new_connection(store: Store) -> None:
     async with linked(store) as (worker, between):
         process = worker.child
@@ -155,6 +156,7 @@ async def test_a_fault_that_stays_is_an_error_within_the_deadline(store: Store) 
             assert any(words in said for words in TOLD), (mode, said)
 
 
+@pytest.mark.slow
 async def test_a_server_that_fell_silent_is_an_outage_at_its_first_query() -> None:
     async with proxy(("127.0.0.1", 5432)) as between:
         try:
@@ -245,6 +247,7 @@ def locked() -> Iterator[Callable[[str], None]]:
 ORDERS = f"SELECT count(*) AS n FROM {LOCKED}.orders"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", [False, True], ids=["straight", "through the proxy"])
 async def test_a_locked_table_of_mysql_is_an_error_of_the_server_before_the_deadline(
     through: bool, locked: Callable[[str], None]
@@ -268,6 +271,7 @@ async def test_a_locked_table_of_mysql_is_an_error_of_the_server_before_the_dead
             await worker.close()
 
 
+@pytest.mark.slow
 async def test_where_a_lock_of_mysql_is_not_told_in_time_the_limit_of_the_query_ends_it(
     locked: Callable[[str], None],
 ) -> None:

@@ -170,6 +170,7 @@ async def until(is_so: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["postgres", *MYSQLS, "neo4j"])
 @pytest.mark.parametrize("ending", ["cancelled", "out of time"])
 async def test_a_query_that_is_given_up_ends_at_the_server(kind: str, ending: str) -> None:

@@ -102,6 +102,7 @@ def test_the_page_says_where_the_same_person_asked_and_approved(tmp_path: Path) 
     assert "The same person asked." in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["history", "file"])
 def test_two_processes_that_approve_at_once_lose_no_approval(tmp_path: Path, where: str) -> None:
     _, result = from_rows(tmp_path, history=True)

@@ -45,6 +45,7 @@ async def replies_to(wires: Iterable[Wire]) -> list[str]:
     return list(await each(reply_to, wires, at_once=40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 async def test_every_cut_gives_the_same_reply(name: str) -> None:
     data = WHOLE[name]
@@ -187,6 +188,7 @@ async def test_a_refusal_is_one_by_its_status_whatever_becomes_of_its_words(refu
     assert (await reply_to(wire(refusal, end="close"))).startswith(f"{kind} ")
 
 
+@pytest.mark.slow
 async def test_the_words_of_a_refusal_are_not_waited_for_long() -> None:
     assert (await reply_to(wire(b"HTTP/1.1 401 No\r\nContent-Length: 999\r\n\r\n{"))).startswith("auth ")
 

@@ -273,6 +273,7 @@ needs_browser = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_test_of_hostile_text_would_notice(tmp_path: Path) -> None:
     """A page that trusts the same text opens a dialog and calls home."""
@@ -287,6 +288,7 @@ def test_the_test_of_hostile_text_would_notice(tmp_path: Path) -> None:
         one.call("POST", "/alert/dismiss", {})
 
 
+@pytest.mark.slow
 @needs_browser
 def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path: Path) -> None:
     file = tmp_path / "bad.html"

@@ -91,6 +91,7 @@ def quiet(page: Page) -> None:
     assert [one for one in links if not one.startswith(("/", "#"))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(len(HOSTILE)))
 def test_an_attack_in_every_field_of_every_event_is_text(page: Page, at: int, calls: tuple[str, list[str]]) -> None:
     page.open(f"/runs/{at}")

@@ -41,6 +41,7 @@ def place(page: Page) -> str:
     return str(page.run("return location.pathname"))
 
 
+@pytest.mark.slow
 def test_the_chart_of_an_answer_stands_before_its_table_and_its_marks_lead_to_the_rows(page: Page, place: str) -> None:
     page.open(place)
     page.until(DRAWN)

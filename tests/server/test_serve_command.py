@@ -43,6 +43,7 @@ def children(process: int) -> list[int]:
     return [int(word) for path in tasks for word in path.read_text().split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_a_sign_ends_runs_streams_and_workers_at_once(tmp_path: Path, sign: signal.Signals) -> None:
     asked, go_on = threading.Event(), threading.Event()
@@ -99,12 +100,14 @@ def decisor(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
 
 
+@pytest.mark.slow
 def test_a_new_user_gets_a_token_that_is_nowhere_else() -> None:
     text = decisor("--new-user", "ann").stdout
     assert re.search(r'\[ann\]\ntoken = "sha256:[0-9a-f]{64}"', text)
     assert decisor("--new-user", "a b").returncode == 2
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "users.toml").write_text("")
     for words, complaint in (

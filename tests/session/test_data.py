@@ -147,6 +147,7 @@ async def test_a_function_and_a_tool_object_are_tools_and_the_object_stays_open(
     assert not bell.closed
 
 
+@pytest.mark.slow
 async def test_a_decision_model_is_computed_by_many_at_once_without_mixing_their_candidates(
     sites: Path, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ async def test_a_decision_model_is_computed_by_many_at_once_without_mixing_their
         assert [(one.name, one.outcome) for one in result.ranking.options] == [("oak", 899.0), ("elm", 899.5)]
 
 
+@pytest.mark.slow
 async def test_a_failure_to_open_one_closes_the_others(sites: Path) -> None:
     before = children()
     with pytest.raises(SetupError, match="neither a function nor a file"):

@@ -108,6 +108,7 @@ def test_rules_and_goal_stand_beside_the_question_or_in_it(sites: Path) -> None:
     assert lm.seen == other.seen and "Rent counts." in lm.seen[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "complaint"), [
     ({}, "Which data"),
     ({"db": "nothing.db"}, "nothing.db"),
@@ -133,6 +134,7 @@ def test_a_heuristic_without_an_lm_is_not_told_that_it_asks_one(sites: Path) -> 
     assert "asks an LM" not in str(complaint.value)
 
 
+@pytest.mark.slow
 def test_an_interrupt_cancels_the_ask_and_leaves_nothing_running(sites: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
