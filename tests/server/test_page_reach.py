@@ -100,7 +100,10 @@ def test_a_drawing_is_dragged_on_the_page_that_is_handed_on(page: Page) -> None:
     page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": moves}]})
     page.until("document.querySelector('.canvas').scrollLeft + document.querySelector('.canvas').scrollTop > 80")
     page.browser.screenshot(PICTURES / "page-tree.png")
-    assert "script-src 'sha256-" in httpx.get(f"{page.url}/api/runs/wide/page").headers["content-security-policy"]
+    assert (
+        "script-src 'sha256-"
+        in httpx.get(f"{page.url}/api/runs/wide/page", timeout=60).headers["content-security-policy"]
+    )
 
 
 def test_a_search_tree_of_thousands_of_nodes_has_only_those_in_sight(page: Page) -> None:
