@@ -18,6 +18,7 @@ def draft(folder: Path, url: str, replies: list[str]) -> int:
                     "-o", "trials=0", "--trace", str(folder / "run.jsonl")])  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_file_ranks_again_and_the_decision_verifies_without_an_lm(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -35,6 +36,7 @@ def test_the_file_ranks_again_and_the_decision_verifies_without_an_lm(
     assert "does not hold" in out and "rule capacity: broken" in out
 
 
+@pytest.mark.slow
 def test_two_models_that_differ_are_both_written_and_no_decision_is_given(tmp_path: Path) -> None:
     url = database(tmp_path, SITES)
     other = TWELVE.replace("12", "11")

@@ -50,6 +50,7 @@ async def test_a_right_model_is_not_complained_about(tmp_path: Path) -> None:
     assert await findings(tmp_path, RIGHT) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "useless"), [(60_000, False), (10_000_000, True)])
 async def test_a_statement_is_useless_only_where_it_is_so_on_other_data_too(
     limit: int, useless: bool, tmp_path: Path
@@ -59,6 +60,7 @@ async def test_a_statement_is_useless_only_where_it_is_so_on_other_data_too(
     assert any(one.number == 7 and "statement 1 of change" in one.words for one in seen) == useless
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", MISTAKES)
 async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp_path: Path) -> None:
     instead, numbers = MISTAKES[part]
@@ -68,6 +70,7 @@ async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp
     assert all(one.line or "line" in one.words for one in seen if one.number not in (13, 14)), seen
 
 
+@pytest.mark.slow
 async def test_a_second_model_that_differs_is_named_with_the_candidate(tmp_path: Path) -> None:
     url = database(tmp_path, SITES)
     async with (
@@ -88,6 +91,7 @@ async def test_a_model_is_said_in_plain_words_with_real_rows(tmp_path: Path) -> 
         assert words in text, text
 
 
+@pytest.mark.slow
 def test_the_command_checks_shows_ranks_and_tells_the_schema(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +122,7 @@ outcome = "SELECT {outcome} FROM site"
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_the_first_form_is_upgraded_where_all_outcomes_agree(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ def entries() -> list[Entry]:
     return trace.entries
 
 
+@pytest.mark.slow
 def test_an_evaluation_fills_in_while_it_runs_and_tells_each_case(tmp_path: Path, store: Store) -> None:
     store.finish(case(1, "right"), entries())
     with window(Serving(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
@@ -84,6 +85,7 @@ def page(tmp_path: Path, store: Store) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 def test_axe_finds_nothing_serious_on_an_evaluation_with_a_case_opened(page: Page) -> None:
     page.run("document.querySelector('.cases details').open = true")
@@ -97,6 +99,7 @@ def test_axe_finds_nothing_serious_on_an_evaluation_with_a_case_opened(page: Pag
     page.picture("evaluation-case-phone", 390, 844, at=".cases")
 
 
+@pytest.mark.slow
 def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: Page, store: Store) -> None:
     page.run("document.querySelector('main').focus()")
     tab_to(page, "document.activeElement.getAttribute('aria-label') === 'Which cases'")
