@@ -101,6 +101,7 @@ async def test_techniques_know_databases_and_documents_by_any_name(sites: Path, 
     ({"db": ["freight=sites.db"], "tools": ["costs_of_data_test:freight"]}, "Two tools are called freight"),
     ({"db": ["whatif=sites.db"]}, "whatif is a name of decisor's own"),
     ({"db": ["ftp://host/x"]}, "There is no engine for ftp"),
+    ({"db": ["postgrsql://host/x"]}, "Did you mean postgresql://"),
     ({"docs": ["sites.db"]}, "is a database"),
 ])  # fmt: skip
 async def test_a_clash_of_names_and_a_wrong_place_are_one_line(
