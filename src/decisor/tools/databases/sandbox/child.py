@@ -21,7 +21,7 @@ from decisor.tools.databases.sandbox.engine import STOPPED
 from decisor.tools.databases.sandbox.wire import HEAD, Frame
 
 WATCH_SECONDS = 0.02
-PATIENCE_SECONDS = 1.5
+PATIENCE_SECONDS = 7.0
 AHEAD = 16
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 CRASHED = "The engine crashed on this statement. Try another one."
