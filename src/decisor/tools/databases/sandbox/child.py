@@ -20,7 +20,7 @@ from decisor.tools.databases.sandbox.memory import memory_of
 from decisor.tools.databases.sandbox.wire import HEAD, Frame
 
 WATCH_SECONDS = 0.02
-PATIENCE_SECONDS = 1.5
+PATIENCE_SECONDS = 7.0
 AHEAD = 16
 CRASHED = "The engine crashed on this statement. Try another one."
 

@@ -30,7 +30,7 @@ from decisor.types import Table, Value
 
 GRACE_SECONDS = 5.0
 """The parent kills at the limit; after this much longer the worker ends itself (the parent may be gone)."""
-CANCEL_SECONDS = 3.0
+CANCEL_SECONDS = 6.0
 
 
 @runtime_checkable

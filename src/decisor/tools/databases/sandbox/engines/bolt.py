@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import neo4j
 
 CONNECT_SECONDS = 10.0
-CANCEL_SECONDS = 1.0
+CANCEL_SECONDS = 3.0
 OPEN_SECONDS = 60.0
 MOST_VALUES = 100_000
 """Of one masked property: their tokens go with each statement that reads it."""

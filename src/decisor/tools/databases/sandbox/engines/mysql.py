@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SQL_MODE = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION"
 CONNECT_SECONDS = 10
-CANCEL_SECONDS = 1
+CANCEL_SECONDS = 3
 UNKNOWN_VARIABLE = 1193
 OPTIONS = words("unix_socket ssl_ca ssl_cert ssl_key ssl_verify_cert ssl_verify_identity charset")
 """What may stand after ``?`` in a URL, as PyMySQL has it. ``charset`` is always utf8mb4."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 20
 MOST_AT_ONCE = 5_000
 SMALL_ROW = 1_000
-CANCEL_SECONDS = 1
+CANCEL_SECONDS, LOOK_SECONDS = 3, 1
 LONGEST_NAME = 63
 BEGIN = """BEGIN READ ONLY; SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {lock};
 SET LOCAL idle_in_transaction_session_timeout = '60s'"""
@@ -211,7 +211,7 @@ def open_connection(url: str) -> Connection:
     with contextlib.suppress(psycopg.Error):  # compiling a query of the catalog takes longer than running it
         db.execute("SET jit = off")
     with contextlib.suppress(psycopg.Error):  # since PostgreSQL 14: a query ends soon after its client has gone
-        db.execute(f"SET client_connection_check_interval = '{CANCEL_SECONDS}s'")
+        db.execute(f"SET client_connection_check_interval = '{LOOK_SECONDS}s'")
     return db
 
 
