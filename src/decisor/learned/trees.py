@@ -127,15 +127,18 @@ def main() -> None:
 
 
 def fit_trees(rows: NDArray[np.float32], labels: NDArray[np.float64], trees: int, seed: int) -> Trees:
-    """Raises ImportError where scikit-learn cannot be loaded."""
+    """With one thread: on a busy machine several wait for each other longer than they work, and data of this size gain
+    nothing. Raises ImportError where scikit-learn cannot be loaded."""
     import numpy as np
     from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
 
     model = HistGradientBoostingRegressor(
         max_iter=trees, learning_rate=0.06, max_leaf_nodes=31, min_samples_leaf=40, l2_regularization=1.0,
         early_stopping=False, random_state=seed,
     )  # fmt: skip
-    model.fit(rows, labels)
+    with threadpool_limits(1, user_api="openmp"):
+        model.fit(rows, labels)
     grown = [predictors[0].nodes for predictors in model._predictors]
     starts = np.cumsum([0, *(len(nodes) for nodes in grown)])[:-1]
     nodes = np.concatenate(grown)
