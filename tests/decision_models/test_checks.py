@@ -7,7 +7,7 @@ import pytest
 
 from decision_shops import CLOSE, SITES, database, opened
 from decisor.cli import run
-from decisor.decision_models.checks.run import check
+from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.parse import parse
 from decisor.decision_models.show import show
 from decisor.finding import Finding
@@ -68,6 +68,19 @@ async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp
     seen = await findings(tmp_path, RIGHT.replace(part, instead, 1))
     assert {one.number for one in seen} & numbers, seen
     assert all(one.line or "line" in one.words for one in seen if one.number not in (13, 14)), seen
+
+
+async def test_of_candidates_on_which_two_models_differ_the_easiest_to_work_by_hand_is_named(tmp_path: Path) -> None:
+    late = RIGHT.replace("(SELECT sum(rent) FROM site)", "(SELECT 12 * sum(rent) FROM site)")
+    async with (
+        opened(tmp_path, RIGHT) as one,
+        opened_model(parse(late), database(tmp_path, SITES, "late.duckdb")) as two,
+    ):
+        difference = await asyncio.to_thread(lambda: compared(one, two, float("inf")))
+        outcomes, now = await asyncio.to_thread(one.outcomes), (await asyncio.to_thread(one.present))["cost"]
+    assert difference is not None and now is not None
+    moved = dict(zip(outcomes.candidates.tolist(), abs(outcomes.of("cost") - now).tolist(), strict=True))
+    assert difference.candidate == min(moved, key=moved.__getitem__)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ ROWS = (
 
 def support(text: str, *records: Record) -> dict[str, str]:
     sources = [(one.id, [value for value in one.fields.values() if isinstance(value, float | int)]) for one in records]
+    sources.append(("question", [12.0]))
     return {figure.text: figure.support for figure in check_figures(text, sources, records)}
 
 
@@ -26,11 +27,17 @@ def support(text: str, *records: Record) -> dict[str, str]:
         ("elm costs 412.5 of oak's 700: 58.9 %", "58.9 %", "computed: 412.5 [o1.r2] / 700 [o1.r1]"),
         ("elm is 41.1 % cheaper: 412.5 against 700", "41.1 %", "computed: 412.5 [o1.r2] / 700 [o1.r1] - 1"),
         ("a metre of oak costs 17.5", "17.5", "computed: 700 [o1.r1] / 40 [o1.r1]"),
+        ("it is 700 + 12 * 40 = 1,180, at 12 a metre", "1,180", "computed: 700 [o1.r1] + 12 [question] * 40 [o1.r1]"),
         ("all three cost 1767.75", "1767.75", "computed: sum of 700 [o1.r1], 412.5 [o1.r2], 655.25 [o1.r3]"),
     ],
 )
 def test_what_follows_from_cited_figures_is_computed_and_says_how(text: str, figure: str, formula: str) -> None:
     assert support(text, *ROWS)[figure] == formula
+
+
+@pytest.mark.parametrize("text", ["700 + 412.5 + 40 = 1,180", "700 + 480.5 = 1,180.5", "700 / 0 = 1,180"])
+def test_a_calculation_that_is_wrong_or_starts_from_what_nothing_holds_supports_nothing(text: str) -> None:
+    assert not support(text, *ROWS)[text.rpartition("= ")[2]]
 
 
 def test_a_figure_that_no_record_and_no_calculation_gives_is_unsupported() -> None:

@@ -101,7 +101,7 @@ def test_a_cookie_stands_for_a_token_until_it_is_ended(shared: Served) -> None:
     assert shared.client.get("/api/runs").status_code == 200
     kept = dict(shared.client.cookies)
     assert shared.client.delete("/api/session").status_code == 204
-    with httpx.Client(base_url=shared.url, cookies=kept, trust_env=False) as other:
+    with httpx.Client(base_url=shared.url, cookies=kept, trust_env=False, timeout=60) as other:
         assert other.get("/api/runs").status_code == 401
 
 

@@ -33,7 +33,7 @@ EXAMPLE_PLAN = ("read the price of each product", "compare them")
 EXAMPLE_INPUTS = {
     "sql": "SELECT name, price FROM product ORDER BY price LIMIT 10",
     "cypher": "MATCH (p:Product) RETURN p.name, p.price ORDER BY p.price LIMIT 10",
-    "passages": "who owns Harbour Mill",
+    "passages": "price of each product of Harbour Mill",
     "search": "who owns Harbour Mill",
     "calculator": "12.5 * 3",
     "whatif": "rank",

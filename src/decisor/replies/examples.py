@@ -56,6 +56,8 @@ def filled_in(form: Form[object], way: Way, tools: Mapping[str, str], descriptio
     values = {key: value_of(key, chosen, tools, description) for key in chosen.says}
     if "replan" in values:
         values["plan"] = []  # not to replan is the likelier
+    if answers:
+        values["thought"] = "Its price is the lowest."
     if reason == "no_citation":
         values["because"] = "its price is the lowest [the id of a record that you were shown]"
     if way == "json":

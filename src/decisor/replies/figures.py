@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from decisor.replies.numbers import NumberMeaning, numbers_in, readings, written_numbers
+from decisor.replies.written_calculations import written_calculations
 from decisor.types import Figure, Record
 
 CITATION = re.compile(r"[\[［【〔]\s*(o\d+(?:\.\w+)?(?:\s*[,;，；、]\s*o\d+(?:\.\w+)?)*)\s*[\]］】〕]")
@@ -69,13 +70,32 @@ def check_figures(
     numbers_by_source = list(sources) if texts else []
     supports = {figure: held_by(figure, numbers_by_source) for figure in texts}
     quoted = [operand for operand in supports.values() if operand is not None]
+    written = written_out(CITATION.sub(" ", text), supports)
     others = [Operand(value, one.id, place) for one in cited for place, value in numbers_of_fields(one)][:MOST_OPERANDS]
     return tuple(
         Figure(
-            figure, operand.source if operand else computed(figure, quoted, others) or parts(figure, numbers_by_source)
+            figure,
+            operand.source
+            if operand
+            else written.get(figure) or computed(figure, quoted, others) or parts(figure, numbers_by_source),
         )
         for figure, operand in supports.items()
     )
+
+
+def written_out(text: str, supports: Mapping[str, Operand | None]) -> dict[str, str]:
+    """Of results that the text computes itself, from figures that sources hold, how it does."""
+    formulas: dict[str, str] = {}
+    for one in written_calculations(text):
+        sources = [supports.get(part) for part in one.operands]
+        if all(sources) and fits_any(one.value, readings(one.result)):
+            names = {
+                part: f"{part} [{operand.source}]"
+                for part, operand in zip(one.operands, sources, strict=True)
+                if operand
+            }
+            formulas[one.result] = COMPUTED + " ".join(names.get(part, part) for part in one.parts)
+    return formulas
 
 
 def held_by(figure: str, sources: Iterable[tuple[str, Sequence[float]]]) -> Operand | None:

@@ -19,11 +19,13 @@ REASONS = {
     "no_action": "it held no action",
     "no_citation": "the answer cited no record",
     "no_evidence": "it answered before anything was known",
+    "not_compared": "the answer was compared with nothing",
     "refusal": "the LM refused",
     "repeated": "the LM made the same query three times",
     "truncated": "it was cut off",
     "unknown_source": "it cited what was never shown",
     "unknown_tool": "it named a tool that does not exist",
+    "wrong_form": "its answer had not the form of one",
 }
 
 

@@ -72,9 +72,9 @@ def tool_specs(tools: Tools) -> ToolSpecs:
 
 
 def with_calculator(tools: Sequence[Tool], technique: object) -> Sequence[Tool]:
-    """With a calculator last, where the technique says that it ``calculates`` and there are rows to calculate with."""
-    rows = any(getattr(tool, "form", "") in ("sql", "cypher") for tool in tools)
-    if not rows or not getattr(technique, "calculates", False) or any(tool.name == CALCULATOR for tool in tools):
+    """With a calculator last, where the technique says that it ``calculates`` and something brings figures."""
+    figures = any(getattr(tool, "form", "") in ("sql", "cypher", "passages") for tool in tools)
+    if not figures or not getattr(technique, "calculates", False) or any(tool.name == CALCULATOR for tool in tools):
         return tools
     from decisor.tools.calculator import CalculatorTool
 

@@ -17,7 +17,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
-from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, HOW_TO_WORK, THINK_TOOL, show_question
+from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, THINK_TOOL, how_to_work, show_question
 from decisor.techniques.shared.decision import (
     THINK,
     EvidenceRule,
@@ -60,7 +60,7 @@ class IterRAG:
         return await conclude(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
-        decision_of = check_by(self.evidence, trajectory)
+        decision_of = check_by(self.evidence, trajectory, compares=True)
 
         def check(move: LabelledReply) -> LabelledReply:
             if move.answer is not None:
@@ -77,7 +77,7 @@ class IterRAG:
     def prompt(self, trajectory: Trajectory, run: Run, form: Form[LabelledReply], ask: str = "") -> list[Message]:
         """``ask``: what it ends with, where that is not to go on."""
         words = run.wording(form)
-        system = SYSTEM.substitute(tools=run.env.describe(), think=THINK_TOOL, work=HOW_TO_WORK, form=words)
+        system = SYSTEM.substitute(tools=run.env.describe(), think=THINK_TOOL, work=how_to_work(run.env), form=words)
         ask = ask or NEXT.substitute(left=self.max_steps - trajectory.actions)
         steps = trajectory.show() or "(no steps yet)\n"
         user = SO_FAR.substitute(question=show_question(trajectory.question), steps=steps, ask=ask)

@@ -23,7 +23,7 @@ from decisor.errors import BudgetExceeded, ParseError
 from decisor.replies.form import Form
 from decisor.replies.labelled import LabelledReply
 from decisor.run import Run
-from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, HOW_TO_WORK, THINK_TOOL, show_question
+from decisor.techniques.shared.analyst_prompts import FINAL_ANSWER, THINK_TOOL, how_to_work, show_question
 from decisor.techniques.shared.decision import (
     THINK,
     EvidenceRule,
@@ -72,7 +72,7 @@ class PlanRAG:
         return await conclude(self.last(trajectory, run), trajectory, run, rule=self.evidence)
 
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
-        decision_of = check_by(self.evidence, trajectory)
+        decision_of = check_by(self.evidence, trajectory, compares=True)
 
         def check(move: LabelledReply) -> LabelledReply:
             if not move.plan and not trajectory.plan:
@@ -108,7 +108,7 @@ class PlanRAG:
     def prompt(self, trajectory: Trajectory, run: Run, form: Form[LabelledReply], ask: str = "") -> list[Message]:
         """``ask``: what it ends with, where that is not to go on."""
         words = run.wording(form)
-        system = SYSTEM.substitute(tools=run.env.describe(), think=THINK_TOOL, work=HOW_TO_WORK, form=words)
+        system = SYSTEM.substitute(tools=run.env.describe(), think=THINK_TOOL, work=how_to_work(run.env), form=words)
         question = show_question(trajectory.question)
         if not trajectory.plan:
             return [Message("system", system), Message("user", FIRST.substitute(question=question, ask=ask or BEGIN))]

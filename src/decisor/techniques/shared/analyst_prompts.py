@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from decisor.calls.prompt_parts import Text, joined, sections_of
+from decisor.techniques.shared.forms import forms_of
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE
 from decisor.techniques.shared.render import show_steps
-from decisor.types import Earlier, Question
+from decisor.types import Earlier, Environment, Question
 
 THINK_TOOL = """\
 ### Tool: think
@@ -21,6 +22,17 @@ HOW_TO_WORK = """\
 - You see seven digits, a query all: compute in the query, join on keys.
 """
 
+HOW_TO_READ = """\
+# How to work
+- First settle which candidates the question allows: what it wants to reach is rarely one of them.
+- Turn the rules into formulas, and look for each figure that they need, of every candidate. A search finds the passages
+  whose words fit best, so look for one thing at a time, by its full name, and in other words where that did not help.
+- What was not found rules no candidate out. Where passages contradict each other, find out which the rules mean (often
+  the later one), and name the other.
+- Compute with numbers as they were written. Where two readings choose differently, say so in Assumptions.
+"""
+"""Where passages are all that there is."""
+
 FINAL_ANSWER = f"""\
 Final answer: the name or id of the candidate, nothing else
 Because: one to three sentences with the figures that decide, each with its record's id, like [o2.r3]
@@ -30,6 +42,12 @@ Assumptions: {ASSUMPTIONS}
 Cite only ids that you were shown. Where the data cannot decide: Final answer: none
 For a table or a series: Final answer: {TABLE}
 """
+
+
+def how_to_work(env: Environment) -> str:
+    """By what the tools bring: rows, or passages alone."""
+    sources = {form for form in forms_of(env).values() if form in ("sql", "cypher", "passages")}
+    return HOW_TO_READ if sources == {"passages"} else HOW_TO_WORK
 
 
 EARLIER = """\

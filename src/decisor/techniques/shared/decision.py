@@ -18,6 +18,7 @@ from decisor.replies.numbers import numbers_in
 from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
+from decisor.techniques.shared.compared import ADVICE, not_compared
 from decisor.techniques.shared.departure import departure, fullest
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
@@ -150,7 +151,14 @@ def decide(
     if not name.strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
     decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
-    return replace(decision, assumptions=each_in_words(reply.assumptions))
+    weak = () if free else filter(None, (not_compared_in(decision, trajectory),))
+    return replace(decision, assumptions=each_in_words(reply.assumptions), reasons=(*decision.reasons, *weak))
+
+
+def not_compared_in(decision: Decision, trajectory: Trajectory) -> str:
+    shown_records = trajectory.shown_records()
+    cited = [shown_records[id] for id in decision.evidence.ids]
+    return not_compared(decision.answer, cited, trajectory.question, trajectory.steps)
 
 
 def in_words(text: str) -> str:
@@ -177,18 +185,23 @@ def each_in_words(text: str) -> tuple[str, ...]:
 Check = Callable[[LabelledReply], Decision]
 
 
-def check_by(rule: EvidenceRule, trajectory: Trajectory, lenient: bool = False) -> Check:
-    """What makes a decision of a reply with an answer, for the replies to one call: ``asked`` complains once."""
-    complaints = 0
+def check_by(rule: EvidenceRule, trajectory: Trajectory, lenient: bool = False, compares: bool = False) -> Check:
+    """What makes a decision of a reply with an answer, for the replies to one call: ``asked`` complains once. So does
+    ``compares``, where other candidates can still be looked for, of an answer that nothing was compared with."""
+    complaints = alone = 0
 
     def check(reply: LabelledReply) -> Decision:
-        nonlocal complaints
+        nonlocal complaints, alone
         free = rule == "free" or (rule == "asked" and (complaints or lenient))
         try:
-            return decide(reply, trajectory, lenient, "free" if free else "required")
+            decision = decide(reply, trajectory, lenient, "free" if free else "required")
         except ParseError as complaint:
             complaints += complaint.reason in ("no_citation", "no_evidence", "unknown_source")
             raise
+        if compares and not free and not alone and (why := not_compared_in(decision, trajectory)):
+            alone += 1
+            raise ParseError(f"{why} {ADVICE}", "not_compared")
+        return decision
 
     return check
 
