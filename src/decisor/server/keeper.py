@@ -127,13 +127,13 @@ class Keeper:
         try:
             file = open_private(self.history.trace_of(number))
         except OSError as error:
-            self.fail(error.strerror)
+            self.fail(error.strerror or str(error))
             return
         lock(file)
         try:
             self.pens[number] = Pen(file, TraceFile(file))
         except OSError as error:
-            self.fail(error.strerror)
+            self.fail(error.strerror or str(error))
             with suppress(OSError):
                 file.close()
 
