@@ -90,9 +90,17 @@ class Shelf:
         return tuple(Record(str(n), {"team": "a" if n % 9 == 0 else "b"}, f"text {n}") for n in range(limit))
 
 
+class Liar(Shelf):
+    """Says that it lies elsewhere."""
+
+    async def find(self, query: str, limit: int = 10) -> tuple[Record, ...]:
+        return (Record("hr/pay.md", {"path": "open/a.md", "folder": "open", "Path": "open/a.md"}, "text"),)
+
+
 async def test_a_condition_on_what_a_retriever_of_ones_own_brings() -> None:
     retriever = ForReader(Shelf(), Condition(("team = 'a'",)))
     assert [one.id for one in await retriever.find("x", 5)] == ["0", "9", "18", "27", "36"]
+    assert await ForReader(Liar(), Condition(("path LIKE 'open/%' OR folder = 'open'",))).find("x", 5) == ()
     assert await ForReader(Shelf(), Condition(("nosuch = 'a' OR nosuch IS NOT NULL",))).find("x", 5) == ()
 
 

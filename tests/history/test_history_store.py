@@ -1,5 +1,6 @@
 """Runs in a folder: kept, listed, searched, marked, dropped; also by several processes at once, or dead ones."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -222,3 +223,25 @@ def test_an_action_that_began_is_worth_keeping(tmp_path: Path) -> None:
     assert replace(History(tmp_path).read(), bytes=0, began=0.0) == PastRun(
         Question("Which?"), number=1, state="interrupted", why="It was interrupted."
     )
+
+
+@pytest.mark.parametrize("at", ["beginning", "middle"])
+def test_a_disk_that_is_full_ends_no_run(tmp_path: Path, at: str) -> None:
+    history = History(tmp_path)
+    if at == "beginning":
+        history.list()
+        history.trace_of(1).symlink_to("/dev/full")
+    keeping = Keeping(history)
+    recording = Recording(keeping)
+    trace = Trace(listeners=[recording.write])
+    trace.add(RunStart(Question("Which site?"), "plan_rag", "m"))
+    if at == "middle":
+        assert recording.file is not None
+        with Path("/dev/full").open("w") as full:
+            os.dup2(full.fileno(), recording.file.fileno())
+    for event in (NOTE, Conclusion(Decision("elm"))):
+        trace.add(event)
+    recording.end()
+    assert "No space left on device" in keeping.fault
+    if at == "middle":
+        assert keeping.fault.startswith("the trace of run 1 is not whole") and history.read(1).answer == "elm"

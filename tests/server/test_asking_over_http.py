@@ -239,3 +239,18 @@ def test_a_history_that_cannot_be_written_ends_no_run(tmp_path: Path, url: str) 
         assert (run["state"], run["answer"]) == ("finished", "elm")
         assert site.run(run["id"])["result"]["answer"] == "elm"
         assert [one["id"] for one in site.client.get("/api/runs").json()["runs"]] == [run["id"]]
+
+
+def test_a_run_without_room_for_its_trace_is_read_from_memory_and_the_next_one_is_kept(
+    tmp_path: Path, url: str
+) -> None:
+    (tmp_path / "history" / "runs").mkdir(parents=True)
+    (tmp_path / "history" / "runs" / "1.jsonl").symlink_to("/dev/full")
+    history = History(tmp_path / "history")
+    with served(Serving(sources(tmp_path), {"m": f"m@{url}"}), history) as site:
+        for number in (1, 2):
+            run = site.ended(site.ask()["id"])
+            assert (run["id"], run["state"], run["result"]["answer"]) == (str(number), "finished", "elm")
+        site.until(lambda: history.read(2).state, lambda state: state == "answered")
+        assert site.run("1")["result"]["evidence"]["ids"] == ["o1.r1", "o1.r2"]
+        assert history.read(1).answer == "elm" and history.entries(2)

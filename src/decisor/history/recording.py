@@ -96,7 +96,6 @@ class Recording:
             self.run = replace(self.run, state=state, why=why)
         try:
             if self.happened or self.run.state not in ("failed", "interrupted"):
-                self.file.flush()
                 self.keeping.history.write(self.run)
             else:
                 self.keeping.history.delete([self.run.number], self.run.owner)
@@ -111,7 +110,8 @@ class Recording:
         self.keeping.number, self.keeping.fault = 0, f"this run is not kept: {what}"
         self.trace = None
         if self.file is not None:
-            self.file.close()
+            with suppress(OSError):  # what could not be written
+                self.file.close()
 
 
 @contextmanager

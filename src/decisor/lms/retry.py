@@ -175,7 +175,7 @@ class Retries:
             self.opens_at = max(self.opens_at, now + min(failure.after, LONGEST_WAIT))
             self.why = str(failure)
             if now + failure.after >= ends:
-                raise LMError(f"{failure} It asks to wait {failure.after:.0f} s: longer than this call may take. "
+                raise LMError(f"{failure} It asks to wait {failure.after:.6g} s: longer than this call may take. "
                               "Try again later.", failure.kind, permanent=failure.after > LONG_WAIT)  # fmt: skip
         most_faults = self.attempts if self.somebody else min(self.attempts, self.first_attempts)
         if refusals >= self.rate_attempts if is_rate else faults >= most_faults:

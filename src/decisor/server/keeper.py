@@ -37,6 +37,10 @@ class Pen:
             self.trace.write(*news)
             self.written += len(news)
 
+    def close(self) -> None:
+        with suppress(OSError):  # told by the last write
+            self.file.close()
+
 
 @dataclass(eq=False)
 class Keeper:
@@ -106,37 +110,52 @@ class Keeper:
             self.finish([one for one in over if one.past.number])
             if begun:
                 numbers = self.history.begin_all(begun)
+                self.fault = ""
                 for number in numbers:
                     self.open(number)
-                self.fault = ""
         except (SetupError, OSError) as error:
-            if not self.fault:
-                logger.warning("the history cannot be written: %s", error)
-            self.fault = str(error)
+            self.fail(str(error))
         return numbers
 
+    def fail(self, why: str) -> None:
+        if not self.fault:
+            logger.warning("the history cannot be written: %s", why)
+        self.fault = why
+
     def open(self, number: int) -> None:
-        file = open_private(self.history.trace_of(number))
+        """Without room for it there is no trace, and the run goes on."""
+        try:
+            file = open_private(self.history.trace_of(number))
+        except OSError as error:
+            self.fail(error.strerror or str(error))
+            return
         lock(file)
-        self.pens[number] = Pen(file, TraceFile(file))
+        try:
+            self.pens[number] = Pen(file, TraceFile(file))
+        except OSError as error:
+            self.fail(error.strerror or str(error))
+            with suppress(OSError):
+                file.close()
 
     def finish(self, over: Sequence[LiveRun]) -> None:
-        """A run in which nothing happened is not kept."""
+        """A run in which nothing happened is not kept; one whose trace is not whole can be read from memory alone."""
+        whole = set[int]()
         worth = [one for one in over if one.past.state not in NOTHING_CAME or any(map(happens, one.entries))]
         for one in over:
             pen = self.pens.pop(one.past.number, None)
             if pen is not None:
                 pen.write(one)
-                pen.file.close()
+                pen.close()
+                whole |= set() if pen.trace.fault else {one.past.number}
         if worth:
             self.history.write_all([one.past for one in worth])
         for one in over:
-            one.is_kept = one in worth
-            if not one.is_kept:
+            one.is_kept = one in worth and one.past.number in whole
+            if one not in worth:
                 self.history.delete([one.past.number], one.past.owner)
 
     async def close(self) -> None:
         """The rest is written."""
         await self.write()
         for pen in self.pens.values():
-            pen.file.close()
+            pen.close()
