@@ -5,6 +5,8 @@ from collections.abc import Collection
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "nouns", "protocols", "version", "errors", "ranking", "evidence", "calling", "asking"},
@@ -51,6 +53,7 @@ def imports(path: Path) -> set[str]:
     return {name for name in chain.from_iterable(names) if name.startswith("decisor")}
 
 
+@pytest.mark.slow
 def test_imports_only_point_to_lower_floors() -> None:
     wrong = []
     for path in FILES:
@@ -80,6 +83,7 @@ def needs_of(path: Path) -> set[Path]:
     return {file for file in files if file is not None} - {path}
 
 
+@pytest.mark.slow
 def test_no_file_needs_itself_by_way_of_others() -> None:
     """A part of a query may be a source of another one: ``block`` and ``source`` are about each other."""
     needs = {path: needs_of(path) for path in FILES}
@@ -118,6 +122,7 @@ def test_no_past_participle_is_a_name() -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 def test_nothing_evaluates_unpickles_or_shells_out() -> None:
     banned = {"eval", "exec", "pickle", "marshal", "shelve", "os.system"}
     wrong = []
@@ -165,6 +170,7 @@ def starts(path: Path) -> list[ast.Call]:
     return found
 
 
+@pytest.mark.slow
 def test_a_process_is_started_in_one_way_only() -> None:
     ways = set().union(*STARTING.values(), *OPENING.values())
     assert {ast.unparse(node.func) for path in FILES for node in starts(path)} == ways
@@ -217,6 +223,7 @@ def reads_gold(tree: ast.AST) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "gold" for node in ast.walk(tree))
 
 
+@pytest.mark.slow
 def test_no_technique_sees_a_score_or_a_gold_answer() -> None:
     """Neither by importing what scores nor by the attribute; what trains the scorer is imported by no technique."""
     blind = files_of(BLIND)

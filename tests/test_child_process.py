@@ -42,6 +42,7 @@ def ran(folder: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [["-P"], []], ids=["as the command decisor", "python -m decisor"])
 @pytest.mark.parametrize(
     "words",
@@ -103,12 +104,14 @@ async def test_the_process_of_a_database_runs_nothing_of_its_folder_and_a_relati
     assert not ran(standing)
 
 
+@pytest.mark.slow
 def test_the_process_that_grows_trees_runs_nothing_of_the_folder(standing: Path) -> None:
     rows = np.arange(400, dtype=np.float32).reshape(200, 2)
     assert grow_apart(rows, rows[:, 0].astype(np.float64), 2, 0).depth > 0
     assert not ran(standing)
 
 
+@pytest.mark.slow
 def test_the_process_that_loads_a_graph_runs_nothing_of_the_folder(standing: Path) -> None:
     pytest.importorskip("arcadedb_embedded")
     from decisor.tools.databases.arcadedb_load import load_arcadedb

@@ -47,6 +47,7 @@ def test_every_command_has_its_place_in_the_docs(command: str) -> None:
     assert f"`{command}`" in text.partition("\n## ")[0] or f"`decisor {command}`" in text.partition("\n## ")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["ask", "index", "trace", "doctor", "eval", "report"])
 def test_every_option_of_the_command_is_in_the_docs(command: str) -> None:
     text = (ROOT / "docs" / "command.md").read_text("utf-8")
@@ -59,6 +60,7 @@ def test_every_option_of_the_command_is_in_the_docs(command: str) -> None:
     assert not [option for option in options if option not in section]
 
 
+@pytest.mark.slow
 def test_every_command_on_a_page_has_options_that_there_are() -> None:
     wrong = [
         f"{page.name}: {line}"
@@ -98,6 +100,7 @@ def test_every_page_is_linked_from_the_index() -> None:
     assert not [page for page in pages if f"({page}" not in index and not page.startswith("decisions/")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     """The blocks of a page run as one program, in an empty folder."""

@@ -116,6 +116,7 @@ async def planted_tools(database: str) -> AsyncIterator[Toolbox]:
         await sql.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TECHNIQUES))
 async def test_no_technique_shows_planted_text_outside_its_frame(name: str, database: str) -> None:
     async with planted_tools(database) as box:

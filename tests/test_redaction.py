@@ -118,6 +118,7 @@ def test_a_mistyped_url_is_shown_without_its_password(url: str) -> None:
     assert PASSWORD not in str(failure.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["ask", "Which?"], ["ask", "Which?", "--json"], ["doctor"], ["doctor", "--json"]])
 @pytest.mark.parametrize("option", ["--db", "--lm"])
 @pytest.mark.parametrize("url", MISTYPED)
@@ -129,6 +130,7 @@ def test_no_command_shows_the_password_of_a_mistyped_url(
     assert PASSWORD not in output.out + output.err and output.out + output.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["trace"], ["index"], ["report"], ["eval", "--store"], ["ask", "x", "--tools"],
                                    ["ask", "x", "--docs"], ["ask", "x", "--graph"], ["index", "--embed"]])  # fmt: skip
 def test_no_place_that_a_person_names_is_echoed_with_its_password(

@@ -4,11 +4,14 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "SECURITY.md").read_text("utf-8")
 TESTS = re.findall(r"`(tests/[\w/.]+\.py)::(\w+)`", PAGE)
 
 
+@pytest.mark.slow
 def test_every_test_that_the_page_names_is_there() -> None:
     missing = []
     for path, name in TESTS:

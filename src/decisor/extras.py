@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -53,6 +52,8 @@ def packages_of(extra: str) -> list[str]:
     >>> packages_of("neo4j")
     ['neo4j>=5.28']
     """
+    from importlib.metadata import PackageNotFoundError, requires  # a sandbox worker, which imports this, needs neither
+
     lines: list[str] = []
     with suppress(PackageNotFoundError):  # read from its folder, without an installation
         lines = requires("decisor") or []

@@ -61,6 +61,7 @@ async def test_an_embedded_store_keeps_a_world_as_it_was(url: str, scenario: Sce
     await holds(url.format(tmp_path), scenario)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("store", SERVERS)
 async def test_a_server_keeps_a_world_as_it_was(store: str, scenario: Scenario) -> None:

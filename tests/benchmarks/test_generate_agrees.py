@@ -31,6 +31,7 @@ outcome = "SELECT sum(rent) FROM site"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "ending"), [("SQL_format", "sql"), ("LPG_format", "cql")])
 @pytest.mark.parametrize("scenario", ["locating", "building"])
 @pytest.mark.parametrize("size", ["tiny", "medium"])

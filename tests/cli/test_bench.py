@@ -103,6 +103,7 @@ def test_a_folder_without_questions_says_how_to_make_some(tmp_path: Path, capsys
     assert "bench dqa generate" in complaint(capsys, ["--data", tmp_path, "-t", "exact"])
 
 
+@pytest.mark.slow
 @released
 @pytest.mark.parametrize("form", ["sql", "graph"])
 def test_exact_agrees_with_every_released_answer(form: str, capsys: pytest.CaptureFixture[str]) -> None:

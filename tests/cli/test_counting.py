@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 import decisor
@@ -26,6 +27,7 @@ def shops(folder: Path) -> tuple[str, str]:
     return str(folder / "shop.csv"), str(folder / "shop.toml")
 
 
+@pytest.mark.slow
 def test_candidates_and_trials_are_counted_while_they_are_computed(tmp_path: Path) -> None:
     news: list[tuple[str, int, int]] = []
     view = LiveView(Console(file=io.StringIO(), force_terminal=True, width=100))

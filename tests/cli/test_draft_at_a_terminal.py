@@ -65,6 +65,7 @@ def draft(folder: Path, answers: dict[str, str]) -> tuple[int, list[str], list[s
     return code, prompts, others, text
 
 
+@pytest.mark.slow
 def test_the_person_is_asked_the_second_lm_writes_and_the_approved_file_is_kept(tmp_path: Path) -> None:
     answers = {"Is rent paid for a closed warehouse?": "No, the lease ends.", "Is this what you mean?": "y"}
     code, prompts, others, text = draft(tmp_path, answers)
@@ -75,6 +76,7 @@ def test_the_person_is_asked_the_second_lm_writes_and_the_approved_file_is_kept(
     assert "min(cost) AS cheapest" not in others[0]  # it does not see the first model
 
 
+@pytest.mark.slow
 def test_a_file_that_the_person_does_not_approve_is_not_written(tmp_path: Path) -> None:
     answers = {"Is rent paid for a closed warehouse?": "", "Is this what you mean?": "the lease costs half a year more"}
     code, prompts, _, _ = draft(tmp_path, answers)

@@ -109,6 +109,7 @@ def test_an_observation_set_by_hand_needs_no_data_and_the_model_is_told_what_is_
     assert told["usage"]["calls"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "reply"), [("freight", FREIGHT), ("whatif", WHATIF)])
 def test_ones_own_tools_and_a_decision_model_are_named_again(
     tool: str, reply: str, data: dict[str, list[str]], capsys: pytest.CaptureFixture[str]

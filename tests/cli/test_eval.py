@@ -88,6 +88,7 @@ def test_a_suite_with_a_mistake_is_told_where_it_is(
     assert told.replace("\\", "") in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_dead_endpoint_is_told_of_and_stops_the_run_after_the_patience(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

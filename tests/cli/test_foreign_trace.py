@@ -105,6 +105,7 @@ def test_the_lm_of_a_part_that_the_command_names_takes_the_place_of_the_traces(f
         assert start.settings == {"n": "2", "judge_lm": f"m@{own}"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["planner", "generator", "critic", "writer", "aggregator"])
 def test_no_expert_of_a_graph_is_asked_where_a_trace_says(
     part: str, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -128,6 +129,7 @@ def test_no_path_of_a_trace_is_opened(folder: Path, capsys: pytest.CaptureFixtur
     assert said.startswith("decisor: The trace sets scorer to /etc. That comes from the command line only: give -o sc")
 
 
+@pytest.mark.slow
 def test_no_module_that_a_trace_names_is_imported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record("best_of_n", chains, "-o", "n=2")
     Path("evil_technique.py").write_text("open('ran', 'w')\nclass Evil: pass\n")
@@ -146,6 +148,7 @@ def test_no_module_that_a_trace_names_is_imported(folder: Path, capsys: pytest.C
     assert not Path("ran").exists() and "evil_technique" not in sys.modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"n": 2}, {"seed": None}, {"n": [3]}, {"n": "x"}, {"kind": "x"}])
 def test_settings_of_other_kinds_are_refused_in_a_line(settings: dict[str, Any], folder: Path) -> None:
     record("best_of_n", chains, "-o", "n=2")

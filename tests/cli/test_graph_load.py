@@ -56,6 +56,7 @@ async def rows(path: Path, query: str) -> tuple[tuple[object, ...], ...]:
         await tool.close()
 
 
+@pytest.mark.slow
 async def test_nodes_and_edges_become_a_graph_and_an_edge_to_no_node_is_counted(towns: Path, decisor: Decisor) -> None:
     lines = decisor("graph", "load", "nodes.csv", "edges.csv", "--out", "g.kgl").stdout.splitlines()
     assert lines == [
@@ -75,6 +76,7 @@ async def test_what_is_there_is_not_loaded_over(towns: Path, decisor: Decisor) -
     assert (towns / "g.kgl").read_text() == "mine"
 
 
+@pytest.mark.slow
 async def test_several_files_with_labels_and_types_by_their_names(tmp_path: Path, decisor: Decisor) -> None:
     (tmp_path / "city.csv").write_text("id,name\n1,Oslo\n2,Bergen\n")
     polars.DataFrame({"id": [1], "name": ["Norway"]}).write_parquet(tmp_path / "country.parquet")
@@ -89,6 +91,7 @@ async def test_several_files_with_labels_and_types_by_their_names(tmp_path: Path
     assert await rows(tmp_path / "g.kgl", query) == (("Oslo", "Bergen", "Norway"),)
 
 
+@pytest.mark.slow
 def test_an_id_of_two_labels_must_be_told_apart(tmp_path: Path, decisor: Decisor) -> None:
     (tmp_path / "city.csv").write_text("id,name\n1,Oslo\n")
     (tmp_path / "country.csv").write_text("id,name\n1,Norway\n")
@@ -98,12 +101,14 @@ def test_an_id_of_two_labels_must_be_told_apart(tmp_path: Path, decisor: Decisor
     assert not (tmp_path / "g.kgl").exists()
 
 
+@pytest.mark.slow
 def test_an_id_that_two_nodes_have_is_an_error(towns: Path, decisor: Decisor) -> None:
     (towns / "nodes.csv").write_text(NODES + "2,City,Stavanger,1\n")
     failure = decisor("graph", "load", "nodes.csv", "edges.csv", "--out", "g.kgl", code=2)
     assert "nodes.csv: the id '2' (column id) is of two nodes with one label (1 such)" in failure.stderr
 
 
+@pytest.mark.slow
 async def test_headers_of_neo4j_and_columns_that_a_person_names(tmp_path: Path, decisor: Decisor) -> None:
     (tmp_path / "people.csv").write_text("personId:ID,name:string,:LABEL\np1,Ann,Person;Boss\np2,Bo,Person\np3,Cy,\n")
     (tmp_path / "knows.csv").write_text(":START_ID,:END_ID,:TYPE\np1,p2,KNOWS\np2,p3,KNOWS\n")
@@ -118,6 +123,7 @@ async def test_headers_of_neo4j_and_columns_that_a_person_names(tmp_path: Path, 
     assert await rows(tmp_path / "h.kgl", query) == (("Oslo", "paved", "Bergen"), ("Bergen", "gravel", "Hamar"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -174,6 +180,7 @@ async def test_without_foreign_keys_those_that_values_suggest_are_taken_and_that
     assert await rows(tmp_path / "s.kgl", query) == ((8, "elm"), (7, "oak"))
 
 
+@pytest.mark.slow
 def test_a_question_is_decided_from_a_graph_that_was_loaded(shop: Path, decisor: Decisor, local_lm: LocalLM) -> None:
     decisor("graph", "load", "--from", "sqlite:///shop.db", "--out", "shop.kgl")
     query = (
@@ -192,6 +199,7 @@ def test_a_question_is_decided_from_a_graph_that_was_loaded(shop: Path, decisor:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_a_graph_server_gets_a_graph_under_its_label_once(towns: Path, decisor: Decisor) -> None:
     with neo4j_database() as whole:
         url = f"{whole.partition('?')[0]}?label=towns_of_test"

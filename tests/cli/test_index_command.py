@@ -63,6 +63,7 @@ def test_what_cannot_be_used_is_one_line(
     assert told.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "content", "more", "complaint"),
     [

@@ -49,6 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "advice"), [
     (["ask", "which", "plant"], 'in quotes: decisor ask "WHICH'),
     (["ask", "x", "--db", "sqlite://shop.db"], "three slashes: sqlite:///shop.db"),
@@ -139,6 +140,7 @@ def on_a_small_disk(words: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, check=False)
 
 
+@pytest.mark.slow
 def test_a_run_whose_trace_fills_the_disk_still_shows_its_decision() -> None:
     Path("rules.txt").write_text("Rents count. " * 4_000)
     words = ["ask", "Which?", "--db", "shop.db", "--model", "model.toml", "--lm", "none", "--rules", "rules.txt"]
@@ -185,6 +187,7 @@ def test_a_folder_of_ours_that_cannot_be_made_is_named_with_its_variable(
     assert f"Set {folder_of} to a folder that can be written." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "advice"), [(401, "Check the key"), (404, "Is the LM's name right")])
 def test_an_endpoint_that_refuses_is_told_once_with_its_reason(
     status: int, advice: str, capsys: pytest.CaptureFixture[str]

@@ -95,6 +95,7 @@ def answered(trace: Path) -> dict[str, NodeAnswer]:
     return {result.answer.node: result.answer for result in events_of(read_trace(trace), NodeResult)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("returns", ["t.name AS town", "t", "s, l, t", "[s, t] AS both"])
 def test_each_node_asks_its_own_source_and_a_row_of_the_graph_is_evidence_in_any_form(
     returns: str, data: dict[str, list[str]], capsys: pytest.CaptureFixture[str]

@@ -73,6 +73,7 @@ def test_a_draft_tells_of_no_table_that_a_connection_denies(folder: Path, capsys
     assert "private.example" not in text
 
 
+@pytest.mark.slow
 def test_a_decision_model_ranks_only_what_a_connection_lets_be_read(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

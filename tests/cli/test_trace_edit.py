@@ -150,6 +150,7 @@ def test_where_nothing_changes_neither_data_nor_an_lm_are_needed(
     assert "0 LM calls, 0 actions" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_expert_has_an_lm_of_its_own_and_when_a_node_is_edited_only_where_it_is_named_again(
     recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,6 +39,7 @@ def rows(observation: Observation) -> list[dict[str, object]]:
     return [dict(record.fields) for record in observation.records]
 
 
+@pytest.mark.slow
 async def test_rows_of_two_databases_are_joined_and_can_be_cited(tmp_path: Path) -> None:
     sites = await SqlTool.open(database(tmp_path / "sites.db", SITES), "sites")
     rents = await SqlTool.open(database(tmp_path / "rents.db", RENTS), "rents")
@@ -82,6 +83,7 @@ async def test_passages_and_nested_values_of_apis_are_tables_too() -> None:
     assert rows(await tool.call(query)) == [{"source": "report.pdf", "city": "Ghent", "lat": "51.0"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statement", "complaint"), [
     ("SELECT * FROM o7", "There is no observation o7 with rows. There is o1"),
     ("SELECT 1", "Name the observations to read as tables, such as o1"),

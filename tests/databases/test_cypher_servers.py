@@ -49,6 +49,7 @@ async def graph(request: pytest.FixtureRequest) -> AsyncIterator[CypherTool]:
     await tool.close()
 
 
+@pytest.mark.slow
 async def test_nodes_relationships_and_paths_are_plain_values(graph: CypherTool) -> None:
     seen = await graph.call("MATCH p = (a:Person)-[r:KNOWS]->(b) RETURN r, p, date('2024-01-03') AS d, null AS nothing")
     link = {"_type": "KNOWS", "since": 2010}
@@ -56,11 +57,13 @@ async def test_nodes_relationships_and_paths_are_plain_values(graph: CypherTool)
     assert seen.records[0].fields == {"r": link, "p": [ann, link, bob], "d": "2024-01-03", "nothing": None}
 
 
+@pytest.mark.slow
 async def test_the_description_has_directions_and_types(graph: CypherTool) -> None:
     text = graph.describe()
     assert "(:Person)-[:LIVES_IN]->(:City) 2" in text and "age: int" in text and "id: int (samples: 17)" in text
 
 
+@pytest.mark.slow
 async def test_a_write_is_refused(graph: CypherTool) -> None:
     with pytest.raises(ToolError) as refusal:
         await graph.call("MATCH (n) DETACH DELETE n")
@@ -68,6 +71,7 @@ async def test_a_write_is_refused(graph: CypherTool) -> None:
     assert (await graph.fetch("MATCH (n) RETURN count(n) AS n")).rows == ((3,),)
 
 
+@pytest.mark.slow
 async def test_even_a_trusted_statement_leaves_nothing_behind(graph: CypherTool) -> None:
     if graph.worker.engine == "bolt":
         # ArcadeDB ignores READ access: the rollback undoes it.
@@ -78,6 +82,7 @@ async def test_even_a_trusted_statement_leaves_nothing_behind(graph: CypherTool)
     assert (await graph.fetch("MATCH (n) RETURN count(n) AS n")).rows == ((3,),)
 
 
+@pytest.mark.slow
 async def test_a_query_without_end_is_stopped_and_the_next_one_works(graph: CypherTool) -> None:
     with pytest.raises(ToolError):
         await graph.call("UNWIND range(1, 1000000) AS x UNWIND range(1, 10000000) AS y RETURN count(*)")

@@ -97,6 +97,7 @@ def test_rows_with_too_many_values_are_left_out_counted_and_told(folder: Path) -
                for note in store.notes)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("encoding", "name"), [("cp1252", "cp1252"), ("utf-16", "utf-16"), ("utf-8-sig", "")])
 def test_encodings_and_decimal_commas_are_read(folder: Path, encoding: str, name: str) -> None:
     path = folder / "preise.csv"
@@ -182,6 +183,7 @@ def test_the_process_that_reads_reaches_no_other_file(folder: Path, statement: s
             database.execute(statement)
 
 
+@pytest.mark.slow
 def test_data_frames_are_asked_by_name_beside_files(folder: Path) -> None:
     offers = pandas.DataFrame({"supplier": ["Acme", "Bolt"], "price": [2.5, 1.5]})
     (folder / "more.csv").write_text("x\n1\n")
@@ -218,6 +220,7 @@ def test_a_sheet_as_people_make_it_is_a_table(folder: Path) -> None:
     assert any("the row with Filiale 'Summe' seems to add up the others" in note for note in store.notes)
 
 
+@pytest.mark.slow
 def test_a_bad_file_among_others_is_left_out_and_told(folder: Path) -> None:
     (folder / "sales_1.csv").write_text("a\n1\n")
     (folder / "sales_2.csv").write_bytes(b"\0\1")

@@ -15,6 +15,7 @@ UNSEEN = ("\u200b", "\u2060", "\ufeff", "\u00ad", "\u202e", "\U000e0041")
 SPACES = ("\u3000", "\u00a0", "\u2009")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgres", "mysql"])
 async def test_characters_that_engines_take_for_white_space_or_letters_are_refused(kind: str, tmp_path: Path) -> None:
     with database(kind, tmp_path) as url:
@@ -44,6 +45,7 @@ async def test_a_column_that_begins_with_a_byte_order_mark_is_read_by_its_quoted
     await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgres", "mysql"])
 async def test_names_in_any_case_mean_what_they_meant(kind: str, tmp_path: Path) -> None:
     table, alias = ("plant", "p") if kind == "mysql" else ("PLANT", "P")  # MySQL's tables keep their case
@@ -83,6 +85,7 @@ ROW_FUNCTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -124,6 +127,7 @@ OWN_OPERATORS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [

@@ -112,6 +112,7 @@ OWN_SHOP = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_denied_table_is_seen_by_no_way(kind: str, tmp_path: Path) -> None:
     with database(kind, tmp_path, (*SHOP, BADGE, *OWN_SHOP[kind])) as url:
@@ -125,6 +126,7 @@ async def test_a_denied_table_is_seen_by_no_way(kind: str, tmp_path: Path) -> No
     assert [dict(record.fields) for record in fine.records] == [{"city": "Ghent"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_only_the_tables_that_are_named_are_read_and_seen(kind: str, tmp_path: Path) -> None:
     with database(kind, tmp_path) as url:

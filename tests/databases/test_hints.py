@@ -53,6 +53,7 @@ async def roads(tmp_path: Path) -> AsyncIterator[CypherTool]:
     await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "note"),
     [

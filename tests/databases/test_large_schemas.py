@@ -79,6 +79,7 @@ async def test_a_model_asks_for_all_of_a_table(tmp_path: Path) -> None:
             await tool.call("describe shipp")
 
 
+@pytest.mark.slow
 async def test_a_model_finds_where_a_value_is_stored_and_can_cite_it(tmp_path: Path) -> None:
     async with opened(large(tmp_path)) as tool:
         observation = await tool.call("find 'ManOWars'")

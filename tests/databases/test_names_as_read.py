@@ -49,6 +49,7 @@ async def test_a_with_of_its_name_does_not_open_a_view_that_acts(kind: str, tmp_
         await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_with_of_its_name_does_not_open_a_denied_table(kind: str, tmp_path: Path) -> None:
     texts = [text.format(name=name) for name in ("secrets", "SECRETS", "peek") for text in (

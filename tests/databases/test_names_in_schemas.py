@@ -79,6 +79,7 @@ def ways(kind: str, schema: str) -> list[str]:
     return folded + [f"SELECT * FROM {name.format(s=schema, q=quote)}" for name in NAMES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("safe_here", [True, False])
 async def test_of_two_views_of_one_name_only_the_one_over_a_denied_table_is_refused(
@@ -113,6 +114,7 @@ async def test_of_two_views_of_one_name_only_the_one_over_a_denied_table_is_refu
         await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 async def test_rows_and_masks_hold_in_each_of_two_views_of_one_name(kind: str, tmp_path: Path) -> None:
     here = HERE[kind]
@@ -146,6 +148,7 @@ async def test_a_view_of_duckdb_reads_the_tables_of_its_own_schema_first(tmp_pat
         await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schemas", ["far,public", "public,far", "far"])  # a test is named alike in every process
 async def test_a_name_without_a_schema_is_read_along_the_search_path_of_postgresql(
     schemas: str, tmp_path: Path
@@ -183,6 +186,7 @@ async def test_names_that_differ_in_their_letters_alone_are_refused_together() -
         await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("single_here", [True, False])
 async def test_what_a_view_multiplies_is_told_of_the_view_that_the_query_names(

@@ -60,15 +60,17 @@ async def test_neo4j_itself_refuses_a_write_of_our_own(graph: CypherTool) -> Non
     assert ask("MATCH (p:Person) RETURN count(p) AS n") == [{"n": 5}]
 
 
+@pytest.mark.slow
 async def test_neo4j_itself_keeps_the_limit_of_time(graph: CypherTool) -> None:
     with pytest.raises(ToolError, match=r"(?i)timeout|terminated|Stopped"):
         await graph.call(ENDLESS)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while ask("SHOW TRANSACTIONS YIELD currentQuery AS q WHERE q STARTS WITH 'UNWIND' RETURN q"):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert (await graph.call("RETURN 1 AS x")).records[0].fields == {"x": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", OF_NEO4J)
 async def test_a_function_that_neo4j_has_may_be_called(call: str, graph: CypherTool) -> None:
     assert (await graph.call(f"RETURN {call} AS x")).total == 1
@@ -89,6 +91,7 @@ async def test_a_wrong_password_is_told_without_it(server: str) -> None:
     assert "other-secret" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "rows"),
     [

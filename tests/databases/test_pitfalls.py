@@ -73,6 +73,7 @@ async def test_each_kind_of_wrong_query_is_noticed_nine_times_of_ten(place: tupl
     assert {key: sum(marks) for key, marks in right.items() if len(marks) != 10 or sum(marks) < MEANT} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["kglite", "neo4j"])
 async def test_paths_that_multiply_are_noticed_in_a_graph_and_others_are_not(engine: str, tmp_path: Path) -> None:
     with neo4j_database() if engine == "neo4j" else nullcontext(f"kglite:///{tmp_path}/shop.kgl") as url:

@@ -71,6 +71,7 @@ async def test_a_database_that_did_not_change_is_read_from_its_file(cities: Path
     assert "Genua" not in file.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
@@ -85,6 +86,7 @@ async def test_any_change_of_a_table_is_seen_at_the_next_opening(statement: str,
     assert not any(table.comment for table in after.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN country text", "DROP TABLE site",
@@ -116,6 +118,7 @@ IN_DUCKDB = ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN count
              "INSERT INTO city SELECT i, 'x' FROM range(20) AS t(i)"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", IN_DUCKDB)
 async def test_any_change_of_a_table_in_duckdb_is_seen_at_the_next_opening(statement: str, tmp_path: Path) -> None:
     path = tmp_path / "cities.duckdb"
@@ -141,6 +144,7 @@ IN_MYSQL = ["CREATE TABLE rent (euros int)", "ALTER TABLE city ADD COLUMN countr
             "ALTER TABLE city CHANGE COLUMN name called text"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", MYSQLS)
 async def test_any_change_of_a_table_in_mysql_is_seen_at_the_next_opening(server: str, tmp_path: Path) -> None:
     with mysql_database([*TABLES, "ALTER TABLE city ADD COLUMN size enum('S', 'M')"], MYSQLS[server]) as url:
@@ -169,6 +173,7 @@ async def test_who_may_see_less_does_not_read_the_file_of_who_sees_more(cities: 
     assert len(files(tmp_path)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": 1, "fingerprint": 3, "relations": [1]}'])
 async def test_a_damaged_file_is_written_anew(text: str, cities: Path, tmp_path: Path) -> None:
     first = await schema_of(str(cities))

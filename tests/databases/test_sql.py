@@ -16,7 +16,7 @@ from decisor.tools.databases.sandbox.report import check_statements
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.databases.sql_schema import close_names
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
-from servers.sql_databases import MYSQLS, lacking, mysql_database
+from servers.sql_databases import CONNECTING, MYSQLS, lacking, mysql_database
 
 DATABASE = f"decisor_sql_{os.getpid()}"
 SCHEMA = (
@@ -49,7 +49,7 @@ def make_duckdb(folder: Path) -> str:
 def make_postgres(folder: Path) -> Iterator[str]:
     psycopg = pytest.importorskip("psycopg")
     try:
-        admin = psycopg.connect("postgresql://postgres@127.0.0.1/postgres", autocommit=True, connect_timeout=2)
+        admin = psycopg.connect("postgresql://postgres@127.0.0.1/postgres", autocommit=True, connect_timeout=CONNECTING)
     except psycopg.Error as error:
         lacking("PostgreSQL at 127.0.0.1:5432", error)
     with admin:
@@ -87,6 +87,7 @@ async def tool(url: str) -> AsyncIterator[SqlTool]:
     await tool.close()
 
 
+@pytest.mark.slow
 async def test_the_schema_shows_keys_counts_and_values_as_data(tool: SqlTool) -> None:
     text = tool.describe()
     assert "table plant (3 rows)" in text
@@ -97,6 +98,7 @@ async def test_the_schema_shows_keys_counts_and_values_as_data(tool: SqlTool) ->
     assert "token" not in text.replace("peek", "") or "table secrets" not in text
 
 
+@pytest.mark.slow
 async def test_rows_become_typed_records(tool: SqlTool) -> None:
     seen = await tool.call("SELECT city, cost FROM plant WHERE id < 3 ORDER BY id;")
     assert [dict(record.fields) for record in seen.records] == [
@@ -107,6 +109,7 @@ async def test_rows_become_typed_records(tool: SqlTool) -> None:
     assert seen.total == 2 and not seen.truncated
 
 
+@pytest.mark.slow
 async def test_a_cut_result_says_so_and_tells_the_total(url: str) -> None:
     tool = await SqlTool.open(url, caps=Caps(rows=2))
     seen = await tool.call("```sql\nSELECT id FROM plant -- all of them\n```")
@@ -115,6 +118,7 @@ async def test_a_cut_result_says_so_and_tells_the_total(url: str) -> None:
     assert show_observation(seen).count("first 2 of 3 rows") == 1 and not seen.note
 
 
+@pytest.mark.slow
 async def test_misspelt_names_get_close_ones(tool: SqlTool) -> None:
     with pytest.raises(ToolError, match="plant"):
         await tool.call("SELECT * FROM plants")
@@ -123,6 +127,7 @@ async def test_misspelt_names_get_close_ones(tool: SqlTool) -> None:
     assert (await tool.call("SELECT count(*) AS n FROM plant")).records[0].fields == {"n": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -142,6 +147,7 @@ async def test_what_does_not_read_or_may_not_be_read_is_refused(tool: SqlTool, s
     assert (await tool.fetch("SELECT count(*) FROM plant")).rows == ((3,),)
 
 
+@pytest.mark.slow
 async def test_trusted_code_reads_in_bulk_and_cannot_write(tool: SqlTool) -> None:
     assert len((await tool.fetch("SELECT * FROM plant", trusted=True)).rows) == 3
     with pytest.raises(ToolError):
@@ -149,6 +155,7 @@ async def test_trusted_code_reads_in_bulk_and_cannot_write(tool: SqlTool) -> Non
     assert len((await tool.fetch("SELECT * FROM plant", trusted=True)).rows) == 3
 
 
+@pytest.mark.slow
 async def test_a_view_does_not_open_a_denied_table_of_an_embedded_database(url: str, tool: SqlTool) -> None:
     if "127.0.0.1" in url:
         pytest.skip("a server's own rights govern its views")
@@ -156,11 +163,13 @@ async def test_a_view_does_not_open_a_denied_table_of_an_embedded_database(url: 
         await tool.call("SELECT * FROM peek")
 
 
+@pytest.mark.slow
 async def test_parameters_are_bound_on_every_engine(tool: SqlTool) -> None:
     table = await tool.worker.run("SELECT city FROM plant WHERE id = :id", {"id": 2}, trusted=True)
     assert table.rows == (("Ghent",),)
 
 
+@pytest.mark.slow
 async def test_verdicts_of_statements_come_without_running_them(url: str) -> None:
     verdicts = await check_statements(url, ["SELECT 1", "DROP TABLE plant", "SELECT * FROM plant"])
     assert [verdict.allowed for verdict in verdicts] == [True, False, True]
@@ -201,10 +210,11 @@ async def test_a_database_that_knows_no_encoding_gives_text_all_the_same() -> No
     psycopg = pytest.importorskip("psycopg")
     server, name = "postgresql://postgres@127.0.0.1", f"{DATABASE}_ascii"
     try:
-        admin = psycopg.connect(f"{server}/postgres", autocommit=True, connect_timeout=2)
+        admin = psycopg.connect(f"{server}/postgres", autocommit=True, connect_timeout=CONNECTING)
     except psycopg.Error:
         pytest.skip("no PostgreSQL at 127.0.0.1:5432")
     with admin:
+        admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         admin.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
         try:
             with psycopg.connect(f"{server}/{name}", autocommit=True, client_encoding="UTF8") as db:

@@ -46,6 +46,7 @@ def make(kind: str, folder: Path, statements: Sequence[str]) -> str:
     return f"{kind}:///{path}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgres", *MYSQLS])
 async def test_keys_references_types_and_views_are_told(kind: str, tmp_path: Path) -> None:
     if kind == "postgres":

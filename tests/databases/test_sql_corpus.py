@@ -139,6 +139,7 @@ def fixture_statements(dialect: str) -> list[str]:
     return [text for text in texts if not re.search(r"guard_ro|DELIMITER|touch_audit|CREATE DATABASE|\bUSE\b", text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["postgres", *MYSQLS])
 async def test_harmless_statements_mean_on_a_server_what_they_meant(server: str) -> None:
     dialect = "mysql" if server in MYSQLS else server

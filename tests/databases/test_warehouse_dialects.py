@@ -147,6 +147,7 @@ def test_other_catalogs_are_not_named_where_some_tables_may_not_be_read() -> Non
             Guard(dialect_of(name), Access(hidden=frozenset({FullName("", "secrets")}))).check(query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAREHOUSES)
 def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(name: str) -> None:
     check = check_database(sources_of(db=f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop"))

@@ -7,7 +7,7 @@ import pytest
 
 from decision_shops import CLOSE, SITES, database, opened
 from decisor.cli import run
-from decisor.decision_models.checks.run import check
+from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.parse import parse
 from decisor.decision_models.show import show
 from decisor.finding import Finding
@@ -50,6 +50,7 @@ async def test_a_right_model_is_not_complained_about(tmp_path: Path) -> None:
     assert await findings(tmp_path, RIGHT) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "useless"), [(60_000, False), (10_000_000, True)])
 async def test_a_statement_is_useless_only_where_it_is_so_on_other_data_too(
     limit: int, useless: bool, tmp_path: Path
@@ -59,6 +60,7 @@ async def test_a_statement_is_useless_only_where_it_is_so_on_other_data_too(
     assert any(one.number == 7 and "statement 1 of change" in one.words for one in seen) == useless
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", MISTAKES)
 async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp_path: Path) -> None:
     instead, numbers = MISTAKES[part]
@@ -68,6 +70,20 @@ async def test_a_mistake_is_seen_by_a_check_and_named_by_its_line(part: str, tmp
     assert all(one.line or "line" in one.words for one in seen if one.number not in (13, 14)), seen
 
 
+async def test_of_candidates_on_which_two_models_differ_the_easiest_to_work_by_hand_is_named(tmp_path: Path) -> None:
+    late = RIGHT.replace("(SELECT sum(rent) FROM site)", "(SELECT 12 * sum(rent) FROM site)")
+    async with (
+        opened(tmp_path, RIGHT) as one,
+        opened_model(parse(late), database(tmp_path, SITES, "late.duckdb")) as two,
+    ):
+        difference = await asyncio.to_thread(lambda: compared(one, two, float("inf")))
+        outcomes, now = await asyncio.to_thread(one.outcomes), (await asyncio.to_thread(one.present))["cost"]
+    assert difference is not None and now is not None
+    moved = dict(zip(outcomes.candidates.tolist(), abs(outcomes.of("cost") - now).tolist(), strict=True))
+    assert difference.candidate == min(moved, key=moved.__getitem__)
+
+
+@pytest.mark.slow
 async def test_a_second_model_that_differs_is_named_with_the_candidate(tmp_path: Path) -> None:
     url = database(tmp_path, SITES)
     async with (
@@ -88,6 +104,7 @@ async def test_a_model_is_said_in_plain_words_with_real_rows(tmp_path: Path) -> 
         assert words in text, text
 
 
+@pytest.mark.slow
 def test_the_command_checks_shows_ranks_and_tells_the_schema(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +135,7 @@ outcome = "SELECT {outcome} FROM site"
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_the_first_form_is_upgraded_where_all_outcomes_agree(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

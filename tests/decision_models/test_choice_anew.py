@@ -28,6 +28,7 @@ PLAIN = MODEL.format(choice="SELECT name, price, freight FROM offer",
                      sql="SELECT pieces * $price + $freight FROM need")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alone", [False, True])
 async def test_a_price_that_is_read_by_the_choice_moves_in_a_scenario(tmp_path: Path, alone: bool) -> None:
     async with opened(tmp_path, PLAIN, OFFERS) as model:
@@ -37,6 +38,7 @@ async def test_a_price_that_is_read_by_the_choice_moves_in_a_scenario(tmp_path: 
     assert (dear.values[:, 0].tolist(), dear.note) == ([3005.0, 1101.0, 3002.0], "")
 
 
+@pytest.mark.slow
 async def test_a_trial_is_the_same_through_the_choice_and_through_the_table(tmp_path: Path) -> None:
     table = MODEL.format(choice="SELECT name FROM offer",
                          sql="SELECT pieces * price + freight FROM need, offer JOIN choice USING (name)")  # fmt: skip

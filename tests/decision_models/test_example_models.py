@@ -158,6 +158,7 @@ def test_each_example_stands_in_the_table_of_their_page() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(EXAMPLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 async def test_an_example_decides_as_plain_python_does_and_as_its_page_says(name: str, tmp_path: Path) -> None:
     url, rows = made(name, tmp_path)

@@ -63,6 +63,7 @@ async def machine(folder: Path, change: str) -> tuple[Machine, Candidates]:
     return opened, Candidates(opened.choice(), model.take)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("seeds", [(), (5,)])
 async def test_all_at_once_gives_what_one_by_one_gives(change: str, seeds: tuple[int, ...], tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ async def refused(folder: Path, **parts: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("part", ["choice", "sql"])
 async def test_a_query_of_a_model_reads_nothing_but_the_copy(query: str, part: str, tmp_path: Path) -> None:
@@ -62,6 +63,7 @@ async def test_a_query_of_a_model_reads_nothing_but_the_copy(query: str, part: s
     assert "Refused: " in complaint, complaint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", STATEMENTS)
 async def test_a_change_is_of_the_copy_alone(statement: str, tmp_path: Path) -> None:
     complaint = await refused(tmp_path, change=statement)
@@ -91,6 +93,7 @@ async def test_a_copy_query_meets_the_guard_of_its_source(query: str, tmp_path: 
             pass
 
 
+@pytest.mark.slow
 async def test_a_bomb_is_stopped_in_time_and_the_next_request_works(tmp_path: Path) -> None:
     bomb = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
     text = "seconds = 1\n" + MODEL.format(choice=CHOICE, change="", sql=bomb)
@@ -102,6 +105,7 @@ async def test_a_bomb_is_stopped_in_time_and_the_next_request_works(tmp_path: Pa
         assert len(model.job("choice", {}, 30).rows) == 7
 
 
+@pytest.mark.slow
 async def test_a_swarm_of_rows_is_stopped_and_does_not_take_the_machine_along(tmp_path: Path) -> None:
     swarm = "INSERT INTO site SELECT 'x' || range, 1.0, 1 FROM range(3000000000)"
     text = "seconds = 20\n" + MODEL.format(choice=CHOICE, change=swarm, sql=SQL)

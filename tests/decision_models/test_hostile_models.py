@@ -58,6 +58,7 @@ async def copied(url: str, query: str) -> None:
         await sql.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [
     "SELECT pg_read_file('/etc/hostname')", "SELECT dblink_exec('dbname=postgres', 'DROP TABLE site')",
     "DROP TABLE site", "SELECT pg_sleep(1)", "SELECT rolpassword FROM pg_authid", "SELECT 1; SELECT 2",
@@ -68,6 +69,7 @@ async def test_a_copy_query_meets_the_guard_on_postgresql(postgres: str, query: 
     await copied(postgres, "SELECT * FROM site")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [
     "DROP TABLE site", "SELECT * FROM site INTO OUTFILE '/tmp/{}'", "SELECT load_file('/etc/hostname')",
     "SELECT 1 /*! INTO OUTFILE '/tmp/{}' */", "SELECT * FROM mysql.global_priv",
@@ -78,6 +80,7 @@ async def test_a_copy_query_meets_the_guard_on_mariadb(mysql: str, query: str) -
     await copied(mysql, "SELECT * FROM site")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", [
     "SELECT fts3_tokenizer('simple', x'4141414141414141')", "SELECT printf('%.*c', 900000000, 'x')",
     "SELECT format('%.*c', 900000000, 'x')", "SELECT length(zeroblob(900000000))", "SELECT length(randomblob(9))",
@@ -117,6 +120,7 @@ async def test_what_a_model_does_to_its_own_copy_runs_and_is_undone() -> None:
         assert model.outcomes(["a", "b", "a"]).tolist() == [19.5, 18.5, 19.5]
 
 
+@pytest.mark.slow
 async def test_a_bomb_is_stopped_in_time_and_the_next_request_works() -> None:
     many = "a" * 16
     big = f"replace(replace(replace('aaaaaaaa', 'a', '{many}'), 'a', '{many}'), 'a', '{many}')"

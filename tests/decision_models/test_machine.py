@@ -82,6 +82,7 @@ def same(model: OpenModel, scenario: str = "", seed: int | None = None) -> None:
     assert counts[0] == counts[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "tables"), [(CLOSE, SITES), (PRICES, ITEMS), (STAFF, SHOP), (GROWTH, TANK)])
 async def test_all_at_once_is_what_one_by_one_gives(text: str, tables: str, tmp_path: Path) -> None:
     async with opened(tmp_path, text, tables) as model:
@@ -164,6 +165,7 @@ async def test_a_limit_of_seconds_ends_it_with_what_is_known(tmp_path: Path) -> 
         assert heard[-1] == (21, 21)
 
 
+@pytest.mark.slow
 async def test_one_after_the_other_where_a_statement_cannot_be_rewritten(tmp_path: Path) -> None:
     text = CLOSE.replace('change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"',
                          'change = "DELETE FROM site WHERE name IN (SELECT name FROM choice); '

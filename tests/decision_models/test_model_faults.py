@@ -61,6 +61,7 @@ async def test_a_limit_ends_a_ranking_with_what_is_known() -> None:
         model.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wish", ["rank semantics=wrong", "rank percent=x", "rank seconds=-1", "rank other=1", "Atlantis"]
 )

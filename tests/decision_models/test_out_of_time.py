@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from decision_shops import CLOSE, opened
 from decisor.decision_models.checks.run import check, compared
 from decisor.decision_models.rank_model import ranking_of, with_trials
@@ -23,6 +25,7 @@ async def test_trials_that_were_cut_off_are_told_with_their_number_and_what_to_d
     assert "It ended early: the limit of seconds is reached after 1 of 2 trials; more seconds give more." in some
 
 
+@pytest.mark.slow
 async def test_checks_that_were_not_made_are_a_doubt_that_says_what_took_so_long(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     async with opened(tmp_path, CLOSE) as one, opened(tmp_path / "other", CLOSE) as two:

@@ -89,6 +89,7 @@ def agree(model: OpenModel) -> None:
         np.testing.assert_allclose(together.values[:, at], alone.values[:, at], rtol=1e-9, err_msg=query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 async def test_every_form_of_query_after_every_form_of_change(change: str, tmp_path: Path) -> None:
     async with opened(tmp_path, all_measures(change)) as model:
@@ -119,6 +120,7 @@ async def test_where_several_rows_match_an_update_each_candidate_has_what_duckdb
     np.testing.assert_allclose(both.values, alone.values, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", APART)
 @pytest.mark.parametrize("change", OWN_NAMES)
 async def test_a_name_that_means_two_things_is_computed_for_each_candidate_by_itself(

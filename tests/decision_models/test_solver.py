@@ -71,12 +71,14 @@ async def test_the_solver_finds_the_best_and_the_second_best_of_all_subsets(tmp_
     assert "optimal, no other is better; measured by the SQL" in note(ranking)
 
 
+@pytest.mark.slow
 async def test_a_choice_that_is_forced_comes_out(tmp_path: Path) -> None:
     async with opened(tmp_path, CLOSE_MANY) as model:
         forced = await asyncio.to_thread(lambda: solve(model, forced=[("keep", 0, 0.0)]))
     assert "Basel" not in forced.name() and forced.status == "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("part", "instead", "complaint"), [
     ("rent * keep + cost * serve", "cost * serve", "do not say the same"),
     ("rent * keep + cost * serve", "rents * keep", "rents is no column"),

@@ -69,6 +69,7 @@ async def test_why_gives_each_rule_with_its_rows_and_each_measure_against_the_be
     assert "west is number 2 of 3" in (await tool.call('{"why": "WEST"}')).note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["set terms.people = 15", "set terms.people to 15", "terms.people + 3",
     "UPDATE terms SET people = people + 3", "TERMS.People × 1.25", "terms.people * 1,25", "terms.people +25 %",
     "`set terms.people = 15 where people = 12`", '{"set": "terms.people = 15", "where": "people > 3"}',
@@ -146,6 +147,7 @@ async def test_some_candidates_stand_beside_the_best_of_all(tool: ModelTool) -> 
     assert "Of all candidates the best is east (1,200 EUR rent)." in observation.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "complaint"), [
     ("why nort", "close to it: north"), ("set terms.poeple = 3", "close to it: people"),
     ("set team.people = 3", "no table of this model; close to it: terms"),

@@ -27,6 +27,7 @@ def ranked(scenario: Scenario, form: Form, semantics: Semantics) -> Iterator[tup
         yield case, rank(worlds[case.database].model(case.subject, semantics), trials=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("scenario", ["locating", "building"])
 def test_released_semantics_agree_with_every_released_answer(scenario: Scenario, form: Form) -> None:

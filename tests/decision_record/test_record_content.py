@@ -154,6 +154,7 @@ def test_a_trace_of_before_has_a_record_that_says_what_it_does_not_know(tmp_path
     assert any("is not in the trace" in one.what for one in content.open_points)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["r.json", "r.html"])
 def test_asking_with_record_writes_it(tmp_path: Path, name: str) -> None:
     computed(tmp_path)

@@ -104,6 +104,7 @@ def test_digests_and_what_they_are_of_are_all_held_against_the_content(tmp_path:
     assert checked(with_change(plain, ("digest",))).faults == ("The digest is not that of the content.",)
 
 
+@pytest.mark.slow
 def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,7 @@ from session.test_readings import QUESTION, TEXT, analyst
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 def test_a_computed_decision_holds_by_its_record_alone_until_the_data_change(tmp_path: Path, capsys: Capture) -> None:
     url, result = computed(tmp_path)
     (tmp_path / "close.toml").unlink()
@@ -86,6 +87,7 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
     assert "@shop.example" not in out and "-> " in out
 
 
+@pytest.mark.slow
 def test_rows_that_were_combined_and_figures_that_were_calculated_are_brought_again(tmp_path: Path) -> None:
     for name, statement in (("a", "CREATE TABLE site AS SELECT 'Ghent' AS city, 4 AS tons"),
                             ("b", "CREATE TABLE rent AS SELECT 'Ghent' AS town, 12.1 AS euros")):  # fmt: skip
@@ -128,6 +130,7 @@ def test_a_record_that_is_none_and_data_that_are_not_named_are_said_in_a_line(tm
     assert "does not meet the schema: content.decision.stopped" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition", ["load_extension('x') = 1", "id IN (SELECT id FROM secret)", "name = 'a\\' OR 1", "", "name <> ?"]
 )

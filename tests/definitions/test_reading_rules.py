@@ -22,6 +22,7 @@ async def rows(tmp_path: Path) -> AsyncIterator[SqlTool]:
     await tool.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "words", "first", "second"),
     [
@@ -47,6 +48,7 @@ async def test_words_with_two_readings_are_suspected(
     assert suspects[words] == (first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     [

@@ -159,6 +159,7 @@ def test_bad_files_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     assert reading.strange == {".png": 1}
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_ended_and_the_next_file_is_read(tmp_path: Path) -> None:
     slow, good = tmp_path / "slow.html", tmp_path / "good.html"
     slow.write_text("<div>" * 300_000)

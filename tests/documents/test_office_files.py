@@ -145,6 +145,7 @@ def far_cell(path: Path) -> None:
     book.save(path)
 
 
+@pytest.mark.slow
 def test_harmful_and_damaged_files_are_named_and_the_rest_is_read(folder: Path, decisor: Decisor) -> None:
     secret = folder.parent / "secret.txt"
     secret.write_text("the key")

@@ -100,6 +100,7 @@ async def setting(tmp_path: Path) -> AsyncIterator[Setting]:
             await tool.close()
 
 
+@pytest.mark.slow
 async def test_a_database_that_goes_away_and_comes_back_costs_no_case(setting: Setting) -> None:
     async def back() -> None:
         await asyncio.sleep(2.5)
@@ -118,6 +119,7 @@ async def test_a_database_that_goes_away_and_comes_back_costs_no_case(setting: S
     assert len(setting.lm.seen) == 12, "nothing was asked meanwhile"
 
 
+@pytest.mark.slow
 async def test_a_database_that_stays_away_stops_the_run_and_no_case_is_wrong(setting: Setting) -> None:
     with pytest.raises(OutageError, match=r"sql of rivers has not answered for \d+ s, so the run stops \(PostgreSQL"):
         await setting.run(setting.bench("c03", setting.away), patience=1.0)
@@ -127,6 +129,7 @@ async def test_a_database_that_stays_away_stops_the_run_and_no_case_is_wrong(set
     assert tally.states == {"right": 12} and len(setting.lm.seen) == 12, "nothing is bought twice"
 
 
+@pytest.mark.slow
 async def test_a_limit_of_time_that_ends_the_wait_makes_it_a_crash_that_can_be_run_again(setting: Setting) -> None:
     limits = Limits(seconds=1.5)
     await setting.run(setting.bench("c03", setting.away, many=5), patience=60.0, limits=limits)

@@ -145,6 +145,7 @@ def put(value: Any, path: tuple[Any, ...], odd: Value) -> Any:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", places(FULL), ids=lambda path: ".".join(map(str, path)) or "all")
 async def test_a_wrong_type_at_any_place_is_a_line_or_does_no_harm(tmp_path: Path, path: tuple[Any, ...]) -> None:
     file = tmp_path / "api.json"

@@ -67,6 +67,7 @@ async def test_a_key_goes_to_the_server_that_it_is_for_and_never_comes_back() ->
         assert "s3cret" not in str(record.fields)
 
 
+@pytest.mark.slow
 async def test_tools_that_may_change_something_are_called_only_where_a_person_names_them() -> None:
     with pytest.raises(SetupError, match=r"No tool of .* says that it only reads: name those .*raise_rent"):
         await open_mcp(f"mcp:{SERVER} plain", {})
@@ -101,6 +102,7 @@ async def test_one_that_never_answers_is_given_up(kind: str) -> None:
     assert not processes()
 
 
+@pytest.mark.slow
 async def test_of_one_with_hundreds_of_tools_a_person_names_those_that_are_needed() -> None:
     with pytest.raises(SetupError, match=r"has 300 tools, too many for a prompt: name those") as complaint:
         await open_mcp(f"mcp:{SERVER} many", {})

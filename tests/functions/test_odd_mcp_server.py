@@ -50,6 +50,11 @@ async def test_a_record_has_so_many_fields_and_a_field_so_long_a_name(tools: dic
     assert "\nFinal answer" not in str(show_observation(observation))
 
 
+async def test_an_answer_that_cannot_be_read_is_an_error_at_once(tools: dict[str, McpTool]) -> None:
+    with pytest.raises(ToolError, match="its answer cannot be read"):
+        await tools["nested"].call("{}")
+
+
 async def test_a_key_stays_out_of_what_is_nested_too_deeply_to_be_read(tools: dict[str, McpTool]) -> None:
     try:
         text = str(await tools["nested"].call("{}"))

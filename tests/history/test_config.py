@@ -180,6 +180,7 @@ def test_a_folder_with_a_link_that_leads_out_of_it_is_not_read_for_a_file_that_i
     assert not current().connections
 
 
+@pytest.mark.slow
 def test_a_command_says_that_it_uses_a_file_of_the_folder(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
     write_folder('db = "sites.db"\nlm = "m@http://127.0.0.1:9/v1"\n')
     assert default_places(current()) == ()  # only names of its own connections

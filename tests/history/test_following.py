@@ -24,6 +24,7 @@ ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
 FOLLOW = "And without elm?"
 
 
+@pytest.mark.slow
 def test_a_follow_up_sees_the_decision_and_cites_its_records_with_their_ids(
     decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_only_the_first_rows_and_the_cited_ones_go_with_a_follow_up(sites: Path)
     assert following(result, Question("And?", rules="mine")).rules == "mine"
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_is_named_again(decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
     library.ask("Which site?", db=str(sites), lm=ScriptedLM([PLAN, ANSWER]), history=True)
     assert "is not kept: name it again" in decisor("ask", "--continue", FOLLOW, code=2).stderr
@@ -97,6 +99,7 @@ def test_what_is_not_kept_is_named_again(decisor: Decisor, local_lm: LocalLM, si
     assert "no run 9" in decisor("ask", "--continue-from", "9", FOLLOW, code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_model_with_a_tag_is_kept_and_its_tag_is_no_password(
     decisor: Decisor, local_lm: LocalLM, sites: Path
 ) -> None:
@@ -107,6 +110,7 @@ def test_a_model_with_a_tag_is_kept_and_its_tag_is_no_password(
     assert decisor("verify", "1").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_run_of_another_folder_says_where_to_go(local_lm: LocalLM, sites: Path, tmp_path: Path) -> None:
     def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "decisor", *words]
@@ -131,6 +135,7 @@ def interrupt(words: Sequence[str], folder: Path, local_lm: LocalLM, prompts: in
     return errors
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again(
     decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +170,7 @@ def test_an_interrupted_run_says_what_it_had_and_goes_on_without_buying_it_again
     assert "came to its end" in decisor("resume", "2", code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_reached_its_limit_goes_on_with_more(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
     more = [PLAN.replace("ORDER", f"LIMIT {turn} --") for turn in (7, 8)]
     local_lm.replies = [PLAN, *more, "Final answer: oak\nBecause: a guess [o1.r2]"]

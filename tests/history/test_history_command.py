@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 import decisor as library
 from decisor.history.recording import Keeping
 from decisor.history.store import History
@@ -11,6 +13,7 @@ from local_lm import Decisor, LocalLM
 ASK = ("ask", "Which site is cheapest?", "--db", "sites.db")
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
 ) -> None:
@@ -40,11 +43,13 @@ def test_a_run_is_kept_listed_searched_shown_marked_and_deleted(
     assert len(local_lm.prompts) == 4
 
 
+@pytest.mark.slow
 def test_a_run_is_not_kept_where_that_is_not_wanted(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
     assert json.loads(decisor(*ASK, "--lm", local_lm.name, "--json", "--no-history").stdout)["number"] is None
     assert not History().list()
 
 
+@pytest.mark.slow
 def test_a_password_is_nowhere_in_the_history(decisor: Decisor, local_lm: LocalLM, sites: Path) -> None:
     decisor(*ASK, "--lm", f"test-model@{local_lm.url.replace('//', '//me:hunter22x@')}", code=None)
     decisor("ask", "Which?", "--db", "postgresql://me:hunter22x@127.0.0.1:9/shop", code=2)
@@ -64,6 +69,7 @@ def test_the_library_keeps_a_run_only_where_it_is_asked_to(local_lm: LocalLM, si
     assert History(tmp_path / "page").read(1, "ann").answer == "elm"
 
 
+@pytest.mark.slow
 def test_words_that_make_no_sense_are_one_line_with_what_to_do(decisor: Decisor) -> None:
     assert "its number, or last" in decisor("show", "first", code=2).stderr
     assert "no run yet" in decisor("show", code=2).stderr

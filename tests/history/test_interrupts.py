@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from decisor.tools.documents.parser_process import ParserProcess
 from local_lm import ANSWER, PLAN, QUERY, LocalLM
 from servers.openai_server import serve_threaded
@@ -17,10 +19,11 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
                             stderr=subprocess.PIPE, text=True, start_new_session=True)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_query_under_way_lives_through_the_grace_of_an_evaluation(
     sites: Path, tmp_path: Path, local_lm: LocalLM
 ) -> None:
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000000) SELECT max(i) FROM n"
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000000) SELECT max(i) FROM n"
     (tmp_path / "mine.jsonl").write_text('{"question": "Which site?", "answer": "elm"}')
     local_lm.replies = [PLAN.replace(QUERY, endless), ANSWER]
     words = ("eval", "--questions", "mine.jsonl", "--db", "sites.db", "--lm", local_lm.name, "--grace", "60", "--json")
@@ -49,6 +52,7 @@ def test_an_interrupt_while_a_file_is_read_leaves_no_thread_that_is_waited_for(t
     assert time.monotonic() - began < ParserProcess().seconds - 15
 
 
+@pytest.mark.slow
 def test_an_interrupted_ask_ends_with_130_and_without_a_traceback(sites: Path, tmp_path: Path) -> None:
     prompts: list[int] = []
 

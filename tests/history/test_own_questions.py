@@ -13,6 +13,7 @@ from decisor.types import Decision, Question
 from local_lm import Decisor, LocalLM
 
 
+@pytest.mark.slow
 def test_marked_runs_become_questions_that_eval_scores(
     decisor: Decisor, local_lm: LocalLM, sites: Path, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_the_chosen_query_beats_the_first_and_a_random_one_on_questions_never_se
     assert choices.oracle.mean() >= choices.choice.mean()
 
 
+@pytest.mark.slow
 def test_a_saved_scorer_scores_the_same_and_its_files_hold_no_objects(tmp_path: Path) -> None:
     data = small()
     scorer = QueryScorer(fitted().trees, data.rarity, {"data": "made up"})

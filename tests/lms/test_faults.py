@@ -93,6 +93,7 @@ def test_there_are_at_least_forty_faults() -> None:
     assert len(FAULTS) >= 40
 
 
+@pytest.mark.slow
 async def test_what_may_pass_is_sent_again_unchanged_and_not_too_early() -> None:
     async def check(fault: Fault, before: int) -> None:
         seen = await talk(fault, before, times=1)
@@ -142,6 +143,7 @@ async def test_what_concerns_one_question_ends_that_one_only() -> None:
     await all_of("size", check)
 
 
+@pytest.mark.slow
 async def test_no_reply_ends_with_the_deadline_of_the_whole_call() -> None:
     async def check(fault: Fault, before: int) -> None:
         seen = await talk(fault, before, times=99, seconds=DEADLINE)
@@ -153,6 +155,7 @@ async def test_no_reply_ends_with_the_deadline_of_the_whole_call() -> None:
     await all_of("deadline", check)
 
 
+@pytest.mark.slow
 async def test_retries_stay_within_the_deadline_too() -> None:
     async def check(fault: Fault, before: int) -> None:
         seen = await talk(fault, before, times=99, seconds=DEADLINE, pause=60.0)

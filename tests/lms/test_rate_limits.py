@@ -44,6 +44,7 @@ class Limiter:
         return web.json_response(completion(body, "Lyon", "m"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers", [{}, {"Retry-After": "0"}, {"Retry-After": "-3"}, {"Retry-After-Ms": "1"},
                 {"Retry-After": "Wed, 21 Oct 2015 07:28:05 GMT"}, {"Retry-After": "soon"}]
@@ -63,6 +64,7 @@ async def test_every_call_of_a_crowd_is_answered_within_its_deadline(headers: di
     assert limiter.refused < 20 * CASES, "refusals slow the crowd down"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("headers", [{"Retry-After": "0"}, {"Retry-After": "-1"}, {"Retry-After-Ms": "0.01"}, None])
 @pytest.mark.parametrize("code", [429, 503])
 async def test_a_wait_of_nothing_leaves_our_own_pause_as_it_is(code: int, headers: dict[str, str] | None) -> None:
@@ -90,6 +92,7 @@ async def test_attempts_of_either_kind_can_be_set() -> None:
     assert (caught.value.kind, again.value.kind, server.asked) == ("rate", "server", 9)
 
 
+@pytest.mark.slow
 async def test_a_rate_limit_that_lasts_ends_with_the_time_of_the_call_as_what_it_is() -> None:
     async with faulty(*[status(429)] * 200) as server:
         lm = server.lm(seconds=3.0, retries=Retries(first_seconds=0.05))

@@ -45,6 +45,7 @@ async def replies_to(wires: Iterable[Wire]) -> list[str]:
     return list(await each(reply_to, wires, at_once=40))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 async def test_every_cut_gives_the_same_reply(name: str) -> None:
     data = WHOLE[name]
@@ -91,7 +92,7 @@ async def test_a_reply_that_nobody_asked_for_is_not_the_reply_to_the_next_questi
         lm = server.lm(attempts=2)
         assert (await lm.complete(ASK)).text == "Lyon"
         if late:
-            await asyncio.wait_for(server.sent_late.wait(), 10)
+            await asyncio.wait_for(server.sent_late.wait(), 60)
         assert (await lm.complete(ASK)).text == "Lyon"
         await lm.close()
     assert len(set(server.ports)) == 2
@@ -187,6 +188,7 @@ async def test_a_refusal_is_one_by_its_status_whatever_becomes_of_its_words(refu
     assert (await reply_to(wire(refusal, end="close"))).startswith(f"{kind} ")
 
 
+@pytest.mark.slow
 async def test_the_words_of_a_refusal_are_not_waited_for_long() -> None:
     assert (await reply_to(wire(b"HTTP/1.1 401 No\r\nContent-Length: 999\r\n\r\n{"))).startswith("auth ")
 

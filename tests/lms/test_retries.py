@@ -25,17 +25,20 @@ from servers.faults import FAULTS
 USAGE = {"prompt_tokens": 1_000_000, "completion_tokens": 500_000}
 
 
+@pytest.mark.slow
 async def test_a_named_wait_holds_back_all_calls() -> None:
     async with faulty(status(429, headers={"Retry-After": "1"})) as server:
         lm = server.lm()
         first = asyncio.create_task(lm.complete(ASK))
-        await asyncio.sleep(0.2)
+        while not lm.endpoint.retries.why:  # noqa: ASYNC110  then the wait that was named holds
+            await asyncio.sleep(0.01)
         await asyncio.gather(first, lm.complete(ASK))
         await lm.close()
     assert server.asked == 3
     assert all(at - server.at[0] >= 0.95 for at in server.at[1:])
 
 
+@pytest.mark.slow
 async def test_a_run_says_that_it_waits_and_says_it_again_and_short_waits_are_not_said() -> None:
     slow_down = status(429, headers={"Retry-After": "1"})
     async with faulty(slow_down, slow_down, status(429, headers={"Retry-After-Ms": "10"})) as server:
@@ -73,6 +76,7 @@ async def test_retries_end_when_the_allowance_is_used_up() -> None:
     assert server.asked == 5 + 3
 
 
+@pytest.mark.slow
 async def test_a_broken_endpoint_is_tried_by_one_call_at_a_time_and_all_go_on_when_it_is_back() -> None:
     async with faulty(*[status(503)] * 14) as server:
         retries = Retries(first_seconds=0.01, breaks_at=10, rest_seconds=0.05)
@@ -97,6 +101,7 @@ async def test_a_broken_endpoint_is_not_asked_where_the_rest_is_longer_than_the_
     assert not caught.value.permanent
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_hangs_counts_as_broken() -> None:
     async with faulty(hangs, hangs) as server:
         lm = server.lm(seconds=2.0, retries=Retries(breaks_at=2, rest_seconds=9.0))
@@ -150,6 +155,7 @@ async def test_a_refusal_to_answer_costs_nothing(play: object) -> None:
     assert reply.usage.prompt_tokens == 1000
 
 
+@pytest.mark.slow
 async def test_what_failed_calls_have_cost_is_charged_and_traced() -> None:
     async with faulty(*[said(None, usage=USAGE)] * 3, hangs) as server:
         run = Run(server.lm(retries=Retries(3, 0.01)), Toolbox([]), Budget())

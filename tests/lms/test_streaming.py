@@ -49,6 +49,7 @@ async def test_the_text_is_shown_while_it_grows_and_the_reply_is_the_whole() -> 
     assert texts[-1] == WHOLE and all(WHOLE.startswith(text) for text in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 async def test_every_cut_of_the_bytes_gives_the_same_reply(end: bytes) -> None:
     body = b": hello" + end + end + body_of(chat("é", "x"), end)
@@ -160,6 +161,7 @@ async def test_what_is_shown_ends_at_a_stop_word_and_hides_the_key() -> None:
     assert isinstance(reply, Completion) and reply.text == texts[-1] == "a [hidden] b"
 
 
+@pytest.mark.slow
 async def test_silence_ends_it_and_slow_writing_does_not() -> None:
     reply, _ = await reply_to(wire(HEAD + b"\r\n", *(event(one) for one in chat(*"abcdefghij"))), seconds=5.0)
     assert isinstance(reply, Completion)

@@ -72,6 +72,7 @@ async def decide(how: str, case: DqaCase, lm: LM, box: Toolbox) -> Decision:
     return await technique(how)(case.question, Run(lm, box, Budget(Limits(calls=20))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("store", [{"bolt": BOLT, "neo4j": NEO4J}.get(store, store) for store in STORES])
 async def test_each_technique_decides_ten_released_questions(

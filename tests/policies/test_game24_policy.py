@@ -36,6 +36,7 @@ def test_it_knows_which_states_can_still_make_24() -> None:
     assert len(moves(state_of("1 2 3 4"))) <= 36
 
 
+@pytest.mark.slow
 @RELEASED
 def test_every_test_puzzle_can_be_solved_and_chains_pass_as_gpt4s_did() -> None:
     states = [state_of(str(case.facts["numbers"])) for case in cases(DATA / "game24")]

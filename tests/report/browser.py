@@ -2,10 +2,10 @@
 
 import base64
 import json
+import os
+import re
 import shutil
-import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +17,10 @@ from typing import Any
 FOUND = shutil.which("chromedriver") and (shutil.which("chromium") or shutil.which("google-chrome"))
 SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage",
             "--disable-background-networking", "--no-first-run"]  # fmt: skip
+SLOW = int(os.environ.get("SLOW_PAGE", "0"))
+"""Milliseconds that every answer to the page takes longer, on a processor six times slower; 0: as quick as it is."""
+PATIENCE = 120
+"""Seconds for one command, the start of Chromium among them."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Browser:
         data = None if body is None else json.dumps(body).encode()
         asked = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(asked, timeout=60) as reply:
+            with urllib.request.urlopen(asked, timeout=PATIENCE) as reply:
                 return json.load(reply)["value"]
         except urllib.error.HTTPError as error:
             with error:
@@ -77,21 +81,21 @@ class WebDriverError(Exception):
 def browser(traced: str = "") -> Iterator[Browser]:
     """A session of its own; chromedriver and Chromium end with it. ``traced``: categories of what it does that are kept
     for ``Browser.traces``."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     driver = subprocess.Popen(
-        ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        made = start(Browser(f"http://127.0.0.1:{port}"), traced)
+        assert driver.stdout is not None
+        ports = (re.search(rb"started successfully on port (\d+)", line) for line in driver.stdout)
+        port = next(int(match[1]) for match in ports if match)
+        session = start(Browser(f"http://127.0.0.1:{port}"), traced)
         try:
-            yield made
+            yield session
         finally:
-            made.call("DELETE", "")
+            session.call("DELETE", "")
     finally:
         driver.terminate()
-        driver.wait()
+        driver.communicate()
 
 
 def start(driver: Browser, traced: str) -> Browser:
@@ -100,11 +104,11 @@ def start(driver: Browser, traced: str) -> Browser:
     if traced:
         options["perfLoggingPrefs"] = {"enableNetwork": False, "enablePage": False, "traceCategories": traced}
         always["goog:loggingPrefs"] = {"performance": "ALL"}
-    wanted = {"capabilities": {"alwaysMatch": always}}
-    for _ in range(100):
-        try:
-            made = driver.call("POST", "/session", wanted)
-            return Browser(f"{driver.base}/session/{made['sessionId']}")
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-    raise RuntimeError("chromedriver does not answer")
+    reply = driver.call("POST", "/session", {"capabilities": {"alwaysMatch": always}})
+    session = Browser(f"{driver.base}/session/{reply['sessionId']}")
+    if SLOW:
+        session.cdp("Network.enable", {})
+        line = {"offline": False, "latency": SLOW, "downloadThroughput": -1, "uploadThroughput": -1}
+        session.cdp("Network.emulateNetworkConditions", line)
+        session.cdp("Emulation.setCPUThrottlingRate", {"rate": 6})
+    return session

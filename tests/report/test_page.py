@@ -273,6 +273,7 @@ needs_browser = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_browser
 def test_the_test_of_hostile_text_would_notice(tmp_path: Path) -> None:
     """A page that trusts the same text opens a dialog and calls home."""
@@ -280,13 +281,14 @@ def test_the_test_of_hostile_text_would_notice(tmp_path: Path) -> None:
     with canary() as (port, asked), browser() as one:
         file.write_text(f"<!doctype html><img src=http://127.0.0.1:{port}/x onload=alert(1) onerror=alert(1)>")
         one.open(file.as_uri())
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while one.dialog() is None and time.monotonic() < until:
             time.sleep(0.05)
         assert one.dialog() is not None and asked == ["/x"]
         one.call("POST", "/alert/dismiss", {})
 
 
+@pytest.mark.slow
 @needs_browser
 def test_hostile_text_in_every_field_is_shown_as_text_in_a_real_browser(tmp_path: Path) -> None:
     file = tmp_path / "bad.html"

@@ -57,6 +57,7 @@ def finished(page: Page) -> str:
     return str(page.run("return location.pathname"))
 
 
+@pytest.mark.slow
 def test_the_page_to_ask_shows_data_their_schema_and_the_settings_of_a_technique(page: Page) -> None:
     page.open()
     page.see("What is to be decided?")
@@ -87,6 +88,7 @@ def test_a_run_is_watched_thought_plan_rows_and_spend(page: Page, gate: threadin
     assert page.text(".status") == "answered"
 
 
+@pytest.mark.slow
 def test_a_decision_is_read_with_its_figures_its_replan_and_its_queries(page: Page, finished: str) -> None:
     page.open(finished)
     page.answered()
@@ -123,6 +125,7 @@ def test_a_run_that_is_stopped_keeps_what_it_had(page: Page, gate: threading.Eve
     page.picture("stopped")
 
 
+@pytest.mark.slow
 def test_a_query_is_changed_and_both_runs_stand_side_by_side(page: Page, finished: str) -> None:
     page.open(finished)
     page.answered()
@@ -143,6 +146,7 @@ def test_a_query_is_changed_and_both_runs_stand_side_by_side(page: Page, finishe
     page.picture("compare-phone", 390, 844)
 
 
+@pytest.mark.slow
 def test_one_step_of_a_plan_is_changed_and_the_new_thought_is_seen_as_it_is_written(
     page: Page, finished: str, gate: threading.Event
 ) -> None:
@@ -217,7 +221,7 @@ def test_a_run_is_handed_on_as_files_and_by_its_address(page: Page, finished: st
     page.answered()
     page.click("Share")
     links = page.run("return [...document.querySelectorAll('.share a')].map((one) => [one.innerText, one.href])")
-    bodies = {name: httpx.get(link, trust_env=False) for name, link in links}
+    bodies = {name: httpx.get(link, trust_env=False, timeout=60) for name, link in links}
     records = ["Record of the decision (page)", "Record of the decision (JSON)"]
     assert list(bodies) == ["One HTML file", "Markdown", "JSON", *records, "Trace file"]
     for name, part in (("One HTML file", "<!doctype html>"), ("Markdown", "# Which supplier"), ("JSON", '"answer"'),
@@ -253,6 +257,7 @@ def test_runs_are_searched(page: Page, finished: str) -> None:
     page.until("document.querySelectorAll('#runs a').length > 0")
 
 
+@pytest.mark.slow
 def test_an_input_of_the_decision_model_is_moved_and_the_ranking_follows(page: Page) -> None:
     page.open("/models/sql")
     page.until("document.querySelector('.now .rank')")
@@ -267,6 +272,7 @@ def test_an_input_of_the_decision_model_is_moved_and_the_ranking_follows(page: P
     page.picture("what-if-phone", 390, 844)
 
 
+@pytest.mark.slow
 def test_on_a_phone_nothing_is_wider_than_the_screen(page: Page, finished: str) -> None:
     page.browser.size(390, 844)
     try:
@@ -281,6 +287,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(page: Page, finished: str) 
         page.browser.size(1280, 900)
 
 
+@pytest.mark.slow
 def test_what_is_not_there_says_so(page: Page) -> None:
     page.open("/runs/nothing")
     page.see("This cannot be shown")

@@ -77,6 +77,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
             yield page
 
 
+@pytest.mark.slow
 def test_a_reasoning_dag_is_drawn_and_its_nodes_lead_to_what_happened(page: Page) -> None:
     page.open("/runs/dag")
     page.until("document.querySelectorAll('.canvas .node.answered').length === 5")
@@ -88,6 +89,7 @@ def test_a_reasoning_dag_is_drawn_and_its_nodes_lead_to_what_happened(page: Page
     page.picture("dag-phone", 390, 844, at=".drawings")
 
 
+@pytest.mark.slow
 def test_a_drawing_is_dragged_on_the_page_that_is_handed_on(page: Page) -> None:
     page.browser.open(f"{page.url}/api/runs/wide/page")
     page.until("document.querySelector('.tools button')")
@@ -100,9 +102,13 @@ def test_a_drawing_is_dragged_on_the_page_that_is_handed_on(page: Page) -> None:
     page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": moves}]})
     page.until("document.querySelector('.canvas').scrollLeft + document.querySelector('.canvas').scrollTop > 80")
     page.browser.screenshot(PICTURES / "page-tree.png")
-    assert "script-src 'sha256-" in httpx.get(f"{page.url}/api/runs/wide/page").headers["content-security-policy"]
+    assert (
+        "script-src 'sha256-"
+        in httpx.get(f"{page.url}/api/runs/wide/page", timeout=60).headers["content-security-policy"]
+    )
 
 
+@pytest.mark.slow
 def test_a_search_tree_of_thousands_of_nodes_has_only_those_in_sight(page: Page) -> None:
     page.open("/runs/wide")
     page.until("document.querySelectorAll('.canvas .node').length > 3")
@@ -154,6 +160,7 @@ def test_odd_values_are_whole_and_stay_in_their_place(page: Page, width: int) ->
     page.browser.size(1280, 900)
 
 
+@pytest.mark.slow
 def test_a_watched_run_keeps_its_end_in_sight_until_a_person_scrolls_up() -> None:
     down = "innerHeight + scrollY > document.documentElement.scrollHeight - 200"
     with window(Serving(), {}, {"live": long_run()[:1500]}) as page:
@@ -166,6 +173,7 @@ def test_a_watched_run_keeps_its_end_in_sight_until_a_person_scrolls_up() -> Non
         page.until(f"document.querySelectorAll('.steps .acts').length > 500 && {down}")
 
 
+@pytest.mark.slow
 def test_a_decision_is_had_with_the_keyboard_alone(page: Page) -> None:
     page.open()
     page.run("document.querySelector('.skip').focus()")
@@ -200,6 +208,7 @@ def tab_to(page: Page, condition: str, most: int = 60) -> None:
     raise AssertionError(f"{condition} is not reached by {most} tabs")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ def approve(page: Page, name: str, note: str = "") -> None:
     page.click("Approve")
 
 
+@pytest.mark.slow
 def test_a_person_approves_a_decision_and_takes_it_back(page: Page) -> None:
     page.picture("record")
     approve(page, "Bo Smith", "if the lease ends in May")
@@ -56,6 +57,7 @@ def test_a_person_approves_a_decision_and_takes_it_back(page: Page) -> None:
     assert [page.text(".approved .withdrawn b"), page.text(".approved .holds b")] == ["Bo Smith", "Cy Lee"]
 
 
+@pytest.mark.slow
 def test_a_decision_is_computed_again_and_says_what_changed(page: Page, tmp_path: Path) -> None:
     page.click("Compute it again")
     page.see("It holds.", ".verdict.holds")
@@ -70,6 +72,7 @@ def test_a_decision_is_computed_again_and_says_what_changed(page: Page, tmp_path
     page.picture("record-verified-phone", 390, 844, at=".verdict")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing() or "it is there")
 def test_axe_has_nothing_to_say_of_the_record_and_of_its_page_to_print(page: Page) -> None:
     approve(page, "Bo Smith")
@@ -93,6 +96,7 @@ def test_axe_has_nothing_to_say_of_the_record_and_of_its_page_to_print(page: Pag
         assert axe(page) == [], scheme
 
 
+@pytest.mark.slow
 def test_a_decision_is_approved_and_computed_again_by_keyboard_alone(page: Page) -> None:
     page.run("document.querySelector('main').focus()")
     tab_to(page, "document.activeElement.id === 'by'")
@@ -116,6 +120,7 @@ def sign_in(page: Page, name: str) -> None:
     page.see(name, "#version")
 
 
+@pytest.mark.slow
 def test_a_second_user_is_shown_a_decision_and_refuses_it_and_then_approves(tmp_path: Path) -> None:
     users = users_of(tmp_path, ann="", bob="", eve="connections = []")
     with serve_threaded(planner()) as url, window(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users)) as page:

@@ -27,6 +27,7 @@ def offices(tmp_path: Path) -> Iterator[Served]:
         yield place
 
 
+@pytest.mark.slow
 def test_a_model_is_described_with_what_may_be_changed(offices: Served) -> None:
     choices = offices.client.get("/api/choices").json()
     assert [one["model"] for one in choices["connections"]] == [True]
@@ -39,6 +40,7 @@ def test_a_model_is_described_with_what_may_be_changed(offices: Served) -> None:
     assert "Input, one of" in model["forms"]
 
 
+@pytest.mark.slow
 def test_an_input_is_changed_and_the_ranking_with_it(offices: Served) -> None:
     def best(text: str) -> str:
         reply = offices.client.post("/api/models/sql/whatif", json={"input": text})
@@ -53,12 +55,14 @@ def test_an_input_is_changed_and_the_ranking_with_it(offices: Served) -> None:
     assert best("rank") == "east"
 
 
+@pytest.mark.slow
 def test_an_input_that_cannot_be_read_is_one_line(offices: Served) -> None:
     reply = offices.client.post("/api/models/sql/whatif", json={"input": "set nothing.there = 1"})
     assert (reply.status_code, "nothing" in reply.json()["error"]) == (400, True)
     assert offices.client.post("/api/models/other/whatif", json={"input": "rank"}).status_code == 404
 
 
+@pytest.mark.slow
 def test_exact_needs_no_lm(offices: Served) -> None:
     reply = offices.client.post("/api/ask", json={"question": "Which office?", "technique": "exact"})
     run = offices.ended(reply.json()["id"])

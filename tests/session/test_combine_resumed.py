@@ -21,6 +21,7 @@ JOIN = (
 )
 
 
+@pytest.mark.slow
 async def test_a_resumed_run_combines_what_it_fetched_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     database(tmp_path / "sites.db", [("oak", 700.0), ("elm", 400.0)])

@@ -85,6 +85,7 @@ def test_many_questions_at_once_each_have_their_own_definitions(tmp_path: Path) 
     assert other.evidence.ids == ("o1.r1",)
 
 
+@pytest.mark.slow
 def test_of_several_databases_a_file_says_which_it_is_about(tmp_path: Path) -> None:
     url, file = shop(tmp_path), definitions_file(tmp_path)
     other = tmp_path / "other.db"
@@ -115,6 +116,7 @@ metric = "net_revenue"
 """
 
 
+@pytest.mark.slow
 def test_a_measure_of_a_decision_model_may_name_a_metric(tmp_path: Path) -> None:
     model = tmp_path / "cancel.toml"
     model.write_text(MODEL)
@@ -128,6 +130,7 @@ def test_a_measure_of_a_decision_model_may_name_a_metric(tmp_path: Path) -> None
         decisor.ask("Which purchase should we cancel?", **words)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_command_takes_definitions_for_a_question_and_for_a_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +143,7 @@ def test_the_command_takes_definitions_for_a_question_and_for_a_model(
     assert "give them with --definitions" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_decision_by_a_model_cites_the_metric_that_it_measures(tmp_path: Path) -> None:
     model = tmp_path / "cancel.toml"
     model.write_text(MODEL)
@@ -156,6 +160,7 @@ def test_a_metric_that_a_query_computed_unasked_is_cited_too(tmp_path: Path) -> 
     assert result.records[1].fields["definition"] == "metric.net_revenue"
 
 
+@pytest.mark.slow
 def test_a_definition_that_changed_since_is_named_by_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, file, trace = shop(tmp_path), definitions_file(tmp_path), tmp_path / "run.jsonl"
     decisor.ask(QUESTION, db=url, definitions=file, lm=lm([GROSS, NET], "Cy", "o3.r1"), trace=trace,

@@ -68,6 +68,7 @@ async def test_nothing_of_a_graph_that_is_not_the_readers_reaches_an_lm(place: s
 
 HARMLESS = """MATCH (c:Customer) RETURN count(DISTINCT c.email) AS n, count(c.phone) AS m | n=6 m=6
 MATCH (o:Order) RETURN count(o) AS n, sum(o.total) AS s | n=12 s=780
+MATCH (o:Order) WHERE 1 / (o.total - 8800005) > -1 RETURN count(o) AS n | n=12
 MATCH (c:Customer)-[:PLACED]->(o:Order) RETURN c.email AS e, sum(o.total) AS s ORDER BY s DESC, e LIMIT 1 | s=180
 MATCH (c:Customer)-[:PLACED]->(o) WHERE o.total > 60 RETURN count(DISTINCT c.email) AS n | n=6
 MATCH (a:Customer)-[:KNOWS]->(b:Customer) WHERE a.email <> b.email RETURN count(*) AS n | n=6
@@ -83,6 +84,7 @@ MATCH (t:City)<-[:LIVES_IN]-(c)-[:PLACED]->(o) RETURN t.name AS t, sum(o.total) 
 MATCH (c:Customer) RETURN c.name AS n ORDER BY n LIMIT 1 | n=C1""".splitlines()
 
 
+@pytest.mark.slow
 async def test_questions_about_the_readers_own_part_of_a_graph_stay_right(place: str) -> None:
     async with decisor.open(graph=place, rows=ROWS, mask=MASK) as data:
         for line in HARMLESS:
@@ -106,6 +108,7 @@ async def test_questions_about_the_readers_own_part_of_a_graph_stay_right(place:
         assert len(inside.records) == (again.records[0].fields["c"]["name"] == "C1")  # type: ignore[index,call-overload]
 
 
+@pytest.mark.slow
 async def test_a_reader_of_a_graph_who_may_sees_values_and_each_query_is_noted(place: str, tmp_path: Path) -> None:
     query = "MATCH (c:Customer {name: 'C1'}) RETURN c.email AS email, c"
     replies = [f"Thought: look\nAction: cypher\nAction input: {query}", ""]
@@ -127,6 +130,7 @@ async def test_a_reader_of_a_graph_who_may_sees_values_and_each_query_is_noted(p
             await data.tools[0].worker.reveal(token)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "mask", "complaint"),
     [
@@ -149,6 +153,7 @@ async def test_what_cannot_be_kept_to_is_said_at_once(
             pass
 
 
+@pytest.mark.slow
 async def test_rows_of_a_graph_beside_a_database_hold_for_each(place: str, tmp_path: Path) -> None:
     import sqlite3
 

@@ -51,6 +51,7 @@ async def first_cells(url: str, *queries: str) -> list[object]:
     return cells
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [sqlite_world, duckdb_world])
 def test_a_with_cannot_stand_for_a_table_that_a_condition_reads(world: object, tmp_path: Path) -> None:
     assert callable(world)

@@ -52,6 +52,7 @@ async def test_nothing_that_is_not_the_readers_reaches_an_lm(place: tuple[str, s
     assert actions == len(texts)
 
 
+@pytest.mark.slow
 async def test_a_masked_value_cannot_be_guessed(place: tuple[str, str]) -> None:
     _, url = place
     async with decisor.open(db=url, rows=ROWS, mask=MASK) as data:
@@ -92,6 +93,7 @@ SELECT m, COUNT(*) FROM mails GROUP BY m
 SELECT c.city, COUNT(DISTINCT c.email), SUM(o.total) FROM customers c LEFT JOIN orders o ON o.customer_id = c.id AND {own} GROUP BY c.city"""  # noqa: E501
 
 
+@pytest.mark.slow
 async def test_grouping_joining_and_counting_by_masked_columns_are_right(place: tuple[str, str]) -> None:
     _, url = place
     queries = QUESTIONS.splitlines()
@@ -113,6 +115,7 @@ async def test_grouping_joining_and_counting_by_masked_columns_are_right(place: 
             ), query
 
 
+@pytest.mark.slow
 async def test_a_reader_who_may_sees_values_and_the_lm_and_the_trace_do_not(
     place: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -138,6 +141,7 @@ async def test_a_reader_who_may_sees_values_and_the_lm_and_the_trace_do_not(
     assert {line["by"] for line in lines} == {"model", "decisor", "person"}
 
 
+@pytest.mark.slow
 async def test_without_leave_no_token_is_revealed(place: tuple[str, str]) -> None:
     _, url = place
     async with decisor.open(db=url, mask=MASK) as data:
@@ -147,6 +151,7 @@ async def test_without_leave_no_token_is_revealed(place: tuple[str, str]) -> Non
             await tool.worker.reveal(str(observation.records))  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "mask", "complaint"),
     [
@@ -166,6 +171,7 @@ async def test_a_policy_that_would_keep_nothing_back_is_refused(
             pass
 
 
+@pytest.mark.slow
 async def test_the_schema_counts_and_shows_only_the_readers_rows(place: tuple[str, str]) -> None:
     _, url = place
     async with decisor.open(db=url, rows=ROWS, mask=MASK) as data:

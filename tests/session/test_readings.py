@@ -191,6 +191,7 @@ def replies(body: dict[str, object]) -> str:
     return analyst().replies(messages)  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_the_command_without_a_terminal_never_waits(tmp_path: Path) -> None:
     with serve_threaded(replies) as url:
         done = subprocess.run(command(url, tmp_path), stdin=subprocess.PIPE, capture_output=True, text=True, timeout=60,
@@ -198,6 +199,7 @@ def test_the_command_without_a_terminal_never_waits(tmp_path: Path) -> None:
     assert done.returncode == 0 and "the choice changes the decision" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_command_at_a_terminal_asks_in_one_line(tmp_path: Path) -> None:
     mine, theirs = pty.openpty()
     with serve_threaded(replies) as url:

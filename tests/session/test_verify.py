@@ -33,6 +33,7 @@ def computed(folder: Path) -> tuple[str, Path]:
     return url, trace
 
 
+@pytest.mark.slow
 def test_a_computed_decision_holds_until_its_rows_change_and_then_it_says_what_wins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,6 +64,7 @@ def test_a_decision_that_only_cites_rows_cannot_be_said_once_they_change(
     assert '"before": "rent 400.5", "after": "rent 950.0"' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_without_the_data_it_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, trace = computed(tmp_path)
     assert run(["verify", str(trace)]) == 2
@@ -70,6 +72,7 @@ def test_without_the_data_it_names_what_is_missing(tmp_path: Path, capsys: pytes
     assert run(["verify", str(tmp_path / "nothing"), "--db", url]) == 2
 
 
+@pytest.mark.slow
 def test_the_decision_model_of_a_trace_need_not_be_named_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +94,7 @@ def test_rows_beside_the_cited_ones_count_too(tmp_path: Path, capsys: pytest.Cap
     assert "0 changes" in (out := capsys.readouterr().out) and "other rows: sql: select name, rent from site" in out
 
 
+@pytest.mark.slow
 def test_a_run_of_the_history_is_verified_by_its_number_on_the_data_that_it_named(
     decisor: Decisor, sites: Path
 ) -> None:
@@ -103,6 +107,7 @@ def test_a_run_of_the_history_is_verified_by_its_number_on_the_data_that_it_name
     assert "There is no run 7" in decisor("verify", "7", code=2).stderr
 
 
+@pytest.mark.slow
 def test_the_answered_cases_of_a_run_store_are_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url, trace = computed(tmp_path)
     entries = read_trace(trace)

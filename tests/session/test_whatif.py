@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 import decisor
 from decision_shops import database
 from decisor import ScriptedLM
@@ -46,6 +48,7 @@ def about_offices(folder: Path) -> decisor.Result:
                        lm=ScriptedLM(replies), technique="plan_rag", settings={"calling": "text"})  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_ifs_are_cited_and_do_not_take_the_place_of_the_ranking(tmp_path: Path) -> None:
     result = about_offices(tmp_path)
     assert result.evidence.ids == ("o1.r1", "o6.r1") and not result.evidence.unsupported
@@ -54,6 +57,7 @@ def test_what_ifs_are_cited_and_do_not_take_the_place_of_the_ranking(tmp_path: P
     assert not any("departs" in reason for reason in result.decision.reasons)
 
 
+@pytest.mark.slow
 def test_the_end_of_a_run_shows_ranges_tornado_turning_points_scenarios_and_front(tmp_path: Path) -> None:
     result = about_offices(tmp_path)
     text = str(result)

@@ -84,6 +84,7 @@ def test_a_run_of_auto_says_what_it_took_and_can_be_gone_on_from(
         assert json.loads(capsys.readouterr().out)["after"]["answer"] == "oak"
 
 
+@pytest.mark.slow
 def test_a_question_with_a_decision_model_asks_no_lm_even_where_there_is_one(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,7 @@ def jobs(result: Result) -> list[str]:
             if start.tool == "decision_model"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_two_models_that_agree_end_in_the_computed_decision(tmp_path: Path) -> None:
     result = ask(tmp_path, [FACTS, QUERIES, hand(tmp_path), MODEL, SECOND])
     assert result.decision.stopped == "answered", result.decision.reasons
@@ -104,6 +105,7 @@ class Hurried(ModellingTool):
         return await ModellingTool(self.source, seconds=0).compare(text)
 
 
+@pytest.mark.slow
 async def test_a_comparison_that_was_cut_off_is_said_with_the_decision(tmp_path: Path) -> None:
     sql = await SqlTool.open(database(tmp_path, SITES))
     run = Run(ScriptedLM([FACTS, QUERIES, hand(tmp_path), MODEL, SECOND]), Toolbox([sql, Hurried(sql, trials=5)]))
@@ -113,6 +115,7 @@ async def test_a_comparison_that_was_cut_off_is_said_with_the_decision(tmp_path:
     assert decision.reasons[-1].startswith("Of the comparison of the two models: 0 s were over")
 
 
+@pytest.mark.slow
 def test_a_mistake_that_the_example_shows_is_mended(tmp_path: Path) -> None:
     wrong = MODEL.replace("min(cost) AS cheapest", "avg(cost) AS cheapest")
     result = ask(tmp_path, [FACTS, QUERIES, hand(tmp_path), wrong, MODEL, SECOND])
@@ -120,6 +123,7 @@ def test_a_mistake_that_the_example_shows_is_mended(tmp_path: Path) -> None:
     assert jobs(result) == ["facts", "work", "check", "check", "check", "compare", "rank"]
 
 
+@pytest.mark.slow
 def test_a_model_is_held_against_the_examples_worked_by_hand_alone_whatever_it_brings(tmp_path: Path) -> None:
     wrong = MODEL.replace("min(cost) AS cheapest", "avg(cost) AS cheapest")
     own = '[[example]]\nchoice = ["Basel", "Mainz"]\ncost = 1\nbreaks = []\n'
@@ -130,6 +134,7 @@ def test_a_model_is_held_against_the_examples_worked_by_hand_alone_whatever_it_b
     assert not [text for text in checks if "cost = 1\n" in text]
 
 
+@pytest.mark.slow
 def test_an_example_that_is_wrong_is_worked_out_once_more(tmp_path: Path) -> None:
     misread = hand(tmp_path).replace("+ ", "+ 1000 + ", 1)
     wrong = 'example_wrong = "the rent of a site was read twice"'
@@ -140,52 +145,59 @@ def test_an_example_that_is_wrong_is_worked_out_once_more(tmp_path: Path) -> Non
 TWELVE = MODEL.replace("(SELECT sum(rent) FROM site)", "12 * (SELECT sum(rent) FROM site)")
 
 
-FARTHEST = ("Linz", "Metz")
-"""What is left has the highest rents, by which models with twelve of them differ most."""
+NEAREST = ("Linz", "Metz")
+"""Without them the costs move least, so that this pair is the easiest to work out by hand."""
 
 
+@pytest.mark.slow
 def test_a_second_model_that_rows_contradict_is_mended_by_who_wrote_it(tmp_path: Path) -> None:
-    result = ask(tmp_path, [FACTS, hand(tmp_path), MODEL, TWELVE, hand(tmp_path, FARTHEST), SECOND])
+    result = ask(tmp_path, [FACTS, hand(tmp_path), MODEL, TWELVE, hand(tmp_path, NEAREST), SECOND])
     assert result.decision.stopped == "answered", result.decision.reasons
     assert jobs(result) == ["facts", "work", "check", "check", "compare", "work", "check", "compare", "rank"]
 
 
+@pytest.mark.slow
 def test_a_first_model_and_examples_that_are_misread_alike_are_seen_by_the_second(tmp_path: Path) -> None:
-    replies = [FACTS, hand(tmp_path, rents=12), TWELVE, SECOND, hand(tmp_path, FARTHEST)]
+    replies = [FACTS, hand(tmp_path, rents=12), TWELVE, SECOND, hand(tmp_path, NEAREST)]
     result = ask(tmp_path, [*replies, MODEL, 'example_wrong = "rents are paid once"', hand(tmp_path)])
     assert result.answer in ("Linz + Mainz", "Mainz + Linz"), result.decision.reasons
 
 
+@pytest.mark.slow
 def test_two_models_that_still_differ_are_both_shown_without_an_answer(tmp_path: Path) -> None:
     other = TWELVE.replace("12", "11")
-    result = ask(tmp_path, [FACTS, hand(tmp_path), MODEL, TWELVE, hand(tmp_path, FARTHEST), other])
+    result = ask(tmp_path, [FACTS, hand(tmp_path), MODEL, TWELVE, hand(tmp_path, NEAREST), other])
     assert (result.answer, result.decision.stopped) == ("", "no_answer")
     words = "\n".join(result.decision.reasons)
     assert "Two models of the question differ" in words and "First model" in words and "11 * " in words
 
 
+@pytest.mark.slow
 def test_what_contradicts_both_models_settles_nothing(tmp_path: Path) -> None:
-    neither = hand(tmp_path, FARTHEST).replace('work.cost = "', 'work.cost = "500 + ')
+    neither = hand(tmp_path, NEAREST).replace('work.cost = "', 'work.cost = "500 + ')
     result = ask(tmp_path, [FACTS, hand(tmp_path), MODEL, TWELVE, neither])
     assert (result.answer, result.decision.stopped) == ("", "no_answer")
 
 
+@pytest.mark.slow
 def test_a_rule_that_the_facts_take_for_something_else_is_seen_by_the_second_reader(tmp_path: Path) -> None:
     facts = FACTS.replace("how    = 1", "how    = [1, 2]").replace('sentence = 2\nkind = "limit"', "")
     facts = facts.replace("[rule.capacity]\n", "")
     without = MODEL.split("[rule.capacity]")[0] + "[input]" + MODEL.split("[input]")[1]
     first = [facts, hand(tmp_path).replace("[2]", "[]"), without]
     mended = [MODEL, 'example_wrong = "loads were not looked at"', hand(tmp_path)]
-    result = ask(tmp_path, [*first, SECOND, hand(tmp_path, ("Basel", "Genua")), *mended])
+    result = ask(tmp_path, [*first, SECOND, hand(tmp_path, ("Ulm", "Metz")), *mended])
     assert result.answer in ("Linz + Mainz", "Mainz + Linz"), result.decision.reasons
 
 
+@pytest.mark.slow
 def test_two_readers_with_other_goals_give_no_answer(tmp_path: Path) -> None:
     result = ask(tmp_path, [FACTS, hand(tmp_path), MODEL, SECOND.replace('"min"', '"max"')])
     assert (result.answer, result.decision.stopped) == ("", "no_answer")
     assert "goal" in "\n".join(result.decision.reasons)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -202,6 +214,7 @@ def test_each_sentence_of_the_question_stands_somewhere(old: str, new: str, comp
     assert complaint in lm.seen[1]
 
 
+@pytest.mark.slow
 def test_facts_that_make_up_a_rule_or_a_number_are_asked_for_again(tmp_path: Path) -> None:
     made_up = FACTS.replace("sentence = 2", "sentence = 7")
     number = FACTS + "[parameter]\nbudget = 700\n"
@@ -222,6 +235,7 @@ def test_nobody_is_asked_where_there_is_no_terminal() -> None:
     assert not sys.stdin.isatty() and not person_is_there()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [

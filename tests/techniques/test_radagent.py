@@ -156,6 +156,7 @@ async def test_the_two_orders_can_change_places() -> None:
     assert len(scores) > 20 and set(scores) == {1.0}
 
 
+@pytest.mark.slow
 async def test_with_a_perfect_judge_the_champion_is_the_best_that_was_found() -> None:
     found = selected = 0
     for seed in range(60):

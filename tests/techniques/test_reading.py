@@ -231,6 +231,7 @@ def test_a_generation_without_evidence_is_searched_with_as_it_is() -> None:
     assert parse_generation("Thought: by Jane Austen\nBecause: none\nFinal answer: Bath") == "by Jane Austen Bath"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MALFORMED.exists(), reason=f"{MALFORMED} is not there")
 @pytest.mark.parametrize("name", ["vanilla", *READERS])
 async def test_whatever_a_model_writes_there_is_a_decision(name: str) -> None:

@@ -169,6 +169,7 @@ async def test_an_expert_that_cannot_be_understood_ends_neither_its_node_nor_the
     assert decision.stopped != "failed"
 
 
+@pytest.mark.slow
 async def test_a_node_that_takes_too_long_fails_and_the_others_go_on() -> None:
     class Slow(Passages):
         async def call(self, text: str) -> Any:

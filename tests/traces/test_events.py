@@ -28,6 +28,7 @@ HOSTILE = "a\x1b]8;;http://evil\x07\x9b2J\r\u202e\u2066[red]b[/red]\x00\u200b"
 SHOWN = "a]8;;http://evil2J[red]b[/red]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 def test_each_event_is_read_back_as_it_was_written(kind: type[Event], data: st.DataObject) -> None:

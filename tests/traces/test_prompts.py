@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def history(step: int) -> Message:
     return Message("user", f"Which is best?\n{steps}You have {99 - step} actions left.")
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(MESSAGES, st.integers(0, 2)), max_size=12))
 def test_any_prompts_are_read_back_as_they_were(prompts: list[tuple[list[Message], int]]) -> None:
     trace = Trace()

@@ -30,6 +30,10 @@ class TableOf(Protocol):
     def columns(self) -> Sequence[ColumnOf]: ...
 
 
+FRACTIONS = r"float|double|real|decimal|numeric"
+"""Types of what is added up: whole numbers are as often keys."""
+
+
 @runtime_checkable
 class Schema(Protocol):
     """A source that knows its tables, and how a name stands in its queries."""
@@ -101,9 +105,28 @@ async def whole(model: Model, name: str, query: str, columns: Mapping[str, Colum
     except ToolError as error:
         raise SetupError(f"{place}{name} cannot be copied: {' '.join(str(error).split())}") from error
     if table.truncated:
-        raise SetupError(f"{place}{name} is too large to copy whole; narrow its query in [copy].")
+        raise SetupError(f"{place}{too_large(model, name, columns, source, len(table.rows))}")
     cells: list[tuple[Value, ...]] = list(zip(*table.rows, strict=True)) if table.rows else [()] * len(table.columns)
     known = [columns.get(column.lower()) for column in table.columns]
     kinds = [(one.type, one.key) if one else ("", False) for one in known]
     parts = zip(table.columns, cells, kinds, strict=True)
     return Copy(name, tuple(CopyColumn(column, values, *kind) for column, values, kind in parts), query)
+
+
+def too_large(model: Model, name: str, columns: Mapping[str, ColumnOf], source: BulkSource, rows: int) -> str:
+    """What to write instead."""
+    if name in model.copy:
+        return (f"{name} is too large to copy: its query in [copy] gives more than {rows:,} rows. Let it add up "
+                "(GROUP BY), or leave out what the model does not need.")  # fmt: skip
+    words = set(re.findall(r"\w+", " ".join(model.statements().values()).lower()))
+    inputs = {one.column.lower() for one in model.inputs if one.table.lower() == name.lower()}
+    quoted = source.quoted if isinstance(source, Schema) else str
+    own = [one for lower, one in columns.items() if lower in words | inputs] or [*columns.values()]
+    numbers = [one for one in own if one.name.lower() in inputs or re.match(FRACTIONS, one.type, re.IGNORECASE)]
+    groups = ", ".join(quoted(one.name) for one in own if one not in numbers)
+    sums = ", ".join(f"sum({quoted(one.name)}) AS {quoted(one.name)}" for one in numbers)
+    query = f"SELECT {', '.join(filter(None, (groups, sums)))} FROM {quoted(name)}"
+    grouped = f" GROUP BY {groups}" if groups and sums else " WHERE ..." if groups else ""
+    example = f"{name} = '''{query}{grouped}'''"
+    return (f"{name} is too large to copy whole: it has more than {rows:,} rows. Write in the table [copy] a query, "
+            f"which the source runs, for what the model needs of it, such as {example}")  # fmt: skip

@@ -7,7 +7,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from decisor.config.connection import Connection
     from decisor.tools.databases.sandbox.audit import Audit
     from decisor.tools.documents.embedder import Embedder
-    from decisor.tools.documents.for_reader import Condition
     from decisor.tools.documents.index import Index
     from decisor.tools.documents.passage import Passage
     from decisor.tools.documents.passages_tool import PassagesTool
@@ -47,17 +45,17 @@ async def open_for_reader(
     condition.check()
     if not names_code(place) and (missing := condition.unknown()):
         raise SetupError(f"Documents have no {missing[0]}; they have {', '.join(COLUMNS)}.")
-    tool = await open_documents(place, name, connection=connection, only=condition)
+    tool = await open_documents(place, name, connection=connection, titles=False)
     return replace(tool, retriever=ForReader(tool.retriever, condition), audit=audit)
 
 
 async def open_documents(
     place: str, name: str = PASSAGES, limit: int = 10, connection: Connection | None = None,
-    only: Condition | None = None,
+    titles: bool = True,
 ) -> PassagesTool:  # fmt: skip
     """An index with vectors is searched both ways. The endpoint that made them is named by DECISOR_EMBED. Code is only
-    imported by a path that a person typed, or a file of theirs has: ``connection``. Where ``only`` some are for who
-    asks, the description tells of no others.
+    imported by a path that a person typed, or a file of theirs has: ``connection``. Without ``titles`` the description
+    tells where the documents are, and nothing of them.
 
     Raises:
         SetupError: there is nothing that can be read, or too much to be indexed at once.
@@ -70,7 +68,7 @@ async def open_documents(
 
     path = Path(place)
     if names_table(place):
-        return await open_documents_table(place, name, limit, only)
+        return await open_documents_table(place, name, limit, titles)
     if names_code(place):
         retriever = open_own(place, connection.settings, connection.folder) if connection else open_own(place)
         return PassagesTool(retriever, limit, retriever.about, name, end=retriever.close)
@@ -82,12 +80,12 @@ async def open_documents(
             f"{place} is a database: name it with --db, or index its rows: decisor index {place} --out INDEX"
         )
     if not is_index(path):
-        index = await asyncio.to_thread(in_memory, path, only)
-        return PassagesTool(index, limit, f"{path.name}{titles_of(index)}", name)
+        index = await asyncio.to_thread(in_memory, path)
+        return PassagesTool(index, limit, f"{path.name}{titles_of(index) if titles else ''}", name)
     about = read_about(path / str(current(path)))
     embedder = embedder_of(about.embedder) if about.embedder else None
     index = open_index(path, "hybrid", embedder) if about.embedder else open_index(path)
-    text = path.name if only else f"{path.name}, {counted(about.documents, 'document')}{titles_of(index)}"
+    text = path.name + (f", {counted(about.documents, 'document')}{titles_of(index)}" if titles else "")
     return PassagesTool(index, limit, text, name, end=ending(embedder))
 
 
@@ -96,7 +94,7 @@ def names_code(place: str) -> bool:
     return IMPORT_PATH.fullmatch(place) is not None and not Path(place).exists()
 
 
-async def open_documents_table(place: str, name: str, limit: int, only: Condition | None = None) -> PassagesTool:
+async def open_documents_table(place: str, name: str, limit: int, titles: bool = True) -> PassagesTool:
     """An index in PostgreSQL."""
     from decisor.tools.documents.passages_tool import PassagesTool
     from decisor.tools.documents.table_index import open_table
@@ -109,12 +107,11 @@ async def open_documents_table(place: str, name: str, limit: int, only: Conditio
         await end_embedder()
 
     try:
-        titles = titles_in_words(*await index.titles())
+        of_them = titles_in_words(*await index.titles()) if titles else ""
     except BaseException:
         await end()
         raise
-    text = index.tables.name
-    text += "" if only else f", {counted(index.about.documents, 'document')}{titles}"
+    text = index.tables.name + (f", {counted(index.about.documents, 'document')}{of_them}" if titles else "")
     return PassagesTool(index, limit, text, name, end=end)
 
 
@@ -150,7 +147,7 @@ def ending(embedder: Embedder | None) -> Callable[[], Awaitable[None]]:
     return end
 
 
-def in_memory(path: Path, only: Condition | None = None) -> Index:
+def in_memory(path: Path) -> Index:
     from decisor.tools.documents.folder import FolderReader
     from decisor.tools.documents.index import index_of
     from decisor.tools.documents.text_formats import Unreadable
@@ -167,16 +164,6 @@ def in_memory(path: Path, only: Condition | None = None) -> Index:
                 continue
     finally:
         reading.close()
-    if only is not None:
-        passages = among(passages, only)
     if not passages:
         raise SetupError(f"Nothing in {path} could be read; decisor index {path} --out INDEX says why.")
     return index_of(passages)
-
-
-def among(passages: Sequence[Passage], only: Condition) -> list[Passage]:
-    """Those that fulfil the condition."""
-    from decisor.tools.documents.for_reader import values_of
-    from decisor.tools.documents.index import record_of
-
-    return list(compress(passages, only.among([values_of(record_of(one, 0.0)) for one in passages])))

@@ -128,7 +128,10 @@ class ModelFirst:
         candidate out by hand is a rule, whatever the facts take it for."""
         seen: list[str] = []
         form = toml_form("examples", lambda reply: checks.examples(reply, draft.facts))
-        prompt = prompts.examples(run.env.describe(), draft.words(), draft.facts.text, draft.candidates)
+        facts = draft.facts
+        prompt = prompts.examples(
+            run.env.describe(), draft.words(), facts.text, draft.candidates, facts.content["measure"]
+        )
         for look in range(self.looks + self.repairs):
             reply = await run.ask(prompts.with_rows(prompt, seen, look >= self.looks), form, sampling)
             if queries := checks.texts(reply.content.get("queries")):

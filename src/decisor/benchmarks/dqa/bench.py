@@ -36,7 +36,8 @@ class DqaBench:
     """``data``: a folder in the released layout. ``limit``: only the first questions of each scenario. ``db``: a server
     (mysql://HOST, postgresql://HOST, bolt://HOST) that keeps each question's world in a place of its own, loaded where
     it is not there, or anew where ``fresh``; or one database to ask, which must hold the world of each question.
-    ``tools``: the database, or for ``exact`` the decision model behind the questions, or both side by side."""
+    ``tools``: the database, or for ``exact`` the decision model behind the questions, or both side by side; or for
+    ``model_first`` the database with what runs a model that an LM writes."""
 
     data: Path
     scenario: Literal["locating", "building", "both"] = "both"
@@ -44,7 +45,7 @@ class DqaBench:
     limit: int | None = field(default=None, metadata=UNLABELLED)
     db: str = field(default="", metadata=UNLABELLED)
     fresh: bool = field(default=False, metadata=UNLABELLED)
-    tools: Literal["database", "whatif", "both"] = "database"
+    tools: Literal["database", "whatif", "both", "decision_model"] = "database"
     name: str = "dqa"
     shared: SharedState = field(default_factory=SharedState, repr=False, compare=False)
 
@@ -74,7 +75,8 @@ class DqaBench:
             return
         self.shared.stores = self.shared.stores or Stores(self.form, self.db, self.fresh)
         async with self.shared.stores.tool(one.world) as tool:
-            yield Toolbox([tool, what_if(one)] if self.tools == "both" else [tool])
+            more = [what_if(one)] if self.tools == "both" else []
+            yield Toolbox([tool, *more, *(modelling(tool) if self.tools == "decision_model" else ())])
 
     async def score(self, case: Case, decision: Decision, events: Sequence[Entry]) -> Score:
         """``right`` is strict; ``ties`` also counts what is as good as the released answer, ``printed`` what is best by
@@ -112,6 +114,13 @@ def in_substance(decision: Decision, events: Sequence[Entry], one: WorldCase) ->
     replies = [call.texts[0] for call in events_of(events, LMCall) if call.texts]
     texts = [" ".join(decision.reasons), *replies[-1:]]
     return any(score(text, one.case.gold[0], one.candidates, one.ties).tie_right for text in texts)
+
+
+def modelling(tool: Tool) -> Sequence[Tool]:
+    from decisor.session.modelling import modelling_tools
+    from decisor.tools.abilities import is_database
+
+    return modelling_tools([tool] if is_database(tool) else [], None)
 
 
 def what_if(one: WorldCase) -> Tool:

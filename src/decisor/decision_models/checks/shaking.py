@@ -69,7 +69,8 @@ def inputs(subject: Subject) -> Iterator[Finding]:
             further = [*(times([one], more) for more in FAR), unevenly(one)]
             if not all(same(subject.again(changes=changes), subject.outcomes) for changes in further):
                 continue
-            yield Finding(8, line, f'input "{one.name}" moves no outcome and no rule')
+            words = f'input "{one.name}" moves no outcome and no rule: use it, or write [input] whole without it'
+            yield Finding(8, line, words)
             continue
         for name, wanted in [*((name, 1) for name in one.raises), *((name, -1) for name in one.lowers)]:
             at = subject.outcomes.measures.index(name)
@@ -79,7 +80,8 @@ def inputs(subject: Subject) -> Iterator[Finding]:
             word, way = ("raises", "falls") if wanted > 0 else ("lowers", "grows")
             if len(wrong):
                 who = subject.name(int(wrong[0]))
-                words = f'input "{one.name}" {word} {name}, says the file, but {name} {way} for {who}'
+                words = (f'input "{one.name}" {word} {name}, says the file, but {name} {way} for {who}: mend it; '
+                         f"where it may go either way, write [input] whole without {word}")  # fmt: skip
                 yield Finding(9, line, words)
             elif not np.nansum(np.abs(step)) > 0:
                 yield Finding(9, line, f'input "{one.name}" {word} {name}, says the file, but {name} does not move')

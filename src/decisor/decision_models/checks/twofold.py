@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ from decisor.finding import Finding
 from decisor.plurals import counted
 from decisor.rankings import amount
 
+CLEAR = 1e-4
+"""By so much of it an outcome differs that rows of seven digits can tell whose is right."""
 COPIES, ON_COPIES = 20, 50
 """Copies whose inputs vary, and the candidates of each that are computed: these only leave a doubt."""
 FEW = 50
@@ -84,9 +86,10 @@ def difference(subject: Subject, other: OpenModel) -> Difference | None:
         ours = [int(subject.outcomes.candidates[at]) for at in places]
         one = subject.outcomes_of(subject.model, ours, changes=changes) if number else subject.outcomes
         two = subject.outcomes_of(other, [there[at] for at in places], changes=changes)
-        place = apart(one, two)
-        if place is None:
+        places_apart = apart(one, two)
+        if not places_apart:
             continue
+        place = places_apart[0] if number else easiest((subject.model, other), (one, two), places_apart)
         values = (float(one.values[place, 0]), float(two.values[place, 0]))
         allowed = (bool(one.allowed[place]), bool(two.allowed[place]))
         words = (f"for {names[places[place]]} this model gives {in_words(values[0], allowed[0])}, the second "
@@ -98,14 +101,38 @@ def difference(subject: Subject, other: OpenModel) -> Difference | None:
     return None
 
 
-def apart(one: Outcomes, two: Outcomes) -> int | None:
-    """Where two outcomes of the same candidates differ most; a rule counts where numbers do not."""
+def apart(one: Outcomes, two: Outcomes) -> list[int]:
+    """Where two outcomes of the same candidates differ, most first; a rule counts where numbers do not."""
     first, second = one.values[:, 0], two.values[:, 0]
-    if not np.allclose(first, second, rtol=1e-6, equal_nan=True):
-        distance = np.abs(first - second)
-        return int(np.nanargmax(np.where(np.isnan(distance), np.inf, distance)))
-    others = np.flatnonzero(one.allowed != two.allowed)
-    return int(others[0]) if len(others) else None
+    if np.allclose(first, second, rtol=1e-6, equal_nan=True):
+        return [int(place) for place in np.flatnonzero(one.allowed != two.allowed)]
+    distance = np.nan_to_num(np.abs(first - second), nan=np.inf)
+    distance[np.isnan(first) & np.isnan(second)] = 0
+    clear = distance > CLEAR * np.fmax(np.abs(first), np.abs(second))
+    order = np.argsort(-distance, kind="stable")
+    return [int(place) for place in order[clear[order]]] or [int(order[0])]
+
+
+def easiest(models: tuple[OpenModel, OpenModel], both: tuple[Outcomes, Outcomes], places: Sequence[int]) -> int:
+    """Of these places the one that is worked out by hand with least: few rows are chosen, and little of the present
+    moves by either model."""
+    now = [present_of(model) for model in models]
+
+    def work(place: int) -> tuple[int, float]:
+        rows = models[0].candidates.places[int(both[0].candidates[place])]
+        moved = [abs(float(one.values[place, 0]) - value) for one, value in zip(both, now, strict=True)]
+        return len(rows), max((one for one in moved if one == one), default=0.0)
+
+    return min(places, key=work)
+
+
+def present_of(model: OpenModel) -> float:
+    """Of the first measure; nan where it is made of the choice, or does not run without one."""
+    try:
+        value = model.present()[model.model.first.name]
+    except ToolError:
+        return float("nan")
+    return float("nan") if value is None else value
 
 
 def in_words(value: float, allowed: bool) -> str:

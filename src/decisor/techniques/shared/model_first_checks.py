@@ -172,7 +172,7 @@ def whole(reply: TomlReply, known: TomlReply, sentences: Sequence[str], examples
         name: rule_of(rules.get(name, {}), own_rules.get(name, {}), sentences)
         for name in {**rules, **own_rules} if name in own_rules or name in untested
     }  # fmt: skip
-    content = {key: known.content[key] for key in ("input", "parameter") if key in known.content} | content
+    content = {key: known.content[key] for key in ("copy", "input", "parameter") if key in known.content} | content
     sentence_of = {name: sentences_of(rules.get(name, {}), own_rules.get(name, {})) for name in content["rule"]}
     content["example"] = [
         {**one, "breaks": broken}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from decisor.calls.prompt_parts import joined
 from decisor.techniques.shared.render import show_observation
@@ -55,8 +55,8 @@ Or, once you have all rows, one example for each candidate, in their order. work
 (numbers, + - * / ^, brackets, min max sum avg round), which the calculator computes; no numbers that you computed in
 your head. breaks lists the numbers of the sentences that rule the candidate out; none: it is allowed:
 [[example]]
-work.cost = "120 * 4.5 + 80 * 3.25 + 900"
-breaks = [4]"""
+"""
+EXAMPLE_WORK = 'work.{} = "120 * 4.5 + 80 * 3.25 + 900"\n'
 
 MODEL_FORM = """\
 change = "DELETE FROM site WHERE name IN (SELECT name FROM choice)"
@@ -117,10 +117,11 @@ def facts(data: str, question: str) -> list[Message]:
     return [head(data), Message("user", f"# Question\n{question}\n\n# Task\n{task}\n\n{FACTS_FORM}")]
 
 
-def examples(data: str, question: str, known: str, candidates: Observation) -> list[Message]:
+def examples(data: str, question: str, known: str, candidates: Observation, measures: Iterable[str]) -> list[Message]:
     names = "\n".join(f"{at}. {one.fields['candidate']}" for at, one in enumerate(candidates.records, 1))
     task = f"Work out by hand what comes of these candidates, from the rows of the database:\n{names}"
-    return [head(data), Message("user", f"{about(question, known)}# Task\n{task}\n\n{EXAMPLES_FORM}")]
+    form = f"{EXAMPLES_FORM}{''.join(map(EXAMPLE_WORK.format, measures))}breaks = [4]"
+    return [head(data), Message("user", f"{about(question, known)}# Task\n{task}\n\n{form}")]
 
 
 def with_rows(prompt: Sequence[Message], seen: Sequence[str], last: bool) -> list[Message]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from decisor.child_process import Start, here
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 VARIABLES = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "SYSTEMROOT", "TERM", "TMPDIR", "TZ", "USER")
 GRACE_SECONDS = 1.0
+NUMBER = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 
 @dataclass
@@ -77,15 +79,24 @@ async def pipe(start: Start, meter: Meter) -> AsyncIterator[TransportStreams]:
 
 
 async def read(process: asyncio.subprocess.Process, arrivals: Any, meter: Meter) -> None:
-    """A line that is no message is left out."""
+    """A line that is no message is left out, and an answer that cannot be read is an error: nobody waits for it."""
     assert process.stdout is not None
     async with arrivals:
         with suppress(ValueError, anyio.BrokenResourceError, anyio.ClosedResourceError):  # ValueError: too long a line
             while (line := await process.stdout.readline()) and meter.take(len(line)):
-                with suppress(ValueError):
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                    await arrivals.send(SessionMessage(message))
+                for message in messages_of(line):
+                    await arrivals.send(message)
                 await asyncio.sleep(0)
+
+
+def messages_of(line: bytes) -> Iterator[SessionMessage]:
+    """One, or none."""
+    try:
+        yield SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        if number := NUMBER.search(line):
+            error = ErrorData(code=PARSE_ERROR, message="its answer cannot be read")
+            yield SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(number[1]), error=error))
 
 
 async def write(process: asyncio.subprocess.Process, departures: Any) -> None:

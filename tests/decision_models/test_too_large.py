@@ -1,0 +1,50 @@
+"""A table that is too large to copy: the complaint says what to write, and that is enough."""
+
+from pathlib import Path
+
+import pytest
+
+from decision_shops import database
+from decisor.decision_models.copying import copies_of
+from decisor.decision_models.parse import parse
+from decisor.errors import SetupError
+from decisor.tools.databases.sql import SqlTool
+from decisor.types import Table
+
+SALES = (
+    "CREATE TABLE sales AS SELECT i AS id, i % 3 AS shop, i % 7 + 0.5 AS amount, i % 5 AS pieces FROM range(60) t(i)"
+)
+MODEL = """
+decide = "the shop to close"
+choice = "SELECT DISTINCT shop FROM sales"
+change = "DELETE FROM sales WHERE shop = $shop"
+[measure.sold]
+goal = "max"
+sql = "SELECT sum(amount) - sum(pieces) FROM sales"
+[input]
+"sales.pieces" = { lowers = "sold" }
+"""
+
+
+class Narrow(SqlTool):
+    """Reads ten rows of a query at most."""
+
+    async def fetch(self, query: str, max_rows: int = 10, trusted: bool = False, max_bytes: int = 10**9) -> Table:
+        return await super().fetch(query, 10, trusted, max_bytes)
+
+
+async def test_the_complaint_about_a_large_table_is_a_line_that_can_be_written(tmp_path: Path) -> None:
+    source = await Narrow.open(database(tmp_path, SALES))
+    with pytest.raises(SetupError, match="sales is too large to copy whole: it has more than 10 rows") as refusal:
+        await copies_of(parse(MODEL), source)
+    line = str(refusal.value).partition("such as ")[2]
+    assert (
+        line
+        == """sales = \'\'\'SELECT "shop", sum("amount") AS "amount", sum("pieces") AS "pieces" FROM "sales" \
+GROUP BY "shop"\'\'\'"""
+    )
+    copies = await copies_of(parse(f"{MODEL}[copy]\n{line}\n"), source)
+    assert copies["sales"].rows == 3
+    with pytest.raises(SetupError, match=r"its query in .copy. gives more than 10 rows. Let it add up"):
+        await copies_of(parse(f"{MODEL}[copy]\nsales = 'SELECT * FROM sales'\n"), source)
+    await source.close()
