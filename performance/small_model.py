@@ -4,7 +4,8 @@
         [--technique plan_rag]...
 
 The first reply to a question counts as read where it fits its form, its tool exists, and nothing in it is copied from
-the form. Nothing is said of answers: a small model's are of no use. Data: $DECISOR_DATA, of DQA, MuSiQue, Game of 24.
+the form. Nothing is said of answers: a small model's are of no use. The smallest setting asks once:
+``--count 1 --technique single_rag --calling json --max-tokens 256``. Data: $DECISOR_DATA, of DQA, MuSiQue, Game of 24.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_ones_own_tools_and_a_decision_model_are_named_again(
     read = PLAN + RENTS.removeprefix("Re-plan: N\n")
     record([read, reply, "Re-plan: N\nFinal answer: oak\nBecause: [o1.r2]"], *options)
     moves = iter([reply, "Re-plan: N\nFinal answer: elm\nBecause: [o2.r1]"])
-    again = ["--edit", "1", "--action", "select name, rent from site where name = 'elm'"]
+    again = ["--edit", "1", "--action", "select name, rent from site where name <> 'oak'"]
     told, sent, code = edit(*again, *options, says=lambda prompt: next(moves), capsys=capsys)
     assert code == 0 and len(sent) == 2
     assert {"freight": "[o2.r1] | Ghent | 140", "whatif": "[o2.r1] | oak"}[tool] in sent[1]["messages"][-1]["content"]

@@ -20,8 +20,7 @@ FEW_ROWS = 3
 def not_compared(name: str, cited: Sequence[Record], question: Question, steps: Sequence[Step]) -> str:
     """Why what was looked at shows no choice; '' where it may show one.
 
-    Three shapes: every query that brought the candidate named it; it stands in the middle of each column of every list;
-    or a choice by rules among passages rests on one of them.
+    Every query that brought the candidate named it; or a choice by rules among passages rests on one of them.
     """
     plain = name.strip().casefold()
     holders = [(step, one) for step in steps for one in step.observation.records if holds_name(one, plain)]
@@ -30,12 +29,20 @@ def not_compared(name: str, cited: Sequence[Record], question: Question, steps: 
     brought = names(str(question), plain) or any(not names(step.action.input, plain) for step, _ in holders)
     if not brought and alone(plain, [record for _, record in holders], steps):
         return NAMED.format(name=name)
-    lists = [step.observation.records for step in steps if is_list_with(plain, step)]
-    if lists and not any(is_best(plain, rows) for rows in lists):
-        return NOT_BEST.format(name=name, id=lists[-1][0].id.partition(".")[0])
     if len(cited) == 1 and cited[0].text and (question.rules or question.goal):
         return ONE_PASSAGE.format(name=name, id=cited[0].id)
     return ""
+
+
+def not_best(name: str, cited: Sequence[Record], steps: Sequence[Step]) -> str:
+    """Where rows of lists are all that is cited, and the candidate stands in the middle of each column of every list.
+    It may be the best of those that the rules allow, so this is for who reads the decision."""
+    plain = name.strip().casefold()
+    lists = [step.observation.records for step in steps if is_list_with(plain, step)]
+    rows = {row.id for some in lists for row in some}
+    if not lists or not {one.id for one in cited} <= rows or any(is_best(plain, some) for some in lists):
+        return ""
+    return NOT_BEST.format(name=name, id=lists[-1][0].id.partition(".")[0])
 
 
 def names(text: str, plain: str) -> bool:

@@ -18,7 +18,7 @@ from decisor.replies.numbers import numbers_in
 from decisor.replies.reasons import for_people, unread_line
 from decisor.replies.shape import read_object
 from decisor.run import Run
-from decisor.techniques.shared.compared import ADVICE, not_compared
+from decisor.techniques.shared.compared import ADVICE, not_best, not_compared
 from decisor.techniques.shared.departure import departure, fullest
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE, answer_shape
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
@@ -151,8 +151,10 @@ def decide(
     if not name.strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
     decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
-    weak = () if free else filter(None, (not_compared_in(decision, trajectory),))
-    return replace(decision, assumptions=each_in_words(reply.assumptions), reasons=(*decision.reasons, *weak))
+    cited = [shown_records[id] for id in decision.evidence.ids]
+    weak = not_compared_in(decision, trajectory) or not_best(decision.answer, cited, trajectory.steps)
+    reasons = (*decision.reasons, weak) if weak and not free else decision.reasons
+    return replace(decision, assumptions=each_in_words(reply.assumptions), reasons=reasons)
 
 
 def not_compared_in(decision: Decision, trajectory: Trajectory) -> str:
