@@ -137,9 +137,10 @@ async def test_a_call_that_its_deadline_cut_off_is_booked_at_its_likely_cost() -
 
 
 async def test_a_call_that_is_cancelled_is_booked_at_its_likely_cost() -> None:
-    run = Run(Paid(hang=True, price=None), Toolbox([]), Budget())
+    run = Run(lm := Paid(hang=True, price=None), Toolbox([]), Budget())
     call = asyncio.create_task(run.ask(PROMPT, str))
-    await asyncio.sleep(0.01)
+    while not lm.calls:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

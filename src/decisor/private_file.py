@@ -4,6 +4,8 @@ folder where such things are."""
 from __future__ import annotations
 
 import os
+import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +31,28 @@ def make_folder(folder: Path) -> None:
 def open_private(path: Path) -> TextIO:
     """For writing text. A new file is its owner's alone; one that is there keeps its mode. Raises OSError."""
     return open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, PRIVATE))
+
+
+def write_private(path: Path, text: str) -> None:
+    """All of a text, or nothing: what was there stays until the new one is on the disk, and keeps its mode. A link
+    leads to its file. What is no plain file, or where no other may be made beside it, is written to as it is. Raises
+    OSError."""
+    place = Path(os.path.realpath(path))
+    if (place.exists() and not place.is_file()) or not os.access(place.parent, os.W_OK):
+        with open_private(path) as file:
+            file.write(text)
+        return
+    aside = place.with_name(f".{secrets.token_hex(8)}.new")
+    try:
+        with open_private(aside) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if place.exists():
+            aside.chmod(stat.S_IMODE(place.stat().st_mode))
+        aside.replace(place)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def check_place(path: Path, otherwise: str) -> None:

@@ -51,7 +51,11 @@ class Tool(Protocol):
 
 
 class Environment(Protocol):
-    """Where actions happen. ``fork`` is an independent copy of what changes; read-only parts may be shared."""
+    """Where actions happen. ``fork`` is an independent copy of what changes; read-only parts may be shared.
+
+    It may have ``forms()``, what each tool speaks (sql, cypher, passages), and ``wrong_form(answer)``: why a text can
+    be no answer here, '' where it can. That is its form alone, never whether it is right.
+    """
 
     def tools(self) -> tuple[str, ...]: ...
 

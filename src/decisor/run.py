@@ -21,7 +21,7 @@ from decisor.outside import framed, framed_observation
 from decisor.replies.again import ask_again, drawn_anew
 from decisor.replies.examples import filled_in
 from decisor.replies.form import Form, is_object
-from decisor.replies.form_copies import refuse_form_text
+from decisor.replies.form_copies import answer_of, refuse_form_text
 from decisor.secrets import redact
 from decisor.trace.events import ActionResult, ActionStart, Note, Span, Trace, UnreadableReply
 from decisor.trace.graph_events import NodeSpan
@@ -121,6 +121,8 @@ class Run:
                     raise ParseError(*UNFINISHED[reply.finish])
                 value = form.read(reply.text)
                 refuse_form_text(value, form)
+                if why := wrong_form(self.env, answer_of(value)):
+                    raise ParseError(why, "wrong_form")
                 return value
             except ParseError as complaint:
                 self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
@@ -214,6 +216,12 @@ class Run:
     def using(self, lm: LM | None = None, env: Environment | None = None, budget: Budget | None = None) -> Run:
         """The same run with a part switched."""
         return replace(self, lm=lm or self.lm, env=env or self.env, budget=budget or self.budget)
+
+
+def wrong_form(env: Environment, answer: str) -> str:
+    """Why this can be no answer here, where the environment can tell; '' where it can be one."""
+    check: Callable[[str], str] | None = getattr(env, "wrong_form", None)
+    return check(answer) if check is not None and answer else ""
 
 
 class Technique(Protocol):

@@ -1,5 +1,6 @@
 """Game of 24: the states are exact, refusals change nothing, and only the scorer knows what is right."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,13 +10,13 @@ from hypothesis import strategies as st
 
 from data import DATA
 from decisor.benchmarks.game24.bench import Game24Bench, finished, makes_24
-from decisor.benchmarks.game24.load import cases
+from decisor.benchmarks.game24.load import cases, question
 from decisor.benchmarks.game24.puzzle import Puzzle
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques import technique
-from decisor.types import Action, Decision, Observation
+from decisor.types import Action, Decision, Message, Observation
 from policies.game24 import Game24LM
 
 CSV = DATA / "game24" / "24.csv"
@@ -152,3 +153,27 @@ async def test_the_elo_of_the_answer_is_a_metric_where_it_was_compared() -> None
         score = await bench.score(case, decision, run.trace.entries)
         assert ("elo" in score.metrics) is rated
         assert score.counts["sequences"] > 0
+
+
+@pytest.mark.parametrize("name", ["cot", "dfs", "dfsdt", "bfs", "lats", "radagent", "best_of_n"])
+async def test_a_bare_24_is_no_answer_and_an_expression_is_one_whatever_it_comes_to(name: str) -> None:
+    def reply(messages: Sequence[Message]) -> str:
+        prompt = messages[-1].content
+        if "# Attempt A" in prompt or "# The attempt" in prompt:
+            return "Better: A\nRating: 5"
+        return "Final answer: 4 + 5 + 6 + 10" if "could not be used" in prompt else "Final answer: 24"
+
+    lm = ScriptedLM(reply)
+    run = Run(lm, Puzzle.of("4 5 6 10"))
+    decision = await technique(name, calls="8")(question("4 5 6 10"), run)
+    assert "The answer is an expression that uses each of 4 5 6 10 once" in lm.seen[1]
+    assert "Action: combine\nAction input: 10 - 4" in lm.seen[1].partition("could not be used")[2]
+    assert decision.answer == "4 + 5 + 6 + 10"
+
+
+async def test_the_form_of_an_answer_is_that_of_the_first_numbers_however_many_are_left() -> None:
+    puzzle = Puzzle.of("4 5 6 10")
+    await puzzle.step(Action("combine", "10 - 4"))
+    assert (
+        puzzle.left_text() == "5 6 6" and puzzle.wrong_form("5 + 6 + 6") and not puzzle.wrong_form("5 * (10 - 4) - 6")
+    )

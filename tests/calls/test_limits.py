@@ -115,10 +115,11 @@ async def test_a_run_that_does_something_else_meanwhile_is_not_stopped_in_time()
 
 
 async def test_what_is_cancelled_in_line_costs_nothing() -> None:
-    (lm,) = limit_concurrency([Slow(5.0)], 1)
+    (lm,) = limit_concurrency([slow := Slow(60.0)], 1)
     runs = [run_on(lm), run_on(lm)]
     calls = [asyncio.create_task(run.ask("Hi", str)) for run in runs]
-    await asyncio.sleep(0.05)
+    while not (slow.calls and lm.at_once.waiting):  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
     for call in calls:
         call.cancel()
     await asyncio.gather(*calls, return_exceptions=True)

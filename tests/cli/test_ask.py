@@ -36,8 +36,9 @@ def test_an_example_is_decided_without_data_or_a_model(
     name: str, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["ask", "--example", name, "--form", form, "--lm", "none"]) == 0
-    said = capsys.readouterr().out
-    for part in ("Question:", "Decision:", "Ranking:", "Evidence", "█", "No LM planned this", "--lm MODEL"):
+    said, how = capsys.readouterr()
+    assert how.startswith("Question:") and "Question:" not in said
+    for part in ("Decision:", "Ranking:", "Evidence", "█", "No LM planned this", "--lm MODEL"):
         assert part in said
 
 
@@ -131,7 +132,7 @@ def test_data_without_a_decision_model_and_no_lm_say_how_to_name_one(
 def replies(request: dict[str, Any]) -> str:
     if len(request["messages"]) and "oak" in request["messages"][-1]["content"]:
         return "Final answer: oak\nBecause: its rent is 700 [o1.r1]"
-    query = "Action: sql\nAction input: SELECT * FROM site WHERE name = 'oak'"
+    query = "Action: sql\nAction input: SELECT * FROM site WHERE is_open = 0 AND rent > 500"
     return f"Plan: [Step 1: look at the rents, Step 2: take the lowest]\nCurrent step: Step 1\nThought: rents\n{query}"
 
 
@@ -141,10 +142,11 @@ def test_an_lm_plans_and_the_trace_tells_the_story(
     trace = tmp_path / "run.jsonl"
     with serve_threaded(replies) as url:
         code = run(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--trace", str(trace)])
-    said = capsys.readouterr().out
+    said, how = capsys.readouterr()
     assert code == 0, said
-    for part in ("Plan", "1. look at the rents", "SELECT * FROM site", "1 row", "Decision: oak", "2 LM calls to toy"):
-        assert part in said
+    for part in ("Plan", "1. look at the rents", "SELECT * FROM site", "1 row"):
+        assert part in how and part not in said, "the decision alone goes into a file"
+    assert "Decision: oak" in said and "2 LM calls to toy" in said and "Decision: oak" not in how
     assert run(["trace", str(trace)]) == 0
     story = capsys.readouterr().out
     for part in ("Which site?", "1. look at the rents", "Decision: oak", "[o1.r1]", "$0.0000"):
@@ -223,8 +225,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_output_into_a_pipe_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["ask", "--example", "trade", "--lm", "none"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines[0]) > 100 and lines[0].startswith("Question:") and lines[0].endswith("be placed?")
+    said, how = capsys.readouterr()
+    lines, first = said.splitlines(), how.splitlines()[0]
+    assert len(first) > 100 and first.startswith("Question:") and first.endswith("be placed?")
     assert lines[-1].startswith("No LM planned this") and lines[-1].endswith("ANTHROPIC_API_KEY.")
 
 

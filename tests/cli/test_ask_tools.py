@@ -41,10 +41,10 @@ def api() -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serving(),))
     thread.start()
-    ready.wait(10)
+    assert ready.wait(60)
     yield f"{origins[0]}/v1"
     loop.call_soon_threadsafe(stop.set)
-    thread.join(10)
+    thread.join(60)
     loop.close()
 
 

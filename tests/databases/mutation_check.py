@@ -20,7 +20,7 @@ from typing import Any
 from databases.mutation_shops import ENGINES, Shop, harmless, hostile, shop
 from databases.mutations import Mutant, harmless_mutant, mutants
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.child import memory_of
+from decisor.tools.databases.sandbox.memory import memory_of
 
 CANARY = ("canary", "yranac", b"CANARY".hex(), b"canary".hex(), "q0foqvjz")
 SLACK_SECONDS = 3.0

@@ -115,7 +115,8 @@ PLANTS = ["CREATE TABLE plant (id INT PRIMARY KEY, city VARCHAR(20), cost DECIMA
 ENDLESS = {"postgres": "SELECT pg_sleep(60)", "mysql": "SELECT sleep(60)", "mariadb": "SELECT sleep(60)"}
 RUNNING = {
     "postgres": "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()",
-    "mysql": "SELECT count(*) FROM information_schema.processlist WHERE info LIKE 'SELECT sleep(60)%'",
+    "mysql": "SELECT count(*) FROM information_schema.processlist WHERE info LIKE 'SELECT sleep(60)%' "
+    "AND db = database()",
 }
 
 
@@ -157,7 +158,7 @@ async def test_a_query_that_is_given_up_ends_on_the_server_too(server: str) -> N
     with database(server, PLANTS) as url:
         worker, watcher = Worker(*parse_url(url), Caps(seconds=30)), Worker(*parse_url(url))
         running = asyncio.create_task(worker.run(ENDLESS[server], trusted=True))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await watcher.run(RUNNING[kind], trusted=True)).rows != ((1,),):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             running.cancel()

@@ -27,7 +27,7 @@ from decisor.trace.events import ActionResult
 from decisor.types import Action
 from servers.arcadedb_server import arcadedb_server
 from servers.neo4j_server import NEO4J
-from servers.sql_databases import MYSQLS, lacking
+from servers.sql_databases import CONNECTING, MYSQLS, lacking
 from servers.tcp_proxy import Mode, Proxy, proxy
 
 SECONDS = 1.0
@@ -213,15 +213,16 @@ async def test_a_locked_table_is_an_error_of_the_server_before_the_deadline() ->
         pytest.skip(f"no PostgreSQL: {error}")
     process = worker.child
     with psycopg.connect(POSTGRES) as other:
-        other.execute("CREATE TABLE decisor_locked(x int)")
+        other.execute(f"DROP TABLE IF EXISTS {LOCKED}")
+        other.execute(f"CREATE TABLE {LOCKED}(x int)")
         other.commit()
         try:
-            other.execute("LOCK TABLE decisor_locked IN ACCESS EXCLUSIVE MODE")
+            other.execute(f"LOCK TABLE {LOCKED} IN ACCESS EXCLUSIVE MODE")
             with pytest.raises(ToolError, match="lock timeout"):
-                await worker.run("SELECT * FROM decisor_locked")
+                await worker.run(f"SELECT * FROM {LOCKED}")
         finally:
             other.rollback()
-            other.execute("DROP TABLE decisor_locked")
+            other.execute(f"DROP TABLE {LOCKED}")
             other.commit()
     assert worker.child is process
     await worker.close()
@@ -232,10 +233,11 @@ def locked() -> Iterator[Callable[[str], None]]:
     """A table of MariaDB, ``orders``, that this connection holds; what it gives runs SQL there."""
     pymysql = pytest.importorskip("pymysql")
     try:
-        other = pymysql.connect(host="127.0.0.1", user="root", connect_timeout=2, read_timeout=20)
+        other = pymysql.connect(host="127.0.0.1", user="root", connect_timeout=CONNECTING, read_timeout=60)
     except pymysql.Error as error:
         pytest.skip(f"no MariaDB: {error}")
     with other, other.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {LOCKED}")
         cursor.execute(f"CREATE DATABASE {LOCKED}")
         cursor.execute(f"CREATE TABLE {LOCKED}.orders (id int)")
         cursor.execute(f"LOCK TABLES {LOCKED}.orders WRITE")

@@ -10,7 +10,7 @@ import pytest
 
 from decisor.cli import run
 from decisor.errors import SetupError
-from decisor.tools.databases.sandbox.child import memory_of
+from decisor.tools.databases.sandbox.memory import memory_of
 from decisor.tools.databases.sandbox.platforms import here, limits_on, ready, warn
 
 MEMORY = "memory limit not enforced on this system"

@@ -16,7 +16,7 @@ from decisor.tools.databases.sandbox.report import check_statements
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.databases.sql_schema import close_names
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
-from servers.sql_databases import MYSQLS, lacking, mysql_database
+from servers.sql_databases import CONNECTING, MYSQLS, lacking, mysql_database
 
 DATABASE = f"decisor_sql_{os.getpid()}"
 SCHEMA = (
@@ -49,7 +49,7 @@ def make_duckdb(folder: Path) -> str:
 def make_postgres(folder: Path) -> Iterator[str]:
     psycopg = pytest.importorskip("psycopg")
     try:
-        admin = psycopg.connect("postgresql://postgres@127.0.0.1/postgres", autocommit=True, connect_timeout=2)
+        admin = psycopg.connect("postgresql://postgres@127.0.0.1/postgres", autocommit=True, connect_timeout=CONNECTING)
     except psycopg.Error as error:
         lacking("PostgreSQL at 127.0.0.1:5432", error)
     with admin:
@@ -210,10 +210,11 @@ async def test_a_database_that_knows_no_encoding_gives_text_all_the_same() -> No
     psycopg = pytest.importorskip("psycopg")
     server, name = "postgresql://postgres@127.0.0.1", f"{DATABASE}_ascii"
     try:
-        admin = psycopg.connect(f"{server}/postgres", autocommit=True, connect_timeout=2)
+        admin = psycopg.connect(f"{server}/postgres", autocommit=True, connect_timeout=CONNECTING)
     except psycopg.Error:
         pytest.skip("no PostgreSQL at 127.0.0.1:5432")
     with admin:
+        admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         admin.execute(f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
         try:
             with psycopg.connect(f"{server}/{name}", autocommit=True, client_encoding="UTF8") as db:

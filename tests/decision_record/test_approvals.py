@@ -1,5 +1,6 @@
 """A person approves a decision, and takes that back; an approval is of the record as it was."""
 
+import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ from decisor.errors import SetupError
 from decisor.history.past_run import Mark
 from decisor.history.store import History
 
+FULL = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, -1))"
+"""A process that writes no file of more than a kilobyte."""
 Capture = pytest.CaptureFixture[str]
 
 
@@ -73,6 +76,22 @@ def test_a_record_in_a_file_is_approved_there(tmp_path: Path, capsys: Capture) -
     assert "The approval by Cleo was changed after it was made." in capsys.readouterr().out
     assert run(["approve", str(file), "--by", "Dan"]) == 2
     assert "is not as it was made" in capsys.readouterr().err
+
+
+def test_a_record_is_whole_where_an_approval_of_it_does_not_fit_on_the_disk(tmp_path: Path) -> None:
+    _, result = from_rows(tmp_path)
+    path, link = tmp_path / "r.json", tmp_path / "link.json"
+    result.save_record(path)
+    path.chmod(0o640)
+    link.symlink_to(path)
+    before, there = path.read_bytes(), set(tmp_path.iterdir())
+    full = [sys.executable, "-c", f"{FULL}; from decisor.cli import run; sys.exit(run(sys.argv[1:]))"]
+    ended = subprocess.run([*full, "approve", str(link), "--by", "Bo"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (2, f"decisor: Cannot write {link}: File too large.\n")
+    assert path.read_bytes() == before and set(tmp_path.iterdir()) == there
+    assert run(["approve", str(link), "--by", "Bo"]) == 0
+    assert link.is_symlink() and read_record(path).record.approvals[0].by == "Bo"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_an_approval_of_another_content_says_so(tmp_path: Path, capsys: Capture) -> None:

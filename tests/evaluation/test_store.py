@@ -29,7 +29,7 @@ def schema() -> Iterator[str]:
     """A store in the PostgreSQL of this machine, dropped afterwards."""
     name = f"decisor_test_{os.getpid()}"
     try:
-        admin = psycopg.connect(f"{POSTGRES}?connect_timeout=2", autocommit=True)
+        admin = psycopg.connect(f"{POSTGRES}?connect_timeout=30", autocommit=True)
     except psycopg.OperationalError:
         pytest.skip("no PostgreSQL at 127.0.0.1:5432")
     yield f"{POSTGRES}?schema={name}"

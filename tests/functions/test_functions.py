@@ -9,7 +9,7 @@ import json
 import math
 import subprocess
 import sys
-import time
+import threading
 import uuid
 from collections.abc import Mapping
 from decimal import Decimal
@@ -137,36 +137,37 @@ async def test_an_exception_of_the_function_is_an_observation_and_the_run_goes_o
 
 
 async def test_a_slow_function_is_given_up_and_a_hanging_one_is_not_started_for_ever() -> None:
-    def sleep(seconds: float) -> None:
-        time.sleep(seconds)
+    go_on = threading.Event()
 
-    tool = FunctionTool(sleep, seconds=0.02)
+    def wait() -> None:
+        go_on.wait()
+
+    tool = FunctionTool(wait, seconds=0.02)
     for _ in range(3):
         with pytest.raises(ToolError, match=r"took longer than 0\.02 s"):
-            await tool.call("0.5")
+            await tool.call("")
     with pytest.raises(ToolError, match="still busy"):
-        await tool.call("0")
-    await asyncio.sleep(0.6)
-    assert (await tool.call("0")).note == "(it returned nothing)"
+        await tool.call("")
+    go_on.set()
+    for thread in tool.running:
+        await asyncio.to_thread(thread.join)
+    tool.seconds = 30.0
+    assert (await tool.call("")).note == "(it returned nothing)"
 
 
 async def test_the_event_loop_goes_on_while_a_function_blocks() -> None:
-    def block() -> str:
-        time.sleep(0.1)
-        return "done"
+    ticked = threading.Event()
 
-    ticks = 0
+    def block() -> bool:
+        return ticked.wait(20)
 
     async def tick() -> None:
-        nonlocal ticks
-        while True:
-            await asyncio.sleep(0.005)
-            ticks += 1
+        await asyncio.sleep(0.005)
+        ticked.set()
 
     ticking = asyncio.create_task(tick())
-    assert await fields_of(FunctionTool(block), "") == {"value": "done"}
-    ticking.cancel()
-    assert ticks > 3
+    assert await fields_of(FunctionTool(block), "") == {"value": True}
+    await ticking
 
 
 async def test_async_functions_partials_objects_and_classes_are_tools_too() -> None:

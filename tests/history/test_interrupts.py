@@ -23,7 +23,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 def test_a_query_under_way_lives_through_the_grace_of_an_evaluation(
     sites: Path, tmp_path: Path, local_lm: LocalLM
 ) -> None:
-    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000000) SELECT max(i) FROM n"
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000000) SELECT max(i) FROM n"
     (tmp_path / "mine.jsonl").write_text('{"question": "Which site?", "answer": "elm"}')
     local_lm.replies = [PLAN.replace(QUERY, endless), ANSWER]
     words = ("eval", "--questions", "mine.jsonl", "--db", "sites.db", "--lm", local_lm.name, "--grace", "60", "--json")

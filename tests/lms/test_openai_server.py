@@ -28,6 +28,6 @@ async def test_the_server_answers_with_the_function_and_honours_stop_words() -> 
 def test_the_threaded_server_answers_blocking_clients() -> None:
     with serve_threaded(last_words) as base_url:
         request = urllib.request.Request(f"{base_url}/chat/completions", json.dumps(REQUEST).encode())
-        with urllib.request.urlopen(request, timeout=5) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             body = json.load(response)
     assert body["choices"][0]["message"]["content"] == "You said Where?"

@@ -30,7 +30,8 @@ async def test_a_named_wait_holds_back_all_calls() -> None:
     async with faulty(status(429, headers={"Retry-After": "1"})) as server:
         lm = server.lm()
         first = asyncio.create_task(lm.complete(ASK))
-        await asyncio.sleep(0.2)
+        while not lm.endpoint.retries.why:  # noqa: ASYNC110  then the wait that was named holds
+            await asyncio.sleep(0.01)
         await asyncio.gather(first, lm.complete(ASK))
         await lm.close()
     assert server.asked == 3

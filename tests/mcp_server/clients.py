@@ -43,7 +43,7 @@ async def address(folder: Path, *words: str) -> AsyncIterator[tuple[str, str, as
     finally:
         if process.returncode is None:
             process.terminate()
-        await asyncio.wait_for(process.wait(), 20)
+        await asyncio.wait_for(process.wait(), 60)
 
 
 @asynccontextmanager

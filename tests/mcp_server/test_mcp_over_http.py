@@ -12,6 +12,7 @@ import pytest
 
 from mcp_server.clients import COMMAND, address, client, environment, text
 from server.serving import sites
+from servers.processes import children, end
 
 BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -21,7 +22,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 async def test_a_foreign_name_a_foreign_page_and_a_missing_token_are_refused(tmp_path: Path) -> None:
     async with (
         address(tmp_path, "--db", f"sqlite:///{sites(tmp_path)}", "--token") as (url, token, _),
-        httpx.AsyncClient(headers=ACCEPT, trust_env=False) as web,
+        httpx.AsyncClient(headers=ACCEPT, trust_env=False, timeout=60) as web,
     ):
         own = {"Authorization": f"Bearer {token}"}
         for status, headers in (
@@ -48,12 +49,7 @@ async def test_beyond_this_machine_there_is_a_token_and_with_it_the_tools(tmp_pa
     await start.stderr.readline()
     assert (await start.stderr.readline()).startswith(b"Token: ")
     start.terminate()
-    await asyncio.wait_for(start.wait(), 20)
-
-
-def children(process: int) -> list[int]:
-    tasks = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(word) for path in tasks for word in path.read_text().split()]
+    await asyncio.wait_for(start.wait(), 60)
 
 
 @pytest.mark.slow
@@ -79,8 +75,8 @@ async def test_a_sign_ends_it_and_its_workers(tmp_path: Path, sign: signal.Signa
         assert children(process.pid)
     workers = children(process.pid)
     process.send_signal(sign)
-    await asyncio.wait_for(process.wait(), 20)
-    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+    await asyncio.wait_for(process.wait(), 60)
+    assert end(workers)
 
 
 async def test_the_skill_is_printed(tmp_path: Path) -> None:

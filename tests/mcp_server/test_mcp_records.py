@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
+from decision_record.record_shops import from_rows
+from decisor.errors import SetupError
 from decisor.history.past_run import Approval
 from decisor.history.store import History
+from decisor.mcp.recording import ApprovalQuestion
 from mcp_server.clients import Transport, client, text
 from server.serving import sites
 
@@ -80,3 +84,37 @@ async def test_a_decision_is_computed_again_through_a_client(tmp_path: Path, lm:
         with closing(sqlite3.connect(tmp_path / "sites.db")) as database, database:
             database.execute("UPDATE site SET rent = 900 WHERE name = 'elm'")
         assert (await again(one))[-1] == "  [o1.r1] rent 400.0 -> rent 900.0"
+
+
+SAYS_SO: dict[str, str | int | float | bool | list[str] | None] = {"approve": True, "name": "Bo"}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ElicitResult(action="decline", content=SAYS_SO),
+        ElicitResult(action="cancel", content=SAYS_SO),
+        ElicitResult(action="accept", content={**SAYS_SO, "approve": "false"}),
+        ElicitResult(action="accept", content={**SAYS_SO, "approve": 1}),
+        ElicitResult(action="accept"),
+        SAYS_SO,
+        None,
+    ],
+)
+def test_nothing_but_a_persons_yes_approves(tmp_path: Path, reply: object) -> None:
+    question = asked_of(tmp_path)
+    assert question.settle(reply) == "The person did not approve run 1."
+    assert not History().read(1).approvals
+
+
+def test_a_user_of_the_server_approves_as_nobody_else_and_only_what_was_shown(tmp_path: Path) -> None:
+    question = asked_of(tmp_path, name="ann")
+    with pytest.raises(SetupError, match="read it again"):
+        replace(question, digest="0" * 64).settle(ElicitResult(action="accept", content=SAYS_SO))
+    assert question.settle(ElicitResult(action="accept", content=SAYS_SO)).endswith(" is approved by ann.")
+
+
+def asked_of(folder: Path, name: str = "") -> ApprovalQuestion:
+    """Of a decision in the history."""
+    _, result = from_rows(folder, history=True)
+    return ApprovalQuestion(History(), History().read(1), result.record().digest, name)

@@ -89,12 +89,12 @@ def test_a_run_is_stopped_and_keeps_what_it_had(tmp_path: Path) -> None:
     def reply(body: object) -> str:
         if "o1.r1" in str(body):
             asked.set()
-            go_on.wait(20)
+            go_on.wait(60)
         return planner()({"messages": body})
 
     with serve_threaded(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
         run = site.ask()
-        assert asked.wait(20)
+        assert asked.wait(60)
         stopped = site.client.post(f"/api/runs/{run['id']}/stop", json={}).json()
         go_on.set()
         assert stopped["state"] == "stopped"
@@ -192,13 +192,13 @@ def test_a_stopped_run_is_resumed_and_buys_nothing_twice(tmp_path: Path, stream:
         count += 1
         if count == 2:
             second.set()
-            go_on.wait(20)
+            go_on.wait(60)
         return planner()(body)
 
     endpoint = writing_lm if stream else serve_threaded
     with endpoint(reply) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as site:
         run = site.ask(stream=stream)
-        assert second.wait(20)
+        assert second.wait(60)
         assert site.client.post(f"/api/runs/{run['id']}/stop", json={}).json()["state"] == "stopped"
         go_on.set()
         response = site.client.post(f"/api/runs/{run['id']}/resume", json={"stream": stream})

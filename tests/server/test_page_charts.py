@@ -93,13 +93,13 @@ def test_the_specification_can_be_taken_along_and_the_api_has_it(page: Page, pla
     values = page.run(
         f"return JSON.parse(decodeURIComponent('{href}'.split(',').slice(1).join(','))).data.values.length"
     )
-    [chart] = httpx.get(f"{page.url}/api{place}/picture").json()["charts"]
+    [chart] = httpx.get(f"{page.url}/api{place}/picture", timeout=60).json()["charts"]
     assert values == len(chart["vega_lite"]["data"]["values"]) == 72
     assert chart["notes"] == [] and [one["width"] for one in chart["layouts"]] == [680, 340]
 
 
 def test_the_file_of_a_run_shows_the_chart_without_a_server_or_a_script(page: Page, place: str, tmp_path: Path) -> None:
-    text = httpx.get(f"{page.url}/api{place}/page").text
+    text = httpx.get(f"{page.url}/api{place}/page", timeout=60).text
     (tmp_path / "run.html").write_text(text)
     page.browser.open(f"file://{tmp_path}/run.html")
     assert page.run("return document.querySelectorAll('.answer-chart svg.wide .run').length") == 3

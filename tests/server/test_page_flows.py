@@ -221,7 +221,7 @@ def test_a_run_is_handed_on_as_files_and_by_its_address(page: Page, finished: st
     page.answered()
     page.click("Share")
     links = page.run("return [...document.querySelectorAll('.share a')].map((one) => [one.innerText, one.href])")
-    bodies = {name: httpx.get(link, trust_env=False) for name, link in links}
+    bodies = {name: httpx.get(link, trust_env=False, timeout=60) for name, link in links}
     records = ["Record of the decision (page)", "Record of the decision (JSON)"]
     assert list(bodies) == ["One HTML file", "Markdown", "JSON", *records, "Trace file"]
     for name, part in (("One HTML file", "<!doctype html>"), ("Markdown", "# Which supplier"), ("JSON", '"answer"'),

@@ -102,7 +102,10 @@ def test_a_drawing_is_dragged_on_the_page_that_is_handed_on(page: Page) -> None:
     page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": moves}]})
     page.until("document.querySelector('.canvas').scrollLeft + document.querySelector('.canvas').scrollTop > 80")
     page.browser.screenshot(PICTURES / "page-tree.png")
-    assert "script-src 'sha256-" in httpx.get(f"{page.url}/api/runs/wide/page").headers["content-security-policy"]
+    assert (
+        "script-src 'sha256-"
+        in httpx.get(f"{page.url}/api/runs/wide/page", timeout=60).headers["content-security-policy"]
+    )
 
 
 @pytest.mark.slow

@@ -61,6 +61,7 @@ def test_of_what_is_not_for_a_user_nothing_reaches_the_lm_or_the_page(
     run = bob.ended(bob.ask()["id"])
     texts = [*bodies, json.dumps(run), bob.client.get("/api/connections/sql").text]
     texts += [bob.client.get(f"/api/runs/{run['id']}{part}").text for part in ("/trace", "/json", "/story", "/page")]
+    texts.append(bob.client.post(f"/api/runs/{run['id']}/record/verification", json={}).text)
     assert bodies and "masked_" in bodies[-1] and run["state"] == "finished", run
     assert not [text for text in texts if re.search(r"\b(oak|elm|700\.0)\b", text)]
     bodies.clear()

@@ -7,8 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from decisor.history.past_run import Sight
 from decisor.history.store import History
 from decisor.server.serving import Serving
+from decisor.server.sight import both
 from decisor.server.users import Users, digest_of, read_users
 from decisor.session.sources import sources_of
 from server.serving import Served, served, sources
@@ -176,3 +178,27 @@ def test_a_run_that_was_shown_is_hidden_from_a_user_who_may_see_less_since(tmp_p
         assert site.client.get("/api/runs").json()["runs"] == []
         reply = site.client.get(f"{run}/record")
         assert reply.status_code == 404 and "you may not see all that it rests on" in reply.json()["error"]
+
+
+def test_a_run_that_goes_on_from_another_one_is_shown_to_nobody_who_may_not_see_that_one(
+    tmp_path: Path, url: str
+) -> None:
+    history, mask = History(tmp_path / "history"), 'mask = ["site.name"]'
+    with served(Serving(sources(tmp_path), {"m": f"m@{url}"}, users=users_of(tmp_path, ann="")), history) as site:
+        sign_in(site, "ann")
+        before = decided(site).removesuffix("/record").rpartition("/")[2]
+        site.until(lambda: history.read(int(before), "ann"), lambda run: run.state != "running")
+    data = sources_of(db=f"sqlite:///{tmp_path / 'sites.db'}")
+    users = users_of(tmp_path, ann=mask, bob=mask)
+    with served(Serving(data, {"m": f"m@{url}"}, users=users), history) as site:
+        sign_in(site, "ann")
+        for follows, comes in (("", ["bob"]), (before, None)):
+            run = site.ask("Which one?", follows=follows)["id"]
+            site.ended(run)
+            assert shown(site, f"/api/runs/{run}", "bob").get("readers") == comes
+
+
+def test_what_goes_on_from_a_run_saw_what_that_one_saw() -> None:
+    one, before = Sight(("a",), ("a.t masked", "without u")), Sight(("b",), ("without u",))
+    assert both(one, before) == Sight(("a", "b"), ("without u",))
+    assert both(one, None) == both(one, Sight()) == Sight()

@@ -18,9 +18,11 @@ import pytest
 
 from server.serving import planner, sites
 from servers.openai_server import serve_threaded
+from servers.processes import children, end
 
 ROOT = Path(__file__).parent.parent.parent
-LONGEST = 10.0
+LONGEST = 60.0
+"""Seconds, on a busy machine; the reply that is waited for takes twice as long."""
 
 
 @contextmanager
@@ -38,11 +40,6 @@ def process(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
             one.kill()
 
 
-def children(process: int) -> list[int]:
-    tasks = Path(f"/proc/{process}/task").glob("*/children")
-    return [int(word) for path in tasks for word in path.read_text().split()]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_a_sign_ends_runs_streams_and_workers_at_once(tmp_path: Path, sign: signal.Signals) -> None:
@@ -51,20 +48,20 @@ def test_a_sign_ends_runs_streams_and_workers_at_once(tmp_path: Path, sign: sign
     def reply(body: object) -> str:
         if "o1.r1" in str(body):
             asked.set()
-            go_on.wait(30)
+            go_on.wait(2 * LONGEST)
         return planner()({"messages": body})
 
     folder = tmp_path / "folder"
     folder.mkdir()
     words = ("--db", f"sqlite:///{sites(tmp_path)}", "--lm")
     with serve_threaded(reply) as url, process(folder, *words, f"m@{url}") as (one, address):
-        with httpx.Client(base_url=address, timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=address, timeout=LONGEST, trust_env=False) as client:
             body = {"question": "Which?", "technique": "plan_rag", "settings": {"calling": "text"}}
             run = client.post("/api/ask", json=body).json()
             with client.stream("GET", f"/api/runs/{run['id']}/events") as stream:
                 lines = stream.iter_lines()
                 next(lines)
-                assert asked.wait(30)
+                assert asked.wait(LONGEST)
                 workers = children(one.pid)
                 assert workers
                 began = time.monotonic()
@@ -73,15 +70,8 @@ def test_a_sign_ends_runs_streams_and_workers_at_once(tmp_path: Path, sign: sign
         assert one.wait(LONGEST) == 0
         assert time.monotonic() - began < LONGEST
         go_on.set()
-        assert not [pid for pid in workers if Path(f"/proc/{pid}").exists() and "Z" not in state(pid)]
+        assert end(workers)
         assert not list(folder.iterdir())
-
-
-def state(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return "Z"
 
 
 def test_an_address_beyond_this_machine_gets_a_token(tmp_path: Path) -> None:
@@ -89,7 +79,7 @@ def test_an_address_beyond_this_machine_gets_a_token(tmp_path: Path) -> None:
         token = address.partition("#")[2]
         assert len(token) > 40
         port = re.findall(r":(\d+)/", address)[0]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=LONGEST, trust_env=False) as client:
             assert client.get("/api/runs").status_code == 401
             assert client.get("/api/runs", headers={"authorization": f"Bearer {token}"}).status_code == 200
 

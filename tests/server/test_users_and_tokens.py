@@ -79,6 +79,16 @@ def test_each_user_sees_their_own_connections_and_runs_alone(shared: Served) -> 
     assert shared.client.post("/api/ask", json=follow, headers=bearer(BOB)).status_code == 404
 
 
+def test_no_search_of_runs_tells_where_the_data_lie(shared: Served, tmp_path: Path) -> None:
+    def runs(words: str) -> int:
+        return len(shared.client.get("/api/runs", params={"search": words}, headers=bearer(ANN)).json()["runs"])
+
+    body = {"question": "Which?", "technique": "plan_rag", "settings": {"calling": "text"}}
+    assert shared.client.post("/api/ask", json=body, headers=bearer(ANN)).status_code == 201
+    assert shared.until(lambda: runs("sites"), bool) == runs("which") == 1
+    assert [words for words in ("sqlite:///", tmp_path.name, "sites.db", "notes=") if runs(words)] == []
+
+
 def test_a_cookie_stands_for_a_token_until_it_is_ended(shared: Served) -> None:
     wrong = shared.client.post("/api/session", json={"token": "wrong"})
     assert (wrong.status_code, "set-cookie" in wrong.headers) == (401, False)
@@ -91,7 +101,7 @@ def test_a_cookie_stands_for_a_token_until_it_is_ended(shared: Served) -> None:
     assert shared.client.get("/api/runs").status_code == 200
     kept = dict(shared.client.cookies)
     assert shared.client.delete("/api/session").status_code == 204
-    with httpx.Client(base_url=shared.url, cookies=kept, trust_env=False) as other:
+    with httpx.Client(base_url=shared.url, cookies=kept, trust_env=False, timeout=60) as other:
         assert other.get("/api/runs").status_code == 401
 
 

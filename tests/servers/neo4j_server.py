@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from servers.sql_databases import lacking
+from servers.sql_databases import CONNECTING, lacking
 
 NEO4J = "bolt://neo4j:decisor-tests@127.0.0.1:17687"
 
@@ -47,7 +47,7 @@ def ask(statement: str, **parameters: Any) -> list[dict[str, Any]]:
     driver = neo4j.GraphDatabase.driver(
         "bolt://127.0.0.1:17687",
         auth=("neo4j", "decisor-tests"),
-        connection_timeout=2,
+        connection_timeout=CONNECTING,
         notifications_min_severity="OFF",
     )
     with driver, driver.session() as session:

@@ -60,13 +60,13 @@ def serve_threaded(reply: Reply, model: str = "test-model") -> Iterator[str]:
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     context = serve(reply, model)
-    base_url = asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(10)
+    base_url = asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(60)
     try:
         yield base_url
     finally:
-        asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(10)
+        asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 

@@ -44,11 +44,13 @@ def wire(*pieces: bytes, end: Literal["keep", "close", "reset"] = "keep", late: 
 
 @dataclass
 class WireServer:
-    """``ports``: of the client's side, one for each request; ``sent_late``: when what is late has gone out."""
+    """``ports``: of the client's side, one for each request; ``sent_late``: when what is late has gone out; ``ended``:
+    how many connections this side has closed."""
 
     port: int = 0
     ports: list[int] = field(default_factory=list)
     sent_late: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: int = 0
 
     def lm(self, seconds: float = 10.0, attempts: int = 1, max_bytes: int = 2**20) -> OpenAICompatible:
         retries = Retries(attempts, 0.01, rate_attempts=attempts)
@@ -89,6 +91,9 @@ async def wire_server(*script: Wire) -> AsyncIterator[WireServer]:
                 number = len(server.ports) - 1
                 await play(script[number] if number < len(script) else wire(GOOD), writer)
         writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        server.ended += 1
 
     listening = await asyncio.start_server(talk, "127.0.0.1", 0)
     server.port = listening.sockets[0].getsockname()[1]

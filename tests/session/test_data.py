@@ -10,7 +10,6 @@ import pytest
 import decisor
 from decisor import ScriptedLM, SetupError
 from decisor.tools.databases.sql import SqlTool
-from decisor.trace.events import ActionStart
 from decisor.types import Observation
 from servers.openai_server import serve
 from session.conftest import ANSWER, PLAN, QUERY, database, planner
@@ -53,17 +52,14 @@ async def test_cancelling_an_ask_ends_its_query_and_the_next_one_is_answered(sit
         tool = data.tools[0]
         assert isinstance(tool, SqlTool) and tool.worker.child is not None
         child = tool.worker.child
-        begun = asyncio.Event()
-        asking = asyncio.create_task(
-            data.ask("Which?", lm=planner(query=SLOW),
-                     on_event=lambda entry: begun.set() if isinstance(entry.event, ActionStart) else None)
-        )  # fmt: skip
-        await asyncio.wait_for(begun.wait(), 30)
-        await asyncio.sleep(0.1)  # so that it is on its way to the worker
+        asking = asyncio.create_task(data.ask("Which?", lm=planner(query=SLOW)))
+        async with asyncio.timeout(60):
+            while not any(SLOW.encode() in one.frame for one in child.sent):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await asyncio.wait_for(child.gone, 10)
+        await asyncio.wait_for(child.gone, 60)
         assert child.ended
         assert (await data.ask("Which?", lm=planner())).answer == "elm"
 
@@ -105,6 +101,7 @@ async def test_techniques_know_databases_and_documents_by_any_name(sites: Path, 
     ({"db": ["freight=sites.db"], "tools": ["costs_of_data_test:freight"]}, "Two tools are called freight"),
     ({"db": ["whatif=sites.db"]}, "whatif is a name of decisor's own"),
     ({"db": ["ftp://host/x"]}, "There is no engine for ftp"),
+    ({"db": ["postgrsql://host/x"]}, "Did you mean postgresql://"),
     ({"docs": ["sites.db"]}, "is a database"),
 ])  # fmt: skip
 async def test_a_clash_of_names_and_a_wrong_place_are_one_line(

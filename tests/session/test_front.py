@@ -14,6 +14,7 @@ import pytest
 import decisor
 from decisor import Limits, Question, ScriptedLM, SetupError
 from decisor.cli import run as command
+from decisor.tools.databases.sandbox.engine import SECONDS
 from decisor.trace.events import Conclusion, Entry
 from decisor.trace.file import read_trace
 from servers.openai_server import serve_threaded
@@ -138,26 +139,27 @@ def test_a_heuristic_without_an_lm_is_not_told_that_it_asks_one(sites: Path) -> 
 def test_an_interrupt_cancels_the_ask_and_leaves_nothing_running(sites: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "import decisor, os, signal, threading\n"
+        "import decisor, os, signal, threading, time\n"
+        "at = []\n"
         "before = signal.getsignal(signal.SIGINT)\n"
         f"reply = 'Plan: [Step 1: x]\\nThought: x\\nAction: sql\\nAction input: {SLOW}'\n"
         "lm = decisor.ScriptedLM(lambda messages: reply)\n"
         "def hear(entry):\n"
         "    if type(entry.event).__name__ == 'ActionStart':\n"
+        "        at.append(time.monotonic())\n"
         "        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
         f"    decisor.ask('Which?', db={str(sites)!r}, lm=lm, on_event=hear)\n"
         "except KeyboardInterrupt:\n"
         "    left = [thread.name for thread in threading.enumerate() if thread.name == 'decisor']\n"
         "    print(left, signal.getsignal(signal.SIGINT) is before)\n"
+        f"assert time.monotonic() - at[0] < {SECONDS}, 'the query itself runs for its limit'\n"
     )  # fmt: skip
-    began = time.monotonic()
     ended = subprocess.run(
-        [sys.executable, "-W", "error", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-W", "error", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert ended.returncode == 0 and ended.stdout == "[] True\n", ended.stdout + ended.stderr
     assert not ended.stderr
-    assert time.monotonic() - began < 30, "the query itself would run for its limit"
 
 
 def test_a_technique_of_somebody_else_is_named_by_its_import_path(sites: Path, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ async def test_nothing_of_a_graph_that_is_not_the_readers_reaches_an_lm(place: s
 
 HARMLESS = """MATCH (c:Customer) RETURN count(DISTINCT c.email) AS n, count(c.phone) AS m | n=6 m=6
 MATCH (o:Order) RETURN count(o) AS n, sum(o.total) AS s | n=12 s=780
+MATCH (o:Order) WHERE 1 / (o.total - 8800005) > -1 RETURN count(o) AS n | n=12
 MATCH (c:Customer)-[:PLACED]->(o:Order) RETURN c.email AS e, sum(o.total) AS s ORDER BY s DESC, e LIMIT 1 | s=180
 MATCH (c:Customer)-[:PLACED]->(o) WHERE o.total > 60 RETURN count(DISTINCT c.email) AS n | n=6
 MATCH (a:Customer)-[:KNOWS]->(b:Customer) WHERE a.email <> b.email RETURN count(*) AS n | n=6

@@ -52,6 +52,10 @@ class Counting:
         return await self.inner.complete(messages, sampling)
 
 
+A, B, C = "4 * 5 + 10 - 6", "(10 - 4) * 5 - 6", "4 + 5 + 6 + 10"
+"""Answers in the form that the puzzle 4 5 6 10 takes."""
+
+
 async def search(
     how: RadAgent, numbers: str, lm: Any = None, limits: Limits = Limits()
 ) -> tuple[Search, Run, Decision]:
@@ -190,36 +194,36 @@ async def test_a_reply_that_cannot_be_read_is_asked_for_again_and_is_no_step() -
 
 async def test_a_sequence_that_gave_up_is_judged_and_never_the_answer() -> None:
     give_up = "Action: give_up\nAction input: no way"
-    lm = ScriptedLM([give_up, "Final answer: 4 * 6", "Better: B", "Better: A", "Better: A"])
+    lm = ScriptedLM([give_up, f"Final answer: {A}", "Better: B", "Better: A", "Better: A"])
     made, _, decision = await search(RadAgent(calls=4), "4 5 6 10", lm)
     gave, answered = made.tree.sequences
     assert gave.elo > 0 > answered.elo
-    assert decision.answer == "4 * 6"
+    assert decision.answer == A
     assert "It ends without an answer: given up." in lm.seen[2]
 
 
 async def test_what_was_tried_from_a_node_is_shown_to_be_different_from() -> None:
     step = "Action: combine\nAction input: {}"
-    lm = ScriptedLM([step.format("4 * 5"), "Final answer: a", step.format("4 * 6"), "Final answer: b"])
+    lm = ScriptedLM([step.format("4 * 5"), f"Final answer: {A}", step.format("4 * 6"), f"Final answer: {B}"])
     await search(RadAgent(calls=4, matches=0, explore=9999), "4 5 6 10", lm)
     assert "# Tried" not in lm.seen[0] + lm.seen[1] + lm.seen[3]
-    assert "1. combine 4 * 5 -> 4 * 5 = 20. Left: 6 10 20\n   How it ended: with the answer a" in lm.seen[2]
+    assert f"1. combine 4 * 5 -> 4 * 5 = 20. Left: 6 10 20\n   How it ended: with the answer {A}" in lm.seen[2]
 
 
 async def test_only_where_nothing_came_of_it_is_the_model_told_to_do_something_different() -> None:
     give_up = "Action: give_up\nAction input: no way"
-    lm = ScriptedLM([give_up, "Final answer: a", give_up])
+    lm = ScriptedLM([give_up, f"Final answer: {A}", give_up])
     await search(RadAgent(calls=3, matches=0, explore=9999), "4 5 6 10", lm)
     assert "How it ended: given up" in lm.seen[1] and "really different" in lm.seen[1]
-    assert "How it ended: with the answer a" in lm.seen[2] and "really different" not in lm.seen[2]
+    assert f"How it ended: with the answer {A}" in lm.seen[2] and "really different" not in lm.seen[2]
 
 
 @pytest.mark.parametrize("preset", ["paper", "release"])
 async def test_as_printed_each_try_is_shown_with_its_elo_and_something_else_is_asked_for(preset: str) -> None:
-    lm = ScriptedLM(["Final answer: a", "Final answer: b", "Better: A", "Better: B", "Final answer: c"])
+    lm = ScriptedLM([f"Final answer: {A}", f"Final answer: {B}", "Better: A", "Better: B", f"Final answer: {C}"])
     await search(RadAgent(preset=preset, matches=1, side_matches=0, votes=1, calls=5, explore=9999), "4 5 6 10", lm)  # type: ignore[arg-type]
-    assert "with the answer a\n   Value: 0" in lm.seen[1] and "really different" in lm.seen[1]
-    assert "with the answer a\n   Value: -25" in lm.seen[4] and "with the answer b\n   Value: 25" in lm.seen[4]
+    assert f"with the answer {A}\n   Value: 0" in lm.seen[1] and "really different" in lm.seen[1]
+    assert f"with the answer {A}\n   Value: -25" in lm.seen[4] and f"with the answer {B}\n   Value: 25" in lm.seen[4]
 
 
 async def test_a_search_ends_once_its_best_has_won_often_enough_in_both_orders() -> None:
@@ -242,31 +246,31 @@ async def test_a_random_choice_is_among_all_answers_and_grows_the_same_tree() ->
 
 
 async def test_the_judge_may_call_two_sequences_equal() -> None:
-    lm = ScriptedLM(["Final answer: a", "Final answer: b", "Better: equal", "Better: A"])
+    lm = ScriptedLM([f"Final answer: {A}", f"Final answer: {B}", "Better: equal", "Better: A"])
     made, _, _ = await search(RadAgent(calls=4), "4 5 6 10", lm)
     assert "Better: equal" in lm.seen[2]
     assert [leaf.elo for leaf in made.tree.sequences] == [0, 0]
 
 
 async def test_one_refusal_does_not_outvote_two_chains_that_say_the_same_in_other_words() -> None:
-    answers = ["Final answer: Sorry, nothing", "Final answer: It is 24 at noon", "Final answer: 24, at noon"]
+    answers = ["Final answer: Sorry, with 4 5 6 10 nothing", f"Final answer: It is {A}", f"Final answer: {A}= 24"]
     judge = ScriptedLM(["Better: A", "Better: B", "Better: B", "Better: A"])
     run = Run(ScriptedLM(answers), Puzzle.of("4 5 6 10"))
     decision = await CoT(chains=3, judge=judge)(question("4 5 6 10"), run)
-    assert decision.answer == "It is 24 at noon"
+    assert decision.answer == f"It is {A}"
     by_vote = Run(ScriptedLM(answers), Puzzle.of("4 5 6 10"))
-    assert (await CoT(chains=3, choose="vote")(question("4 5 6 10"), by_vote)).answer == "Sorry, nothing"
+    assert (await CoT(chains=3, choose="vote")(question("4 5 6 10"), by_vote)).answer == "Sorry, with 4 5 6 10 nothing"
 
 
 async def test_chains_that_agree_need_no_judge() -> None:
-    run = Run(ScriptedLM(["Final answer: a", "Final answer: B.", "Final answer: b"]), Puzzle.of("4 5 6 10"))
+    run = Run(ScriptedLM([f"Final answer: {A}", f"Final answer: {B}.", f"Final answer: {B}"]), Puzzle.of("4 5 6 10"))
     decision = await CoT(chains=3)(question("4 5 6 10"), run)
-    assert decision.answer == "B" and run.budget.spent.calls == 3
+    assert decision.answer == B and run.budget.spent.calls == 3
 
 
 async def test_the_judge_may_be_another_lm_and_votes_are_counted() -> None:
     judge = ScriptedLM(["Better: A"] * 3 + ["Better: B"] * 3)
-    lm = ScriptedLM(["Final answer: a", "Final answer: b"])
+    lm = ScriptedLM([f"Final answer: {A}", f"Final answer: {B}"])
     made, run, _ = await search(RadAgent(calls=8, votes=3, judge=judge), "4 5 6 10", lm)
     assert run.budget.spent.calls == 8 and made.played == 1
     assert [leaf.elo for leaf in made.tree.sequences] == [-100, 100]

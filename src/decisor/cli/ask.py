@@ -13,7 +13,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.again import each, inputs_again, options_named, past_named, sources_named, with_defaults
-from decisor.cli.console import console
+from decisor.cli.console import console, progress
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.reader import terminal_reader
 from decisor.cli.settings import tell_folder_file
@@ -173,7 +173,8 @@ def noted(keeping: Keeping | None) -> Iterator[None]:
 def ask_and_print(
     sources: Sources, question: Question, options: Options, as_json: bool = False, past: Sequence[Entry] = ()
 ) -> Result:
-    """Live on a terminal, line by line elsewhere; or one JSON object. ``past``: a run to go on from."""
+    """How it goes on, live on a terminal and line by line elsewhere, then the result; or one JSON object. ``past``: a
+    run to go on from."""
     from decisor.session.data import ask_once
     from decisor.session.sync import in_thread
     from decisor.story.live import LiveView
@@ -184,9 +185,9 @@ def ask_and_print(
         print_object(result)
         return result
     out = console()
-    with LiveView(out) as view:
+    with LiveView(progress(out)) as view:
         options = {**options, "on_event": view.hear}
-        if out.is_terminal:
+        if view.console.is_terminal:
             options["on_text"] = view.hear_text
         result = in_thread(ask_once(sources, question, options, past))
     result.show(out)

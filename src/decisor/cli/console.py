@@ -16,3 +16,13 @@ def console(columns: int = UNWRAPPED) -> Console:
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else columns)
+
+
+def progress(out: Console) -> Console:
+    """Where a run tells how it goes on: on the terminal that its result is printed on; on standard error where the
+    result goes into a file or a pipe, which then holds the result alone."""
+    if out.is_terminal:
+        return out
+    from rich.console import Console
+
+    return Console(highlight=False, stderr=True, width=None if sys.stderr.isatty() else UNWRAPPED)

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from decisor.errors import SetupError
-from decisor.private_file import data_folder, make_folder, open_private
+from decisor.private_file import changing, data_folder, make_folder, write_private
 
 
 def trusted_file() -> Path:
@@ -34,12 +34,12 @@ def is_trusted(path: Path, content: bytes) -> bool:
 
 def trust(path: Path, content: bytes | None) -> None:
     """None takes it back. Raises SetupError where it cannot be kept."""
-    files = {name: value for name, value in trusted_files().items() if name != str(path.resolve())}
-    if content is not None:
-        files[str(path.resolve())] = digest(content)
     try:
         make_folder(data_folder())
-        with open_private(trusted_file()) as file:
-            json.dump(files, file, indent=1)
+        with changing(trusted_file()):
+            files = {name: value for name, value in trusted_files().items() if name != str(path.resolve())}
+            if content is not None:
+                files[str(path.resolve())] = digest(content)
+            write_private(trusted_file(), json.dumps(files, indent=1))
     except OSError as error:
         raise SetupError(f"Cannot write {trusted_file()}: {error.strerror}.") from error

@@ -18,7 +18,7 @@ from decisor.decision_record.schema import record_from
 from decisor.encoding import finite
 from decisor.errors import SetupError
 from decisor.outside import one_line
-from decisor.private_file import open_private
+from decisor.private_file import write_private
 
 MOST_BYTES = 256 * 2**20
 SIGN = re.compile(rb'"format"\s*:\s*"decisor decision record')
@@ -47,8 +47,7 @@ def save(record: DecisionRecord, path: str | PathLike[str]) -> None:
     path = Path(path)
     text = page_of(record) if path.suffix in (".html", ".htm") else text_of(record)
     try:
-        with open_private(path) as file:
-            file.write(text)
+        write_private(path, text)
     except OSError as error:
         raise SetupError(f"Cannot write {path}: {error.strerror}.") from error
 

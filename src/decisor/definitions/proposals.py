@@ -14,7 +14,7 @@ from decisor.definitions.parse import DefinitionsFault, parse, text_of
 from decisor.definitions.write import section
 from decisor.errors import SetupError
 from decisor.outside import one_line
-from decisor.private_file import changing
+from decisor.private_file import changing, write_private
 
 D = TypeVar("D", Reading, Example)
 LONGEST_NAME = 40
@@ -153,9 +153,7 @@ def save(place: Path, before: str, text: str) -> None:
     read_text(place, text)
     if text == before:
         return
-    other = place.with_name(f"{place.name}.new")
     try:
-        other.write_text(text, encoding="utf-8")
-        other.replace(place)
+        write_private(place, text)
     except OSError as error:
         raise SetupError(f"Cannot write {place}: {error.strerror}.") from error

@@ -259,8 +259,8 @@ def text_of(run: PastRun) -> str:
 
 
 def words_of(run: PastRun) -> str:
-    """What a search looks at, in lower case."""
+    """What a search looks at, in lower case. Who has a name asked a server, and finds no place of its data."""
     mark = (run.mark.came_of, run.mark.answer, run.mark.verdict) if run.mark else ()
-    parts = (run.question.text, run.question.rules, run.question.goal, run.answer, run.why, run.technique,
-             *run.inputs.db, *run.inputs.graph, *run.inputs.docs, *mark)  # fmt: skip
+    data = run.tools if run.owner else (*run.inputs.db, *run.inputs.graph, *run.inputs.docs)
+    parts = (run.question.text, run.question.rules, run.question.goal, run.answer, run.why, run.technique, *data, *mark)
     return "\n".join(parts).casefold()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
+
+LOOSE_JOINER = re.compile(r"(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])")
 
 
 def clean(text: str) -> str:
     r"""Text from a model or a database without what could steer a terminal; newlines and tabs stay.
 
-    Drops control characters (escape sequences lose their ESC), and marks that reorder or hide text.
+    Drops control characters (escape sequences lose their ESC), and marks that reorder or hide text. Joiners stay
+    between the letters and emoji that need them.
 
     >>> clean("a\x1b[31mb\x9bc\u202ed\te")
     'a[31mbcd\te'
@@ -17,7 +21,9 @@ def clean(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+        c
+        for c in LOOSE_JOINER.sub("", text)
+        if c in "\n\t\u200c\u200d" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
     )
 
 

@@ -49,6 +49,14 @@ def texts_of(value: object) -> tuple[str, ...]:
     return ()
 
 
+def answer_of(value: object) -> str:
+    """The final answer that a reply gives, '' where it gives none."""
+    match value:
+        case LabelledReply(answer=answer) | Move(answer=answer) | Decision(answer=answer):
+            return answer or ""
+    return ""
+
+
 def text_of_form(form: Form[object]) -> str:
     return " ".join([form.text, *(words for shape in form.shapes for words in shape.says.values())])
 

@@ -25,6 +25,7 @@ REASONS = {
     "truncated": "it was cut off",
     "unknown_source": "it cited what was never shown",
     "unknown_tool": "it named a tool that does not exist",
+    "wrong_form": "its answer had not the form of one",
 }
 
 

@@ -124,7 +124,12 @@
   }
 
   const plan = (lines) => el("ol", "", ...lines.map((line) => el("li", "", line)));
-  const took = (seconds) => seconds >= 0.1 ? `${num(seconds, 2)} s` : seconds > 0 ? `${num(1000 * seconds)} ms` : "";
+  function took(seconds) {
+    const whole = Math.round(seconds);
+    if (whole >= 6000) return `${Math.floor(whole / 3600)} h ${Math.floor(whole % 3600 / 60)} min`;
+    if (whole >= 100) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+    return seconds >= 0.1 ? `${num(seconds, 2)} s` : seconds > 0 ? `${num(1000 * seconds)} ms` : "";
+  }
 
   function step(item, cited, box) {
     const made = el("li", item.kind + (item.error ? " failed" : ""));

@@ -13,7 +13,7 @@ from decisor.encoding import finite
 from decisor.errors import SetupError
 from decisor.history.recording import Keeping
 from decisor.plurals import counted
-from decisor.private_file import open_private
+from decisor.private_file import write_private
 from decisor.session.decide import NAME_ONE
 from decisor.session.following import following
 from decisor.session.options import Options
@@ -251,7 +251,6 @@ def queries_of(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def write(path: str | PathLike[str], text: str) -> None:
     try:
-        with open_private(Path(path)) as file:
-            file.write(text)
+        write_private(Path(path), text)
     except OSError as error:
         raise SetupError(f"Cannot write {path}: {error.strerror}.") from error

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from rich.text import Text
 
-from decisor.plurals import counted
+from decisor.plurals import counted, took
 from decisor.render.text import clean, one_line
 from decisor.replies.reasons import in_words
 from decisor.story.nodes import answer_lines
@@ -143,12 +143,12 @@ def best_query(event: QueryScores) -> list[Text]:
 
 
 def observation_line(observation: Observation, seconds: float) -> Text:
-    took = f" in {seconds:.2f} s" if seconds >= 0.1 else f" in {1000 * seconds:.0f} ms"
+    after = f" in {took(seconds) or '0 ms'}"
     if observation.error:
-        return Text(f"    failed{took}: {one_line(observation.note, 300)}", style="red")
+        return Text(f"    failed{after}: {one_line(observation.note, 300)}", style="red")
     count, total = len(observation.records), observation.total
     cut = f" of {total:,}" if total and total > count else " (cut)" if observation.truncated else ""
     if not count and observation.note:
         return Text(f"    {one_line(observation.note, 300)}", style="dim")
     word = "passage" if any(record.text for record in observation.records) else "row"
-    return Text(f"    {counted(count, word)}{cut}{took}", style="dim")
+    return Text(f"    {counted(count, word)}{cut}{after}", style="dim")

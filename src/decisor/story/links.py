@@ -68,9 +68,9 @@ def linked(text: str, anchors: Anchors) -> Html:
 
 
 def pieces(figures: Sequence[Figure]) -> re.Pattern[str]:
-    """Citations, and the figures as they are written, the longest first."""
+    """Citations, and the figures as they are written, the longest first. Latin letters beside one make it a word."""
     texts = sorted({one.text for one in figures if one.text}, key=len, reverse=True)
-    ends = [rf"(?<![\w.,]){re.escape(text)}(?![\w]|[.,]\d)" for text in texts]
+    ends = [rf"(?<![0-9A-Za-z_.,]){re.escape(text)}(?![0-9A-Za-z_]|[.,]\d)" for text in texts]
     return re.compile("|".join([re.sub(r"\((?!\?)", "(?:", CITATION.pattern), *ends]))
 
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
+from decisor.plurals import lasts
 from decisor.render.markup import Html, colours, join, tag
 from decisor.render.text import one_line
 from decisor.story.decision import usage_line
@@ -109,7 +110,7 @@ class NotebookView:
 
     def state(self) -> str:
         seconds = int(time.monotonic() - self.began)
-        return f"Decisor: {self.ended or self.progress.doing}, {seconds} s"
+        return f"Decisor: {self.ended or self.progress.doing}, {lasts(seconds)}"
 
     def steps(self) -> Iterator[tuple[str, str, str]]:
         """Of the plan: a mark, what kind it is, the words."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+from decisor.plurals import took
 from decisor.render.markup import Html, chart_style, colours, hashed, join, tag
 from decisor.render.text import one_line
 from decisor.story.answer_charts.of_run import charts_of
@@ -30,7 +31,7 @@ MOST_CHARACTERS = 2_000_000
 """Of the steps; beyond it long texts and long tables are cut."""
 LONG = 400
 AROUND = """html { color-scheme: light dark; } body { margin: 0; background: #fbfaf7; }
-@media (prefers-color-scheme: dark) { body { background: #111317; } }
+@media screen and (prefers-color-scheme: dark) { body { background: #111317; } }
 """
 
 
@@ -146,7 +147,7 @@ def cost_html(usage: Usage, start: RunStart) -> Html:
         "Tokens": f"{usage.tokens:,}",
         **({"From a cache": f"{usage.cache_reads:,}"} if usage.cache_reads else {}),
         "Price": "unknown" if usage.dollars is None else f"${usage.dollars:.4f}",
-        "Waiting for the LM": f"{usage.seconds:.2f} s",
+        "Waiting for the LM": took(usage.seconds) or "–",
         "Actions": f"{usage.actions:,}",
     }
     if not start.lm:

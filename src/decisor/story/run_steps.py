@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from decisor.plurals import counted
+from decisor.plurals import counted, took
 from decisor.render.markup import Html, join, tag
 from decisor.story.links import Anchors
 from decisor.story.plan_diff import plan_diff
@@ -146,14 +146,6 @@ def row_html(row: Sequence[str], kinds: Sequence[str | None], anchors: Anchors) 
     cells = (tag("td", cell, cls=kind) for cell, kind in zip(row[1:], kinds, strict=False))
     place, cls = (anchors.origin(row[0]), "cited") if is_cited else (None, None)
     return tag("tr", tag("td", name, cls="id"), *cells, cls=cls, id=place)
-
-
-def took(seconds: float) -> str:
-    """
-    >>> took(1.5), took(0.0123), took(0)
-    ('1.50 s', '12 ms', '')
-    """
-    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms" if seconds > 0 else ""
 
 
 def tree_html(entries: Sequence[Entry], tree: SearchTree, span: int) -> Html:

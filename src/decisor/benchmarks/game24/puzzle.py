@@ -69,6 +69,18 @@ class Puzzle:
         ended = expression[1:-1] if len(self.left) == 1 else None
         return Observation(note=f"{equation} Left: {self.left_text()}", answer=ended)
 
+    def wrong_form(self, answer: str) -> str:
+        """An answer is an expression of all four numbers, whatever it comes to.
+
+        >>> Puzzle.of("4 5 6 10").wrong_form("24"), Puzzle.of("4 5 6 10").wrong_form("(10 - 4) * 5 - 6")
+        ('The answer is an expression that uses each of 4 5 6 10 once, not a number or a part of it.', '')
+        """
+        first = re.findall(r"\d+", " ".join(operand.expression for operand in self.left))
+        formula = answer.partition("=")[0]
+        if sorted(re.findall(r"\d+", formula)) == sorted(first):
+            return ""
+        return f"The answer is an expression that uses each of {' '.join(first)} once, not a number or a part of it."
+
     def read(self, text: str) -> tuple[int, str, int]:
         """Which two of the numbers left, by position, and the operator between them."""
         values = [operand.value for operand in self.left]

@@ -97,6 +97,12 @@ class WebShop:
             return self.show(refused(name, value, offered), error=True)
         return self.show(", ".join(f"{name}: {value}" for name, value in self.view.options.items()))
 
+    def wrong_form(self, answer: str) -> str:
+        """The answer is what the shop confirms: words order nothing."""
+        return (
+            "" if self.view.page == "bought" else "Nothing is ordered yet: the answer is the order, so click Buy Now."
+        )
+
     def show(self, note: str, error: bool = False) -> Observation:
         """The page, and under it the options chosen, or what is wrong."""
         page = Record(f"o{next(self.counter)}.r1", text=page_text(self.view, self.instruction), source=PAGE)

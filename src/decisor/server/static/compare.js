@@ -1,6 +1,7 @@
 // Two runs side by side: their decisions, and each step in both. One that still runs is watched.
 import { ask } from "./api.js";
 import { el, fault, visible } from "./dom.js";
+import { plan } from "./pieces.js";
 import { RunView } from "./run.js";
 
 const WORDS = { same: "the same", changed: "changed", added: "new", removed: "dropped" };
@@ -26,7 +27,8 @@ function draw(node, changes) {
   const many = changes.filter((one) => one.how !== "same").length;
   node.replaceChildren(el("h2", { id: "h-steps" }, "Step by step"), el("p.soft", {}, many ? `${many} of ${changes.length} steps differ.` : "Both did the same."),
     el("ol.changes", {}, changes.map((one) => el(`li.${one.how}`, {}, el("div.what", {}, el("b", {}, /^\d/.test(one.at) ? `Step ${one.at}` : one.at.replace("plan", "Plan")), el("span", {}, WORDS[one.how])),
-      el("div.pair", {}, text(one.before), one.how === "same" ? null : text(one.after))))));
+      el("div.pair", {}, text(one, one.before), one.how === "same" ? null : text(one, one.after))))));
 }
 
-const text = (words) => words ? el("pre", { tabindex: 0 }, visible(words)) : el("p.soft", {}, "–");
+/** A plan as its steps, anything else as it is written. */
+const text = ({ at }, words) => !words ? el("p.soft", {}, "–") : at.startsWith("plan") ? plan(words.split("\n")) : el("pre", { tabindex: 0 }, visible(words));

@@ -73,12 +73,24 @@ export function cell(value) {
   return typeof value === "object" ? JSON.stringify(value) : visible(String(value));
 }
 
-const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|(?<![^\0-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\0-\x7f])/gu;
 
-/** A text in which marks that hide or reorder others are seen. */
-export const visible = (text) => text.replace(HIDDEN, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** A text in which marks that hide or reorder others are seen. Joiners stay between letters and emoji that need them. */
+export const visible = (text) => text.replace(HIDDEN, (mark) => `\\u${mark.codePointAt(0).toString(16).padStart(4, "0")}`);
 
-export const took = (seconds) => seconds >= 0.1 ? `${seconds.toFixed(seconds < 10 ? 2 : 0)} s` : seconds > 0 ? `${Math.round(1000 * seconds)} ms` : "";
+/** As `took` in plurals.py. */
+export function took(seconds) {
+  if (seconds < 0.1) return seconds > 0 ? `${Math.round(1000 * seconds)} ms` : "";
+  if (seconds < 9.995) return `${seconds.toFixed(2)} s`;
+  return lasts(seconds);
+}
+
+/** Of whole seconds. */
+export function lasts(seconds) {
+  const whole = Math.round(seconds);
+  if (whole < 100) return `${whole} s`;
+  return whole < 6000 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor(whole % 3600 / 60)} min`;
+}
 
 export function money(dollars) {
   return dollars === null || dollars === undefined ? "price unknown" : dollars === 0 ? "$0" : `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;

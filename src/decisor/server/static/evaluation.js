@@ -1,8 +1,10 @@
 // An evaluation: its table, and its cases as they finish.
 import { ask, listen } from "./api.js";
+import { steps } from "./case.js";
 import { button, el, fault, plain, took, visible } from "./dom.js";
 
 const STEP = 100;
+const OPEN = new Set(["unscored", "crashed"]);
 
 export async function evaluationView(name) {
   const path = `/api/evaluations/${encodeURIComponent(name)}`;
@@ -35,7 +37,7 @@ export async function evaluationView(name) {
   state.addEventListener("change", draw);
   draw();
   let source = null;
-  const nodes = [el("div.page.wide", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
+  const nodes = [el("div.page.wide.evaluation", {}, el("p.soft", {}, "Evaluation"), el("h1", {}, name), el("div.bar", {}, far, el("a", { href: `${path}/page`, target: "_blank", rel: "noopener" }, "The whole report")), table,
     el("div.bar", {}, el("h2", {}, "Cases"), state), list)];
   return { nodes, title: name, close: () => source?.close(), ready: () => {
     source = listen(`${path}/events`, {
@@ -52,24 +54,28 @@ function fill(list, nodes) {
   else list.replaceChildren(...nodes);
 }
 
+/** As the report counts: what is unscored or crashed says nothing of accuracy, and stands beside it. */
 function summary(all) {
   const rows = new Map();
   for (const one of all) {
-    const key = `${one.benchmark}\n${one.technique}\n${one.model}`, row = rows.get(key) ?? { one, many: 0, right: 0, calls: 0 };
+    const key = `${one.benchmark}\n${one.technique}\n${one.model}`, row = rows.get(key) ?? { one, many: 0, open: 0, right: 0, calls: 0 };
     row.many += 1;
+    row.open += OPEN.has(one.state);
     row.right += one.state === "right";
     row.calls += one.usage.calls;
     rows.set(key, row);
   }
   if (!rows.size) return el("p");
-  const sorted = [...rows.values()].sort((a, b) => b.right / b.many - a.right / a.many);
-  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, ["technique", "benchmark", "model"].map((text) => el("th", { scope: "col" }, text)), ["cases", "right", "accuracy", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)))),
-    el("tbody", {}, sorted.map(({ one, many, right, calls }) => el("tr", {}, el("th", { scope: "row" }, one.technique), el("td", {}, one.benchmark), el("td", {}, one.model),
-      el("td.n", {}, String(many)), el("td.n", {}, String(right)), el("td.n", {}, `${(100 * right / many).toFixed(1)} %`), el("td.n", {}, (calls / many).toFixed(1)))))));
+  const sorted = [...rows.values()].sort((a, b) => share(b) - share(a));
+  return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "technique"), ["accuracy", "right", "cases", "open", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)), ["benchmark", "model"].map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, sorted.map((row) => el("tr", {}, el("th", { scope: "row" }, row.one.technique),
+      [row.many > row.open ? `${(100 * share(row)).toFixed(1)} %` : "–", row.right, row.many, row.open, (row.calls / row.many).toFixed(1)].map((text) => el("td.n", {}, String(text))), el("td", {}, row.one.benchmark), el("td", {}, row.one.model))))));
 }
 
+const share = ({ right, many, open }) => many > open ? right / (many - open) : 0;
+
 function line(path, one) {
-  const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, [visible(one.answer) || "no answer", one.technique, took(one.seconds)].filter(Boolean).join(" · "))));
+  const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, el("bdi", {}, one.answer || "no answer"), ["", one.technique, took(one.seconds)].filter((text, at) => !at || text).join(" · "))));
   box.addEventListener("toggle", async () => {
     try {
       const told = await ask(`${path}/cases/${one.id}/story`);
@@ -77,15 +83,4 @@ function line(path, one) {
     } catch (error) { box.append(fault(error.message)); }
   }, { once: true });
   return el("li", {}, box);
-}
-
-/** The story of a case, as the report has it. */
-function steps(items) {
-  return el("ol.steps", {}, items.map((item) => el(`li.${item.kind}`, {}, el("div.what", {}, el("b", {}, plain(item.node || item.name || item.tool || item.kind))),
-    item.why ? el("p", {}, visible(item.why)) : null, item.plan ? el("ol", {}, item.plan.map((step) => el("li", {}, visible(step)))) : null,
-    item.input ? el("pre", { tabindex: 0 }, visible(item.input)) : null, item.note || item.text ? el("p.soft", {}, visible(item.note || item.text)) : null,
-    item.texts ? el("details", {}, el("summary", {}, "The model wrote"), el("pre", { tabindex: 0 }, visible(item.texts.join("\n\n")))) : null,
-    item.answer ? el("p.answer", {}, visible(item.answer)) : null,
-    (item.tables ?? []).map((table) => el("div.scroll", { tabindex: 0 }, el("table", {}, el("thead", {}, el("tr", {}, ["record", ...table.columns].map((name) => el("th", { scope: "col" }, visible(name))))), el("tbody", {}, table.rows.map((row) => el("tr", {}, row.map((one) => el("td", {}, visible(String(one)))))))))),
-    item.items ? steps(item.items) : null)));
 }

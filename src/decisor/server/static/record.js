@@ -60,7 +60,7 @@ function approvals(address, user, first, digest) {
     el("label", { for: "approval-note" }, "Note"), note, line,
     el("div.bar", {}, el("button.primary", {}, "Approve"), button("Refuse", () => decide(true))));
   show(first);
-  return [list, form, el("p.soft", {}, `Either is of this record as it is: the digest below stands in it.${user ? "" : " It says a name, and proves nobody's."}`)];
+  return [list, form, el("p.soft", {}, `Either is kept with the digest below, so it counts for this record as it is.${user ? "" : " Nothing here proves that a name is its writer's."}`)];
 }
 
 function withdrawal(one, send) {

@@ -1,6 +1,6 @@
 // A run: watched while it happens, read when it is over, changed and shared.
 import { ask, choices, listen } from "./api.js";
-import { button, el, fault, money, number, plain, say, took, visible } from "./dom.js";
+import { button, el, fault, lasts, money, number, plain, say, took, visible } from "./dom.js";
 import { go } from "./address.js";
 import { editor } from "./change.js";
 import { chartNodes } from "./chart.js";
@@ -21,7 +21,7 @@ export async function runView(id) {
   return { nodes: [view.node], title: view.run.question.slice(0, 60), close: () => view.close(), ready: () => view.watch() };
 }
 
-const where = ({ at, plan }) => plan ? `in its plan${at === "0" ? "" : ` after step ${at}`}` : `at ${at ?? "a step"}`;
+const where = ({ at, plan }) => plan ? `in its plan${at === "0" ? "" : ` after step ${at}`}` : `at ${/^\d/.test(at ?? "") ? `step ${at}` : at ?? "a step"}`;
 const is_over = (run) => !["running", "waiting"].includes(run.state);
 
 /** `side`: it stands beside another one, so it has no rail. `other`: whose it is, who shows it to us, if it is not ours. */
@@ -140,6 +140,7 @@ export class RunView {
 
   show_state() {
     const { run } = this;
+    this.heard = Date.now();
     const word = run.state === "finished" ? names[run.stopped] ?? run.stopped : run.state;
     this.status.className = `status ${run.state} ${run.stopped}`;
     this.node.classList.toggle("over", is_over(run));
@@ -178,8 +179,8 @@ export class RunView {
 
   tick() {
     if (is_over(this.run)) return;
-    const seconds = Math.max(0, (Date.now() - Date.parse(this.run.began)) / 1000);
-    this.words.textContent = this.run.state === "waiting" ? "waits for a place" : this.approvals.childElementCount ? "waits for your word" : `${this.doing ?? "starts"} · ${Math.floor(seconds)} s`;
+    const seconds = this.run.seconds + (Date.now() - this.heard) / 1000;
+    this.words.textContent = this.run.state === "waiting" ? "waits for a place" : this.approvals.childElementCount ? "waits for your word" : `${this.doing ?? "starts"} · ${lasts(Math.floor(seconds))}`;
   }
 
   approval(data) {

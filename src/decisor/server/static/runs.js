@@ -63,7 +63,7 @@ function line(run) {
   return el("li", {}, el("a", { href: `/runs/${run.id}` },
     el(`span.dot.${state}`, { "aria-hidden": "true" }),
     el("span.ask", {}, run.question),
-    el("span.soft", {}, [run.owner === me ? "" : `from ${run.owner}`, run.answer || names[state] || state, when(run.began)].filter(Boolean).join(" · "))));
+    el("span.soft", {}, run.owner === me ? "" : `from ${run.owner} · `, el("bdi", {}, run.answer || names[state] || state), ` · ${when(run.began)}`)));
 }
 
 export const names = { running: "running", waiting: "waiting", failed: "failed", stopped: "stopped", no_answer: "no answer", budget: "limit reached", steps: "step limit", answered: "answered" };

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import cast
 
 from decisor.child_process import Start
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.engine import STOPPED
+from decisor.tools.databases.sandbox.memory import memory_of
 from decisor.tools.databases.sandbox.wire import HEAD, Frame
 
 WATCH_SECONDS = 0.02
 PATIENCE_SECONDS = 1.5
 AHEAD = 16
-PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 CRASHED = "The engine crashed on this statement. Try another one."
 
 
@@ -109,9 +107,12 @@ class Child(asyncio.SubprocessProtocol):
                 break
             body = bytes(self.buffer[HEAD.size : ends])
             del self.buffer[:ends]
-            request = self.sent.popleft()
+            request, reply = self.sent.popleft(), json.loads(body)
             if not request.reply.done():
-                request.reply.set_result(json.loads(body))
+                request.reply.set_result(reply)
+            if "last" in reply:  # too little memory is left for another
+                self._stop(None)
+                return
         self._send()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -188,11 +189,3 @@ async def spawn(start: Start, patient: bool, grace: float) -> Child:
         stderr=asyncio.subprocess.DEVNULL, env=start.environment, cwd=start.folder, start_new_session=True,
     )  # fmt: skip
     return child
-
-
-def memory_of(pid: int) -> int:
-    """Bytes of memory that a process holds; 0 where the system does not tell."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-    except (OSError, IndexError, ValueError):
-        return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path, PurePath
 from typing import Literal
@@ -57,7 +58,9 @@ def engine_of(url: str) -> Engine:
         plain = ", ".join(
             [*(f"{name}://" for name, its in schemes().items() if "+" not in name and not its.member), many]
         )
-        raise SetupError(f"There is no engine for {scheme}://. Known are {plain}.")
+        near = get_close_matches(scheme, schemes(), n=1)
+        hint = f" Did you mean {near[0]}://?" if near else ""
+        raise SetupError(f"There is no engine for {scheme}://.{hint} Known are {plain}.")
     if one.member:
         return one.member(scheme.partition("+")[2].partition("+")[0])
     if one.file and (path := url.partition("://")[2]) and not path.startswith("/"):

@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from decisor.errors import SetupError, ToolError
@@ -24,6 +23,7 @@ from decisor.tools.databases.sandbox.engines import connect, engine
 from decisor.tools.databases.sandbox.forms import special
 from decisor.tools.databases.sandbox.graph_policy import GraphRules
 from decisor.tools.databases.sandbox.guard import Guard
+from decisor.tools.databases.sandbox.memory import limit_memory
 from decisor.tools.databases.sandbox.revealing import revealed
 from decisor.tools.databases.sandbox.wire import Frame, caps_of, receive, send, table_to
 from decisor.types import Table, Value
@@ -62,14 +62,17 @@ def main() -> None:
     except (Exception, SystemExit) as error:
         send(sink, {"error": _line(error), "kind": "setup"})
         return
-    _limit(description.heap, caps.memory_mb)
+    no_core_files()
+    room = None if description.heap else limit_memory(caps.memory_mb)
     if isinstance(database, Cancellable):
         signal.signal(signal.SIGTERM, partial(_cancel, database))
     access = access_of(database)
     hidden, closed = (sorted(access.naming.spellings(names)) for names in (access.hidden, access.closed))
     send(sink, {"ok": True, "hidden": hidden, "closed": closed})
     while (request := receive(source)) is not None:
-        send(sink, answer(database, request, description.probe, description.warehouse is not None))
+        reply = answer(database, request, description.probe, description.warehouse is not None)
+        last = description.form != "jobs" and room is not None and room.is_short()
+        send(sink, {**reply, "last": True} if last else reply)
     with contextlib.suppress(Exception):
         database.close()
 
@@ -201,18 +204,11 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
     return source, sink
 
 
-def _limit(heap: bool, memory_mb: int) -> None:
-    """No core files; no more address space than now plus the cap. A heap that is reserved ahead is watched only."""
-    try:
+def no_core_files() -> None:
+    with contextlib.suppress(ImportError):
         import resource
-    except ImportError:
-        return
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    statm = Path("/proc/self/statm")
-    if not heap and statm.exists():
-        now = int(statm.read_text().split()[0]) * resource.getpagesize()
-        limit = now + memory_mb * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _line(error: BaseException) -> str:
