@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -89,7 +90,7 @@ def difference(subject: Subject, other: OpenModel) -> Difference | None:
         places_apart = apart(one, two)
         if not places_apart:
             continue
-        place = places_apart[0] if number else easiest((subject.model, other), (one, two), places_apart)
+        place = places_apart[0] if number else easiest(subject.model, (one, two), places_apart)
         values = (float(one.values[place, 0]), float(two.values[place, 0]))
         allowed = (bool(one.allowed[place]), bool(two.allowed[place]))
         words = (f"for {names[places[place]]} this model gives {in_words(values[0], allowed[0])}, the second "
@@ -113,26 +114,17 @@ def apart(one: Outcomes, two: Outcomes) -> list[int]:
     return [int(place) for place in order[clear[order]]] or [int(order[0])]
 
 
-def easiest(models: tuple[OpenModel, OpenModel], both: tuple[Outcomes, Outcomes], places: Sequence[int]) -> int:
-    """Of these places the one that is worked out by hand with least: few rows are chosen, and little of the present
-    moves by either model."""
-    now = [present_of(model) for model in models]
+def easiest(model: OpenModel, both: tuple[Outcomes, Outcomes], places: Sequence[int]) -> int:
+    """Of these places the one that is worked out by hand with least: few rows are chosen, and many candidates come out
+    the same, as those do that hardly touch the measure."""
+    texts = [[f"{value:.9g}" for value in one.values[:, 0]] for one in both]
+    counts = [Counter(one) for one in texts]
 
-    def work(place: int) -> tuple[int, float]:
-        rows = models[0].candidates.places[int(both[0].candidates[place])]
-        moved = [abs(float(one.values[place, 0]) - value) for one, value in zip(both, now, strict=True)]
-        return len(rows), max((one for one in moved if one == one), default=0.0)
+    def work(place: int) -> tuple[int, int]:
+        rows = model.candidates.places[int(both[0].candidates[place])]
+        return len(rows), -sum(count[one[place]] for one, count in zip(texts, counts, strict=True))
 
     return min(places, key=work)
-
-
-def present_of(model: OpenModel) -> float:
-    """Of the first measure; nan where it is made of the choice, or does not run without one."""
-    try:
-        value = model.present()[model.model.first.name]
-    except ToolError:
-        return float("nan")
-    return float("nan") if value is None else value
 
 
 def in_words(value: float, allowed: bool) -> str:
