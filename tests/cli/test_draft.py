@@ -8,7 +8,7 @@ import pytest
 from decision_shops import SITES, database
 from decisor.cli import run
 from servers.openai_server import serve_threaded
-from techniques.test_model_first import FACTS, MODEL, NEAREST, QUESTION, SECOND, TWELVE, hand
+from techniques.test_model_first import FACTS, FARTHEST, MODEL, QUESTION, SECOND, TWELVE, hand
 
 
 def draft(folder: Path, url: str, replies: list[str]) -> int:
@@ -40,7 +40,7 @@ def test_the_file_ranks_again_and_the_decision_verifies_without_an_lm(
 def test_two_models_that_differ_are_both_written_and_no_decision_is_given(tmp_path: Path) -> None:
     url = database(tmp_path, SITES)
     other = TWELVE.replace("12", "11")
-    assert draft(tmp_path, url, [FACTS, hand(tmp_path), MODEL, TWELVE, hand(tmp_path, NEAREST), other]) == 4
+    assert draft(tmp_path, url, [FACTS, hand(tmp_path), MODEL, TWELVE, hand(tmp_path, FARTHEST), other]) == 4
     assert not (tmp_path / "close.toml").exists()
     assert "[[example]]" in (tmp_path / "close.first.toml").read_text()
     assert "11 * " in (tmp_path / "close.second.toml").read_text()
