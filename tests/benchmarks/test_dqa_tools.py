@@ -20,5 +20,7 @@ async def test_the_model_stands_beside_the_database_where_both_are_wanted(tmp_pa
             assert (await env.step(Action("sql", "SELECT count(*) FROM goods"))).records
         async with replace(bench, tools="database").environment(case) as env:
             assert env.tools() == ("sql",)
+        async with replace(bench, tools="decision_model").environment(case) as env:
+            assert env.tools() == ("sql", "decision_model")
     finally:
         await bench.close()
