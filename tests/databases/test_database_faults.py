@@ -206,6 +206,7 @@ async def test_a_run_is_told_that_the_server_is_away_and_can_go_on_later() -> No
         await tool.close()
 
 
+@pytest.mark.slow
 async def test_a_locked_table_is_an_error_of_the_server_before_the_deadline() -> None:
     psycopg = pytest.importorskip("psycopg")
     worker = Worker("postgres", POSTGRES, SLOW)
