@@ -28,7 +28,7 @@ async def test_a_query_after_one_that_took_too_much_memory_has_room(tmp_path: Pa
     processes = set()
     try:
         for statement in TOO_MUCH * 2:
-            with pytest.raises(ToolError, match="emory|crashed"):  # which of its threads asks for too much is chance
+            with pytest.raises(ToolError, match=r"emory|crashed"):  # which of its threads asks for too much is chance
                 await worker.run(statement)
             assert (await worker.run(LITTLE)).rows == ((300_000,),)
             assert worker.child is not None
