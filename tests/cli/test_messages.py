@@ -167,7 +167,7 @@ def test_a_terminal_without_our_characters_gets_others() -> None:
 
 def test_files_say_how_many_rows_they_have(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:
     assert run(["ask", "Which?", "--db", "prices.csv", "--lm", local_lm.name, "--calls", "1"]) == 3
-    assert "prices: 1 row from prices.csv." in capsys.readouterr().out
+    assert "prices: 1 row from prices.csv." in capsys.readouterr().err
 
 
 def test_one_call_is_said_to_be_the_limit(capsys: pytest.CaptureFixture[str], local_lm: LocalLM) -> None:

@@ -54,9 +54,9 @@ def test_a_csv_file_is_decided_on_without_a_word_about_databases(
     (folder / "offers.csv").write_text("supplier,price\nAcme,12.5\nBolt,11.0\nCrux,n/a\n")
     Path("model.toml").write_text(MODEL)
     assert run(["ask", "Which supplier?", "--db", "data/offers.csv", "--model", "model.toml", "--lm", "none"]) == 0
-    out = capsys.readouterr().out
+    out, how = capsys.readouterr()
     assert "Decision: Bolt" in out
-    assert "offers: 3 rows from offers.csv." in out and "'n/a' is no value, 1 time" in out
+    assert "offers: 3 rows from offers.csv." in how and "'n/a' is no value, 1 time" in how
 
 
 def test_numbers_dates_codes_and_words_for_no_value_get_their_types(folder: Path) -> None:

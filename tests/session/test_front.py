@@ -57,7 +57,8 @@ def test_printing_a_result_says_what_the_command_prints(sites: Path, capsys: pyt
     with serve_threaded(replies) as url:
         result = decisor.ask("Which site?", db=str(sites), lm=f"toy@{url}")
         assert command(["ask", "Which site?", "--db", str(sites), "--lm", f"toy@{url}", "--no-history"]) == 0
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    out, how = capsys.readouterr()
+    lines = [line.rstrip() for line in (how + out).splitlines()]
     timeless = [line for line in lines if " ms" not in line and " in 0." not in line]
     assert [line for line in str(result).splitlines() if " ms" not in line and " in 0." not in line] == timeless
     assert "Decision: elm" in lines and "  1. compare the rents" in lines

@@ -75,7 +75,7 @@ def test_a_run_of_auto_says_what_it_took_and_can_be_gone_on_from(
     with serve_threaded(reply) as url:
         words = ["ask", "Which?", "--db", str(site), "-t", "auto", "--lm", f"m@{url}"]
         assert main([*words, "--trace", trace]) == 0
-        assert "auto takes plan_rag. There is a database" in capsys.readouterr().out
+        assert "auto takes plan_rag. There is a database" in capsys.readouterr().err
         assert main(["trace", trace]) == 0
         assert "auto takes plan_rag. There is a database" in capsys.readouterr().out
         assert main([*words, "--json"]) == 0
