@@ -119,10 +119,10 @@ async def test_the_judge_of_a_search_sees_the_sequence_that_was_chosen_and_no_ot
     store.begin({})
     trace = Trace()
     run = Run(ScriptedLM(["Action: combine\nAction input: 4 * 5", "Action: give_up\nAction input: lost",
-                          "Action: combine\nAction input: 10 - 4", "Final answer: 5 * 6 - 6"]),
+                          "Action: combine\nAction input: 10 - 4", "Final answer: (10 - 4) * 5 - 6"]),
               Puzzle.of("4 5 6 10"), trace=trace)  # fmt: skip
     decision = await RadAgent(calls=4, matches=0, explore=9999)(Question("Make 24."), run)
-    assert decision.answer == "5 * 6 - 6"
+    assert decision.answer == "(10 - 4) * 5 - 6"
     store.finish(replace(FAILED, technique="radagent", answer="24"), trace.entries)
     store.finish(replace(FAILED, technique="other", answer="none"), [])
     lm = ScriptedLM(["Verdict: first", "Verdict: second"])
