@@ -198,6 +198,24 @@ def test_two_readers_with_other_goals_give_no_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_goal_that_the_question_speaks_against_is_asked_about_once_and_then_said(tmp_path: Path) -> None:
+    facts, first, second = (text.replace('goal = "min"', 'goal = "max"') for text in (FACTS, MODEL, SECOND))
+    lm = ScriptedLM([facts, facts, hand(tmp_path), first, second])
+    result = decisor.ask(QUESTION, db=database(tmp_path, SITES), lm=lm, technique="model_first", settings={"trials": 5})
+    assert 'The question speaks of "least"' in lm.seen[1]
+    assert 'The question speaks of "least", and cost is to be as large as possible.' in result.decision.reasons
+    assert any("which its name does not suggest" in line for line in result.decision.reasons)
+
+
+@pytest.mark.slow
+def test_a_rule_that_no_candidate_breaks_is_said_with_the_decision(tmp_path: Path) -> None:
+    first, second = (text.replace("> capacity", "> 100 * capacity") for text in (MODEL, SECOND))
+    result = ask(tmp_path, [FACTS, hand(tmp_path).replace("[2]", "[]"), first, second])
+    assert result.decision.stopped == "answered", result.decision.reasons
+    assert "Of the model: rule capacity is kept by every candidate." in result.decision.reasons
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [

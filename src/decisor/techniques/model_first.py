@@ -34,6 +34,7 @@ from decisor.techniques.shared.model_first_prompts import show_rows
 from decisor.trace.events import Conclusion
 from decisor.types import LM, Action, Decision, Message, Observation, Question, Sampling, Stopped
 
+NAMES = ("First", "Second")
 TOOL, PERSON, SECOND = "decision_model", "person", "#### second"
 PLAIN = Sampling()
 OTHERWISE = Sampling(temperature=0.7)
@@ -44,7 +45,15 @@ class Undecided(ModelMistake):
     """A step could not be mended, or two models differ."""
 
 
-Models = tuple[str, str]
+@dataclass(frozen=True)
+class Written:
+    """A model that no check has anything to say against; ``doubts``: what they leave a person to judge."""
+
+    text: str = ""
+    doubts: Sequence[str] = ()
+
+
+Models = tuple[Written, Written]
 """The first and the second."""
 NO_FACTS, NO_ROWS = TomlReply("", {}), Observation()
 
@@ -87,26 +96,33 @@ class ModelFirst:
         """Raises SetupError where the environment computes no decision models."""
         if TOOL not in run.env.tools():
             raise SetupError(NO_TOOL)
-        models, comparison = ("", ""), NO_ROWS
+        models, comparison = (Written(), Written()), NO_ROWS
         try:
             draft = await self.settle(await self.facts(Draft(question), run), run)
             draft = await self.by_hand(draft, run)
-            models = (await self.model(draft, run), "")
+            models = (await self.model(draft, run), Written())
             if self.twice:
                 apart = replace(draft, facts=checks.apart(draft.facts), examples=())
                 models = (models[0], await self.model(apart, run.using(lm=self.second), OTHERWISE))
                 models, comparison = await self.agree(draft, apart, models, run)
             decision = await self.decide(draft, models[0], comparison, run)
         except (Undecided, ParseError, BudgetExceeded) as error:
-            texts = [f"{name} model:\n{text}" for name, text in zip(("First", "Second"), models, strict=True) if text]
+            texts = [f"{name} model:\n{one.text}" for name, one in zip(NAMES, models, strict=True) if one.text]
             stopped: Stopped = "budget" if isinstance(error, BudgetExceeded) else "no_answer"
             decision = Decision("", reasons=(str(error), *texts), stopped=stopped)
         run.trace.add(Conclusion(decision), run.span_id)
         return decision
 
     async def facts(self, draft: Draft, run: Run) -> Draft:
+        """A goal that the question's own words speak against is asked about once, and then said with the decision."""
+        asks = True
+
         def check(reply: TomlReply) -> None:
+            nonlocal asks
             checks.facts(reply, draft.sentences)
+            if asks and (why := checks.goal_against(reply, draft.sentences)):
+                asks = False
+                raise ParseError(f"{why} {checks.GOAL}", "shape")
 
         form = toml_form("facts", check)
         prompt = prompts.facts(run.env.describe(), draft.words())
@@ -151,7 +167,7 @@ class ModelFirst:
 
     async def model(
         self, draft: Draft, run: Run, sampling: Sampling = PLAIN, last: str = "", complaints: str = ""
-    ) -> str:
+    ) -> Written:
         """The file, with the examples below it. A reply that says which row of an example was read wrongly has the
         examples worked out once more, by somebody who has seen neither model nor examples. ``last``: a file that was
         written already, and what is wrong with it."""
@@ -169,7 +185,7 @@ class ModelFirst:
             observation = await run.act(Action(TOOL, f"check\n{last}"))
             complaints = checks.complaints(observation)
             if not complaints:
-                return last
+                return Written(last, checks.doubts(observation, "the model"))
             messages = prompts.mend(prompt, last, complaints, again and checks.of_example(observation))
         raise Undecided(f"The model could not be mended: {complaints}\n{last}")
 
@@ -186,26 +202,28 @@ class ModelFirst:
             return models, difference
         if first:
             draft = replace(draft, examples=[*draft.examples, *hand.examples])
-            models = (await self.model(draft, run, PLAIN, models[0], first), models[1])
+            models = (await self.model(draft, run, PLAIN, models[0].text, first), models[1])
         else:
-            models = (models[0], await self.model(apart, run.using(lm=self.second), OTHERWISE, models[1], second))
+            other = await self.model(apart, run.using(lm=self.second), OTHERWISE, models[1].text, second)
+            models = (models[0], other)
         return models, await self.compare(models, run)
 
     async def compare(self, models: Models, run: Run) -> Observation:
-        return await run.act(Action(TOOL, f"compare\n{models[0]}\n{SECOND}\n{models[1]}"))
+        return await run.act(Action(TOOL, f"compare\n{models[0].text}\n{SECOND}\n{models[1].text}"))
 
-    async def decide(self, draft: Draft, model: str, comparison: Observation, run: Run) -> Decision:
+    async def decide(self, draft: Draft, model: Written, comparison: Observation, run: Run) -> Decision:
         if difference := checks.complaints(comparison):
             raise Undecided(f"Two models of the question differ: {difference}")
-        observation = await run.act(Action(TOOL, f"rank\n{model}"))
+        observation = await run.act(Action(TOOL, f"rank\n{model.text}"))
         ranking = observation.ranking
         if ranking is None or not ranking.options:
             raise Undecided(observation.note or "No candidate keeps all rules.")
         open_points = checks.open_points(draft.facts, len(draft.settled))
+        against = filter(None, (checks.goal_against(draft.facts, draft.sentences),))
+        doubts = (*against, *model.doubts, *checks.doubts(comparison, "the comparison of the two models"))
         return Decision(
             ranking.options[0].name, evidence(observation, ranking), ranking, plan=prompts.PLAN,
-            reasons=(*reasons(ranking)[:-1], *checks.rule_lines(observation), prompts.COMPUTED,
-                     *checks.doubts(comparison)),
+            reasons=(*reasons(ranking)[:-1], *checks.rule_lines(observation), prompts.COMPUTED, *doubts),
             assumptions=(*open_points, *checks.certain(draft.facts), *checks.unused(draft.facts, draft.sentences)),
         )  # fmt: skip
 

@@ -17,6 +17,9 @@ KINDS = ("limit", "untestable")
 CANDIDATES = ("choice", "take", "decide")
 """What the facts say of the candidates: every model of a question has the same ones."""
 FACTS_ALONE = ("open", "how", "aside")
+LEAST = re.compile(r"\b(?:(?<!at )least|lowest|cheapest|smallest|fewest|shortest|minim(?:um|al|i[sz]e))\b", re.I)
+MOST = re.compile(r"\b(?:(?<!at )most|highest|largest|biggest|greatest|longest|maxim(?:um|al|i[sz]e))\b", re.I)
+GOAL = "Write the other goal, or another measure; where both are meant, write the same again."
 NEAR = 1e-5
 """Rows are shown with seven digits."""
 
@@ -60,6 +63,25 @@ def facts(reply: TomlReply, sentences: Sequence[str]) -> None:
     for name, value in (content.get("parameter") or {}).items():
         if isinstance(value, int | float) and not near(float(value), there):
             raise ParseError(f"parameter.{name} = {value} stands nowhere in the question.", "made_up")
+
+
+def goal_against(reply: TomlReply, sentences: Sequence[str]) -> str:
+    """Where the question speaks of one end alone and the goal of the first measure is the other; '' elsewhere.
+
+    >>> facts = TomlReply("", {"measure": {"cost": {"goal": "max"}}})
+    >>> goal_against(facts, ["Which site costs least?", "It has room for at most 5."])
+    'The question speaks of "least", and cost is to be as large as possible.'
+    >>> goal_against(facts, ["Which site costs most?"]), goal_against(facts, ["Which least used site costs most?"])
+    ('', '')
+    """
+    name, measure = next(iter(tables(reply.content, "measure").items()), ("", {}))
+    question = " ".join(one for one in sentences if one.rstrip().endswith("?"))
+    least, most = LEAST.search(question), MOST.search(question)
+    if least and not most and measure.get("goal") == "max":
+        return f'The question speaks of "{least[0]}", and {name} is to be as large as possible.'
+    if most and not least and measure.get("goal") == "min":
+        return f'The question speaks of "{most[0]}", and {name} is to be as small as possible.'
+    return ""
 
 
 def numbers_of(value: object) -> list[int]:
@@ -251,10 +273,10 @@ def complaints(observation: Observation) -> str:
     )  # fmt: skip
 
 
-def doubts(observation: Observation) -> tuple[str, ...]:
-    """Of a comparison of two models."""
+def doubts(observation: Observation, of: str) -> tuple[str, ...]:
+    """What its checks leave a person to judge."""
     words = [str(one.fields["words"]) for one in observation.records if one.fields.get("kind") == "doubt"]
-    return tuple(f"Of the comparison of the two models: {text}." for text in words)
+    return tuple(f"Of {of}: {text}." for text in words)
 
 
 def place(line: object) -> str:
