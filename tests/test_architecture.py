@@ -10,7 +10,19 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "decisor"
 LAYERS = [
     {"types", "nouns", "protocols", "version", "errors", "ranking", "evidence", "calling", "asking"},
-    {"budget", "trace", "encoding", "replies", "aio", "secrets", "child_process", "plurals", "outside", "settings"}
+    {
+        "budget",
+        "trace",
+        "encoding",
+        "replies",
+        "aio",
+        "secrets",
+        "child_process",
+        "plurals",
+        "durations",
+        "outside",
+        "settings",
+    }
     | {"log", "cache", "private_file", "calls", "rankings", "quoting", "extras", "finding", "cycles", "max_scan"}
     | {"counting"},
     {"run", "history", "config", "telemetry"},

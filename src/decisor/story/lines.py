@@ -10,7 +10,8 @@ from typing import assert_never
 
 from rich.text import Text
 
-from decisor.plurals import counted, took
+from decisor.durations import took
+from decisor.plurals import counted
 from decisor.render.text import clean, one_line
 from decisor.replies.reasons import in_words
 from decisor.story.nodes import answer_lines

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from decisor.plurals import lasts
+from decisor.durations import lasts
 from decisor.render.markup import Html, colours, join, tag
 from decisor.render.text import one_line
 from decisor.story.decision import usage_line

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from decisor.plurals import took
+from decisor.durations import took
 from decisor.render.markup import Html, chart_style, colours, hashed, join, tag
 from decisor.render.text import one_line
 from decisor.story.answer_charts.of_run import charts_of

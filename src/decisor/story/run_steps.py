@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from decisor.plurals import counted, took
+from decisor.durations import took
+from decisor.plurals import counted
 from decisor.render.markup import Html, join, tag
 from decisor.story.links import Anchors
 from decisor.story.plan_diff import plan_diff
