@@ -20,7 +20,7 @@ FORM_TEXTS = (
     "the next sentence alone",
     "what to look for, one fact",
     "the input that its description asks for",
-    "what to look for",
+    "names and words that the passage",
     "the number of the one document",
     "the numbers of all documents",
     "the question alone",

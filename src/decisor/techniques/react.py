@@ -78,7 +78,7 @@ class ReAct:
             move = read_labelled(value, (SEARCH,), trajectory.seen)
             return move if move.call else read_reading(value, trajectory, passages)
 
-        search = act_shape((SEARCH,), ACT | {"action_input": "what to look for"}, "To search:")
+        search = act_shape((SEARCH,), ACT | {"action_input": "names and words that the passage will have"}, "To search:")
         answer = answer_shape({"thought": "what decides", **SHORT_ANSWER}, "When you know the answer, instead:")
         return Form("search", FORM, read, LabelledReply, (search, answer), read_object)
 
@@ -122,7 +122,7 @@ FORM = (
 To search, and then stop:
 Thought: what you know and what you need next
 Action: search
-Action input: what to look for
+Action input: names and words that the passage will have
 To answer:
 Thought: what decides
 """
