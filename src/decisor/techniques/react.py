@@ -78,7 +78,7 @@ class ReAct:
             move = read_labelled(value, (SEARCH,), trajectory.seen)
             return move if move.call else read_reading(value, trajectory, passages)
 
-        search = act_shape((SEARCH,), ACT | {"action_input": "names and words that the passage will have"}, "To search:")
+        search = act_shape((SEARCH,), ACT | {"action_input": WANTED}, "To search:")
         answer = answer_shape({"thought": "what decides", **SHORT_ANSWER}, "When you know the answer, instead:")
         return Form("search", FORM, read, LabelledReply, (search, answer), read_object)
 
@@ -117,12 +117,13 @@ $steps$next""")
 
 LEFT = Template("\n($left searches left)\n")
 
+WANTED = "names and words that the passage will have"
 FORM = (
-    """\
+    f"""\
 To search, and then stop:
 Thought: what you know and what you need next
 Action: search
-Action input: names and words that the passage will have
+Action input: {WANTED}
 To answer:
 Thought: what decides
 """
