@@ -20,6 +20,7 @@ from decisor.judging.auxiliary_lms import THIS_CASE
 from decisor.lms.prices import price_of_lm
 from decisor.lms.retry import Retries
 from decisor.run import wrong_form
+from decisor.techniques.shared.forms import forms_of
 from decisor.types import LM, Action, Completion, Environment, Message, Observation, Pricing, Sampling
 
 PATIENCE_SECONDS = 600.0
@@ -221,8 +222,7 @@ class EnvironmentWatch:
                 pause = min(2 * pause, LONGEST_PAUSE, max(self.outages.patience / 4, 0.01))
 
     def forms(self) -> Mapping[str, str]:
-        forms: Callable[[], Mapping[str, str]] | None = getattr(self.environment, "forms", None)
-        return forms() if forms is not None else {}
+        return forms_of(self.environment)
 
     def wrong_form(self, answer: str) -> str:
         return wrong_form(self.environment, answer)

@@ -121,14 +121,15 @@ class Trajectory:
 
 
 def decide(
-    reply: LabelledReply, trajectory: Trajectory, lenient: bool = False, rule: EvidenceRule = "required"
-) -> Decision:
+    reply: LabelledReply, trajectory: Trajectory, lenient: bool = False, rule: EvidenceRule = "required",
+    compares: bool = False,
+) -> Decision:  # fmt: skip
     """Of a reply with an answer. ``lenient`` for the last call: what is missing is left out instead of asked for again.
     By the ``rule`` free it is taken as it is, with what of its citations was shown.
 
     Raises:
-        ParseError: a citation of something never shown (unknown_source), none at all (no_citation), or nothing was
-            found yet that could support an answer (no_evidence).
+        ParseError: a citation of something never shown (unknown_source), none at all (no_citation), nothing was found
+            yet that could support an answer (no_evidence), or, where it ``compares``, it was compared with nothing.
     """
     shown_records, answer, because = trajectory.shown_records(), reply.answer or "", reply.because
     if NO_ANSWER.fullmatch(without_citations(answer)):
@@ -152,15 +153,12 @@ def decide(
         raise ParseError("Your final answer names no candidate.", "missing_field")
     decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
     cited = [shown_records[id] for id in decision.evidence.ids]
-    weak = not_compared_in(decision, trajectory) or not_best(decision.answer, cited, trajectory.steps)
-    reasons = (*decision.reasons, weak) if weak and not free else decision.reasons
+    alone = "" if free else not_compared(decision.answer, cited, trajectory.question, trajectory.steps)
+    if alone and compares:
+        raise ParseError(f"{alone} {ADVICE}", "not_compared")
+    weak = alone or ("" if free else not_best(decision.answer, cited, trajectory.steps))
+    reasons = (*decision.reasons, weak) if weak else decision.reasons
     return replace(decision, assumptions=each_in_words(reply.assumptions), reasons=reasons)
-
-
-def not_compared_in(decision: Decision, trajectory: Trajectory) -> str:
-    shown_records = trajectory.shown_records()
-    cited = [shown_records[id] for id in decision.evidence.ids]
-    return not_compared(decision.answer, cited, trajectory.question, trajectory.steps)
 
 
 def in_words(text: str) -> str:
@@ -196,14 +194,11 @@ def check_by(rule: EvidenceRule, trajectory: Trajectory, lenient: bool = False, 
         nonlocal complaints, alone
         free = rule == "free" or (rule == "asked" and (complaints or lenient))
         try:
-            decision = decide(reply, trajectory, lenient, "free" if free else "required")
+            return decide(reply, trajectory, lenient, "free" if free else "required", compares and not alone)
         except ParseError as complaint:
             complaints += complaint.reason in ("no_citation", "no_evidence", "unknown_source")
+            alone += complaint.reason == "not_compared"
             raise
-        if compares and not free and not alone and (why := not_compared_in(decision, trajectory)):
-            alone += 1
-            raise ParseError(f"{why} {ADVICE}", "not_compared")
-        return decision
 
     return check
 
