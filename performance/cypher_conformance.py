@@ -2,10 +2,10 @@
 
     python performance/cypher_conformance.py SUITE.py [BOLT_URL]
 
-A minute. Needs decisor[graph,arcadedb].
+A minute. Needs decisor[graph].
 
 SUITE.py is a Python file with ``Q``: (id, category, query, expected rows). Writing rows must be refused. The engines
-kglite and ArcadeDB embedded are measured; a Bolt URL of an empty scratch database may be given as a second argument.
+kglite is measured; a Bolt URL of an empty scratch database may be given as a second argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from decisor.errors import ToolError
@@ -117,7 +116,7 @@ async def main() -> None:
     place, *urls = words(__doc__)
     suite = queries(place)
     with tempfile.TemporaryDirectory() as folder:
-        for url in [f"kglite:///{folder}/suite.kgl", f"arcadedb:///{Path(folder) / 'suite'}", *urls]:
+        for url in [f"kglite:///{folder}/suite.kgl", *urls]:
             await measure(url, suite)
 
 

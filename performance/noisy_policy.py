@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from aiohttp import web
 
+from data import DATA, SECURITY
 from decisor.aio import each
 from decisor.benchmarks.dqa.bench import DqaBench
 from decisor.benchmarks.dqa.cases import Form, Scenario
@@ -64,7 +64,7 @@ class Trial:
 
 async def main(asked: argparse.Namespace) -> None:
     options = dict(pair.split("=", 1) for pair in asked.option)
-    forms = forms_in(asked.data / "security" / "malformed_lm_outputs.jsonl")
+    forms = forms_in(SECURITY / "malformed_lm_outputs.jsonl")
     print(f"{'':32} {'p':3}  {'right':>14}  {'calls':>6}  {'times':>5}  {'tokens':>7}  unread")
     for name, trials in trials_of(asked):
         base = 0.0
@@ -178,7 +178,7 @@ async def serve(noise: Noise) -> AsyncIterator[str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, nargs="?", default=Path(os.environ.get("DECISOR_DATA", "../shared/data")))
+    parser.add_argument("data", type=Path, nargs="?", default=DATA)
     parser.add_argument("--only", choices=("dqa", "musique", "game24"))
     parser.add_argument("--technique")
     parser.add_argument("--cases", type=int, default=60)

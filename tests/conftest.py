@@ -17,7 +17,9 @@ from local_lm import decisor, local_lm, sites  # noqa: F401
 
 PERSON = "HOME_OF_PERSON"
 """The variable for what is fetched once and stays: HOME is a folder of the tests' own, also for what they start."""
-KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS")
+KEPT = ("DECISOR_DATA", "DECISOR_REQUIRE_SERVERS", "DECISOR_SKIP_PASSED")
+PASSED, ALREADY = (os.environ.get(name, "") for name in ("DECISOR_PASSED", "DECISOR_SKIP_PASSED"))
+"""Files of the names of tests: where those that pass are written, and those that are left out (.ci/run)."""
 KEYS = ("OPENAI_", "ANTHROPIC_", "AZURE_", "AWS_", "GOOGLE_", "OLLAMA_", "DECISOR_")
 FOLDERS = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -63,3 +65,19 @@ def own_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     if facts := sys.modules.get("decisor.lms.facts"):
         facts.KNOWN.clear()  # a server of this test may have the port of one before
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down what passed, for a later run that need not repeat it. The first process hears of every worker's."""
+    if PASSED and "PYTEST_XDIST_WORKER" not in os.environ and report.when == "call" and report.passed:
+        with Path(PASSED).open("a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid!r}\n")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what passed in an earlier run of the same code."""
+    if ALREADY and Path(ALREADY).exists():
+        passed = set(Path(ALREADY).read_text("utf-8").splitlines())
+        left_out = [item for item in items if repr(item.nodeid) in passed]
+        items[:] = [item for item in items if repr(item.nodeid) not in passed]
+        config.hook.pytest_deselected(items=left_out)

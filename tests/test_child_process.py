@@ -1,10 +1,12 @@
 """Python processes of our own, started by a person who stands in a folder of someone else."""
 
+import asyncio
 import json
 import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -111,17 +113,6 @@ def test_the_process_that_grows_trees_runs_nothing_of_the_folder(standing: Path)
     assert not ran(standing)
 
 
-@pytest.mark.slow
-def test_the_process_that_loads_a_graph_runs_nothing_of_the_folder(standing: Path) -> None:
-    pytest.importorskip("arcadedb_embedded")
-    from decisor.tools.databases.arcadedb_load import load_arcadedb
-    from decisor.tools.databases.graph_write import Node
-
-    load_arcadedb(Path("graph"), [Node(("Site",), {"name": "elm"})], [])
-    assert (standing / "graph").is_dir()
-    assert not ran(standing)
-
-
 def test_a_child_has_no_keys_no_folder_of_the_person_and_no_variables_of_python(standing: Path) -> None:
     done = child_process.run("probe_of_child_process", b"some input")
     told = json.loads(done.stdout)
@@ -166,7 +157,6 @@ def test_files_that_a_url_names_are_where_the_person_stands(tmp_path: Path, monk
         ("sqlite:////data/a.db", "sqlite:////data/a.db"),
         ("duckdb:///../a b.duckdb", f"duckdb:///{here}/../a b.duckdb"),
         ("kglite:///g.kgl", f"kglite:///{here}/g.kgl"),
-        ("arcadedb:///graph", f"arcadedb:///{here}/graph"),
         ("bolt://me:a?b@host/graph", "bolt://me:a?b@host/graph"),
         ("postgresql://me@h/d?sslmode=verify-full&sslrootcert=ca%20x.pem&sslcert=/me.pem",
          f"postgresql://me@h/d?sslmode=verify-full&sslrootcert={here}/ca%20x.pem&sslcert=/me.pem"),
@@ -186,3 +176,31 @@ def test_the_certificates_of_the_environment_are_where_the_person_stands(
     environment = start().environment
     assert environment["PGSSLROOTCERT"] == str(tmp_path / "ca.pem") and environment["PGSSLMODE"] == "verify-full"
     assert "PGPASSWORD" not in environment
+
+
+def test_a_process_whose_starting_thread_has_ended_reads_on_for_another(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("The harbour fee is 90 EUR.")
+    reader = ParserProcess()
+    first = threading.Thread(target=reader.read, args=(".txt", tmp_path / "notes.txt"))
+    first.start()
+    first.join()
+    try:
+        assert reader.read(".txt", tmp_path / "notes.txt").blocks[0].text.startswith("The harbour fee")
+    finally:
+        reader.close()
+
+
+def test_a_worker_whose_starting_thread_has_ended_answers_another(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as db, db:
+        db.execute("CREATE TABLE site AS SELECT 'elm' AS name")
+    loop, worker = asyncio.new_event_loop(), Worker("sqlite", f"sqlite:///{tmp_path}/shop.db")
+    rows: list[object] = []
+    for _ in range(3):
+        thread = threading.Thread(
+            target=lambda: rows.append(loop.run_until_complete(worker.run("SELECT name FROM site")).rows)
+        )
+        thread.start()
+        thread.join()
+    loop.run_until_complete(worker.close())
+    loop.close()
+    assert rows == [(("elm",),)] * 3

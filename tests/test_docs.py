@@ -117,3 +117,20 @@ def env() -> dict[str, str]:
     """Ours, without an LM, with the source in the path."""
     kept = {key: value for key, value in os.environ.items() if "OPENAI" not in key and "ANTHROPIC" not in key}
     return kept | {"PYTHONPATH": str(ROOT / "src"), "DECISOR_LM": "none", "COLUMNS": "200"}
+
+
+def test_every_class_that_a_page_names_is_there() -> None:
+    """`room.Name` in the text of a page: a class or function of that name stands in a module or room of that name."""
+    named = re.compile(r"`(?:decisor\.)?(?:\w+\.)*([a-z_]+)\.([A-Z]\w*)\b")
+    wrong = [
+        f"{page.name}: {module}.{name}"
+        for page in PAGES
+        for module, name in named.findall(page.read_text("utf-8"))
+        if module not in ("db", "logging", "decisor")  # Cypher's, Python's, and the front's own names
+        and not any(
+            re.search(rf"^(?:class|def) {name}\b|^{name}\b.*=|import .*\b{name}\b", file.read_text("utf-8"), re.M)
+            for file in (ROOT / "src").rglob("*.py")
+            if module in (file.stem, file.parent.name)
+        )
+    ]
+    assert not wrong

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 from rich.console import Console
 
 import decisor
-from data import DATA
+from data import read_security_rows
 from decisor.cli import run as command
 from decisor.errors import LMError, SetupError, ToolError
 from decisor.log import logger
@@ -31,7 +30,6 @@ from decisor.trace.search_events import QueryScores, SearchNode
 from decisor.trace.writing import Writers, Writing
 from decisor.types import Action, Completion, Message, Observation, Question, Record, Sampling
 
-CORPUS = DATA / "security" / "secrets_redaction.jsonl"
 PASSWORD = "Tr0ub4dor"
 MISTYPED = (
     f"mysql//me:{PASSWORD}@host",
@@ -47,11 +45,9 @@ MISTYPED = (
 )
 
 
-@pytest.mark.skipif(not CORPUS.exists(), reason="the shared cases are not there")
-def test_every_shared_secret_is_hidden_and_harmless_text_stays() -> None:
+def test_every_secret_of_the_list_is_hidden_and_harmless_text_stays() -> None:
     wrong = []
-    for line in CORPUS.read_text().splitlines():
-        row = json.loads(line)
+    for row in read_security_rows("secrets_redaction"):
         text = redact(row["text"], [Secret("CANARY-pw0rd")])
         if any(word in text for word in row["must_not_contain"]) or any(
             word not in text for word in row.get("must_contain", [])

@@ -8,15 +8,19 @@ is on the path. So a child has nothing of it:
     environment   what is on a list, so no keys
     folder        an empty one of our own: paths are made absolute before they are handed over
     session       its own, so that Ctrl-C at a terminal reaches us alone, and we say when a child ends
+    parent        when that is gone, killed say, the child ends too, whatever it computes
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,9 +29,15 @@ from pathlib import Path
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SYSTEMROOT")
 BOOT = """import sys
 from importlib import import_module
-name, given, own = sys.argv[1], sys.argv[2:], sys.path
+name, parent, given, own = sys.argv[1], int(sys.argv[2]), sys.argv[3:], sys.path
 sys.argv[1:], sys.path = [], given + [entry for entry in own if entry not in given]
+import_module("decisor.child_process").end_with(parent)
 import_module(name).main()"""
+SET_PARENT_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG: <linux/prctl.h>, prctl(2)."""
+WATCH_SECONDS = 1.0
+ORPHAN_SECONDS = 8.0
+"""In which a child whose parent is gone may have its server end what it runs there."""
 
 
 def here() -> Path:
@@ -53,7 +63,7 @@ class Start:
 
 def python(module: str, variables: Sequence[str] = ()) -> Start:
     """How to run ``main`` of a module of ours. ``variables``: of the environment, what it needs beside ``KEPT``."""
-    command = (sys.executable, "-I", "-X", "utf8", "-W", "ignore", "-c", BOOT, module, *module_path())
+    command = (sys.executable, "-I", "-X", "utf8", "-W", "ignore", "-c", BOOT, module, str(os.getpid()), *module_path())
     environment = {name: os.environ[name] for name in (*KEPT, *variables) if name in os.environ}
     return Start(command, environment, folder())
 
@@ -74,6 +84,32 @@ def talk(module: str) -> subprocess.Popen[bytes]:
         start.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=start.environment,
         cwd=start.folder, start_new_session=True,
     )  # fmt: skip
+
+
+def end_with(parent: int) -> None:
+    """See to it that this process ends when its parent does, whatever it computes then.
+
+    The kernel's signal comes also when only the thread that started this process ends: nobody asks it any more then,
+    or whoever does starts another. Not on Windows, which tells a child nothing of its parent.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        # It ends a process at once, whatever that computes; the worker of a server hears it, and ends its query there.
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:  # it ended before the signal was asked for
+            os._exit(1)
+    elif sys.platform != "win32":
+        threading.Thread(target=watch, args=(parent,), name="parent watch", daemon=True).start()
+
+
+def watch(parent: int) -> None:
+    """End this process once its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(WATCH_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(ORPHAN_SECONDS)
+    os._exit(1)
 
 
 def module_path() -> list[str]:

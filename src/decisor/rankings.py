@@ -116,7 +116,10 @@ def note(ranking: Ranking) -> str:
 def lines(ranking: Ranking) -> Sequence[str]:
     if not ranking.options:
         nothing = "No candidate is allowed." if ranking.excluded_count else "There is no candidate."
-        return [nothing, *([compared(ranking)] if ranking.count else []), *excluded(ranking)]
+        cut = bool(ranking.stopped) and ranking.count < (ranking.candidates or 0)
+        if cut:
+            nothing = "No candidate that was computed is allowed." if ranking.count else "Nothing was computed."
+        return [nothing, *([compared(ranking)] if ranking.count or cut else []), *excluded(ranking)]
     best = ranking.options[0]
     words = [f"Best for {ranking.goal} {ranking.measure}: {best.name} ({amount(best.outcome, ranking.unit)})."]
     if len(ranking.ties) > 1:

@@ -43,7 +43,7 @@ async def holds(url: str, scenario: Scenario) -> None:
     case = cases(DATA / "dqa", scenario, "sql")[1]
     await load_database(case.database, url)
     tool: SqlTool | CypherTool
-    graph = url.startswith(("kglite", "arcadedb"))
+    graph = url.startswith("kglite")
     tool = await (CypherTool.open(url) if graph else SqlTool.open(url))
     try:
         found = await (locating.read(tool) if scenario == "locating" else building.read(tool))

@@ -10,25 +10,13 @@ from decisor.benchmarks.dqa.generator.generate import Scenario, generate
 from decisor.benchmarks.examples import example
 from decisor.decision_models import building, locating
 from decisor.decision_models.building import BuildingData
-from decisor.decision_models.model_file import load, parse_model
 from decisor.decision_models.ranking import rank
-from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
 from decisor.run import Run
 from decisor.techniques.exact import Exact
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.sandbox.blocking import open_scratch
 from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.tools.whatif import WhatIfTool
-
-MODEL = """
-measure = "rent"
-goal = "min"
-candidates = "SELECT name FROM site"
-change = ["UPDATE site SET rent = rent / 2 WHERE name = :candidate"]
-outcome = "SELECT sum(rent) FROM site"
-"""
 
 
 @pytest.mark.slow
@@ -65,63 +53,3 @@ async def test_exact_decides_an_example(name: str, tmp_path: Path) -> None:
     assert decision.answer
     assert decision.ranking is not None and len(decision.ranking.ties) == 1
     assert (decision.ranking.margin or 0) > 0.001
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
-async def test_a_model_file_runs_on_a_copy_of_a_real_database(kind: str, tmp_path: Path) -> None:
-    path = tmp_path / f"shop.{kind}"
-    statements = ["CREATE TABLE site(name TEXT, rent DOUBLE)", "INSERT INTO site VALUES ('a', 2.5), ('b', 1.5)"]
-    make(kind, path, statements)
-    sql = await SqlTool.open(f"{kind}:///{path}")
-    try:
-        model = await load(parse_model(MODEL), sql, open_scratch)
-        ranking = rank(model, trials=10)
-        model.close()
-        untouched = (await sql.fetch("SELECT sum(rent) FROM site")).rows
-    finally:
-        await sql.close()
-    assert [(option.name, option.outcome) for option in ranking.options] == [("a", 2.75), ("b", 3.25)]
-    assert untouched == ((4.0,),)
-
-
-GRAPH = """
-measure = "level"
-goal = "max"
-candidates = "SELECT id FROM building"
-outcome = "SELECT level FROM building WHERE id = :candidate"
-[copy]
-building = "MATCH (b:Building) RETURN b.id AS id, b.level AS level"
-"""
-
-
-async def test_a_model_file_runs_on_a_graph_through_its_copy_queries(tmp_path: Path) -> None:
-    graph = await CypherTool.open(example("supply", tmp_path).graph_url)
-    try:
-        model = await load(parse_model(GRAPH), graph, open_scratch)
-        ranking = rank(model, trials=0)
-        model.close()
-        with pytest.raises(SetupError, match="needs \\[copy\\]"):
-            await load(parse_model(GRAPH.partition("[copy]")[0]), graph, open_scratch)
-        with pytest.raises(SetupError, match="building cannot be copied"):
-            await load(parse_model(GRAPH.replace("MATCH", "MATSCH")), graph, open_scratch)
-    finally:
-        await graph.close()
-    assert ranking.options[0].outcome >= ranking.options[-1].outcome
-    assert len(ranking.options) == 55
-
-
-def make(kind: str, path: Path, statements: list[str]) -> None:
-    if kind == "duckdb":
-        import duckdb
-
-        with duckdb.connect(str(path)) as database:
-            for statement in statements:
-                database.execute(statement)
-        return
-    import sqlite3
-
-    connection = sqlite3.connect(path)
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()

@@ -12,11 +12,12 @@ from decisor.cli import run
 from servers.openai_server import serve_threaded
 
 MODEL = """
-measure = "monthly cost"
+decide = "the site"
+choice = "SELECT name FROM site WHERE is_open = 0"
+change = "UPDATE site SET is_open = 1 WHERE name = $name"
+[measure.monthly_cost]
 goal = "min"
-candidates = "SELECT name FROM site WHERE is_open = 0"
-change = ["UPDATE site SET is_open = 1 WHERE name = :candidate"]
-outcome = "SELECT sum(rent) FROM site WHERE is_open = 1"
+sql = "SELECT sum(rent) FROM site WHERE is_open = 1"
 """
 
 

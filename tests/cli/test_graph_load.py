@@ -212,11 +212,3 @@ async def test_a_graph_server_gets_a_graph_under_its_label_once(towns: Path, dec
             assert "nodes already: give the graph a label of its own" in failure.stderr
         finally:
             drop_labelled(url)
-
-
-@pytest.mark.slow
-async def test_arcadedb_gets_a_folder_of_its_own(towns: Path, decisor: Decisor) -> None:
-    pytest.importorskip("arcadedb_embedded")
-    words = ("graph", "load", "nodes.csv", "edges.csv", "--out", "arcadedb:///g")
-    assert "2 relationships (LIES_IN 2)" in decisor(*words).stdout
-    assert "is there already" in decisor(*words, code=2).stderr

@@ -19,11 +19,12 @@ from decisor.evaluation.store.sqlite import is_writable, open_sqlite, snapshot
 from local_lm import LocalLM
 
 MODEL = """
-measure = "monthly cost"
+decide = "the shop"
+choice = "SELECT name FROM shop"
+change = "UPDATE shop SET is_open = 1 WHERE name = $name"
+[measure.monthly_cost]
 goal = "min"
-candidates = "SELECT name FROM shop"
-change = ["UPDATE shop SET is_open = 1 WHERE name = :candidate"]
-outcome = "SELECT sum(rent) FROM shop WHERE is_open = 1"
+sql = "SELECT sum(rent) FROM shop WHERE is_open = 1"
 """
 RENTS = """
 decide = "the shop"

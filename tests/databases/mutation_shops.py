@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 import socket
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from data import DATA
+from data import SECURITY, read_security_rows
 from databases.mutations import Seed
 from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.graph_write import Edge, Node
@@ -24,7 +23,6 @@ from decisor.tools.databases.sandbox.process import Worker
 from servers.neo4j_server import ask, neo4j_database
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
-CORPUS = DATA / "security"
 ENGINES = ("sqlite", "duckdb", "postgres", "mariadb", "mysql", "kglite", "neo4j")
 DIALECTS = {"mariadb": "mysql", "kglite": "cypher", "neo4j": "cypher"}
 """Of the corpus, where its name is not the engine's."""
@@ -101,8 +99,7 @@ class Shop:
 
 def rows(name: str, dialect: str) -> list[dict[str, str]]:
     kind = "cypher" if dialect == "cypher" else "sql"
-    lines = (CORPUS / f"{name}_{kind}.jsonl").read_text("utf-8").split("\n")[:-1]
-    return [row for row in map(json.loads, lines) if row["dialect"] == dialect]
+    return [row for row in read_security_rows(f"{name}_{kind}") if row["dialect"] == dialect]
 
 
 def hostile(engine: str) -> list[Seed]:
@@ -120,7 +117,7 @@ def harmless(dialect: str) -> list[str]:
 
 def fixture(dialect: str) -> list[str]:
     """Without roles, and without what only a client's own commands can say."""
-    script = (CORPUS / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
+    script = (SECURITY / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
     script = re.sub(r"^DELIMITER.*\n", "", script, flags=re.M).replace("END//", "END;;")
     texts = [text for text in re.split(r"(?<=END);;\n|(?<!;);[ \t]*\n", script) if text.strip()]
     return [text for text in texts if not re.search(r"guard_ro|CREATE DATABASE|\bUSE\b|FROM PUBLIC", text)]
@@ -131,7 +128,7 @@ def file_database(dialect: str, folder: Path) -> str:
     if dialect == "kglite":
         load(f"kglite:///{folder}/shop.kgl", *graph())
         return f"kglite:///{folder}/shop.kgl"
-    script = (CORPUS / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
+    script = (SECURITY / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
     if dialect == "sqlite":
         import apsw
 

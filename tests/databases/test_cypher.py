@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from data import DATA
+from data import read_security_rows
 from decisor.errors import SetupError, ToolError
 from decisor.techniques.shared.render import show_observation
 from decisor.tools.databases.cypher import CypherTool
@@ -122,11 +121,8 @@ async def test_a_graph_that_is_not_there_is_a_setup_error_and_is_not_made(tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.slow
-@pytest.mark.skipif(not (DATA / "security").exists(), reason="the security corpus is not here (DECISOR_DATA)")
 async def test_statements_that_want_everything_end_at_the_caps(graph: CypherTool) -> None:
-    for line in (DATA / "security" / "hostile_cypher.jsonl").read_text().splitlines():
-        row = json.loads(line)
+    for row in read_security_rows("hostile_cypher"):
         if row["expected"] == "bound":
             try:
                 seen = await graph.call(row["statement"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import sqlite3
 import time
@@ -25,7 +24,6 @@ from decisor.tools.databases.sql import SqlTool
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import ActionResult
 from decisor.types import Action
-from servers.arcadedb_server import arcadedb_server
 from servers.neo4j_server import NEO4J
 from servers.sql_databases import CONNECTING, MYSQLS, lacking
 from servers.tcp_proxy import Mode, Proxy, proxy
@@ -81,20 +79,13 @@ STORES = {
                    "ALL SELECT x + 1 FROM s WHERE x < 60) SELECT x FROM s) a JOIN (WITH RECURSIVE s AS (SELECT 1 AS x "
                    "UNION ALL SELECT x + 1 FROM s WHERE x < 50) SELECT x FROM s) b"),
     "neo4j": Store("bolt", f"{NEO4J}/neo4j", LINES, "RETURN 1 AS x"),
-    "bolt": Store("bolt", "", LINES, "RETURN 1 AS x"),
 }  # fmt: skip
 STORES["mysql"] = replace(STORES["mariadb"], url=f"{MYSQLS['mysql']}/mysql")
-NO_BOLT = pytest.mark.skipif(not importlib.util.find_spec("arcadedb_embedded"), reason="needs decisor[arcadedb]")
-NAMES = ["postgres", *MYSQLS, "neo4j", pytest.param("bolt", marks=[pytest.mark.bolt, NO_BOLT])]
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    if request.param != "bolt":
-        yield STORES[request.param]
-        return
-    with arcadedb_server(tmp_path_factory.mktemp("arcadedb")) as url:
-        yield replace(STORES["bolt"], url=url)
+@pytest.fixture(scope="module", params=["postgres", *MYSQLS, "neo4j"])
+def store(request: pytest.FixtureRequest) -> Store:
+    return STORES[request.param]
 
 
 @asynccontextmanager

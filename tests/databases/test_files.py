@@ -4,8 +4,12 @@ import datetime
 import gzip
 import json
 import os
+import resource
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -20,13 +24,14 @@ from decisor.cli import run
 from decisor.errors import SetupError
 from decisor.tools.databases.files.load import connect
 from decisor.tools.databases.files.store import Store, store_of
+from decisor.tools.databases.sql import SqlTool
 
 MODEL = """
-measure = "price"
+decide = "the supplier"
+choice = "SELECT supplier FROM offers WHERE price IS NOT NULL"
+[measure.price]
 goal = "min"
-candidates = "SELECT supplier FROM offers WHERE price IS NOT NULL"
-change = []
-outcome = "SELECT price FROM offers WHERE supplier = :candidate"
+sql = "SELECT price FROM offers WHERE supplier = $supplier"
 """
 
 
@@ -85,7 +90,7 @@ def test_a_column_with_one_real_word_in_it_stays_text_and_the_note_names_the_wor
     store = store_of(str(path))
     assert kinds(store, "sales") == {"units": "VARCHAR"}
     assert rows(store, "SELECT count(*) FROM sales") == [(30_001,)]
-    assert any('sales.units is text: "about twelve" is no whole number (1 such)' in note for note in store.notes)
+    assert any("sales.units is text: 'about twelve' is no number (1 such text)" in note for note in store.notes)
 
 
 def test_rows_with_too_many_values_are_left_out_counted_and_told(folder: Path) -> None:
@@ -232,3 +237,113 @@ def test_a_bad_file_among_others_is_left_out_and_told(folder: Path) -> None:
         assert rows(store, f"SELECT a FROM {table} ORDER BY a") == [(1,), (3,)]
         assert any("Left out" in note and "sales_2.csv is no text" in note for note in store.notes)
     assert sum("Left out" in note for note in store_of(str(folder)).notes) == 3
+
+
+def test_a_new_file_is_opened_five_times_at_once(folder: Path) -> None:
+    (folder / "a.csv").write_text("x\n" + "1\n" * 5_000)
+    with ThreadPoolExecutor(5) as pool:
+        stores = list(pool.map(store_of, [str(folder / "a.csv")] * 5))
+    assert [rows(store, "SELECT count(*) FROM a") for store in stores] == [[(5_000,)]] * 5
+    assert not list(Path(os.environ["XDG_CACHE_HOME"]).rglob("*.new*"))
+
+
+def test_a_link_that_leads_out_of_a_folder_is_not_followed_and_told(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("password\nhunter2\n")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "more.csv").write_text("password\nhunter3\n")
+    (folder / "a.csv").write_text("x\n1\n")
+    (folder / "inner.csv").symlink_to(folder / "a.csv")
+    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
+    (folder / "gone.csv").symlink_to(tmp_path / "nowhere.csv")
+    (folder / "below").symlink_to(tmp_path / "outside")
+    for place in (folder, folder / "*.csv", folder / "**/*.csv"):
+        store = store_of(str(place))
+        tables = [str(name) for (name,) in rows(store, "SELECT table_name FROM information_schema.tables")]
+        assert not any("password" in kinds(store, name) for name in tables)
+        assert sum("leads out of" in note for note in store.notes) >= 2
+    with pytest.raises(SetupError, match="leads out of"):
+        store_of(str(folder / "link*.csv"))
+    assert rows(store_of(str(folder / "link.csv")), "SELECT password FROM link") == [("hunter2",)]
+
+
+def test_files_that_do_not_fit_together_are_a_table_each_and_the_others_are_asked(folder: Path) -> None:
+    duckdb.sql(f"COPY (SELECT 1 AS i) TO '{folder / 'part_1.parquet'}'")
+    duckdb.sql(f"COPY (SELECT DATE '2024-01-01' AS i) TO '{folder / 'part_2.parquet'}'")
+    (folder / "sales_1.csv").write_text("shop,units\na,1\n")
+    (folder / "sales_2.csv").write_text("units;shop\n2;b\n")
+    (folder / "sales_3.csv").write_text("town,size\nrome,3\n")
+    store = store_of(str(folder))
+    assert rows(store, "SELECT shop, units FROM sales ORDER BY 2") == [("a", 1), ("b", 2)]
+    assert rows(store, "SELECT town FROM sales_3") == [("rome",)]
+    assert rows(store, "SELECT * FROM part_1") == [(1,)]
+    assert rows(store, "SELECT * FROM part_2") == [(datetime.date(2024, 1, 1),)]
+    assert any("the files do not fit together" in note for note in store.notes)
+    assert any("have not the same columns" in note for note in store.notes)
+
+
+def test_a_late_value_of_another_type_is_not_rounded(folder: Path) -> None:
+    path = folder / "sales.csv"
+    path.write_text("units,code\n" + "1,5\n" * 200_000 + "1.5,007\n" + "1,5\n" * 100_000)
+    store = store_of(str(path))
+    assert kinds(store, "sales") == {"units": "DOUBLE", "code": "VARCHAR"}
+    assert rows(store, "SELECT max(units), max(code), min(code) FROM sales") == [(1.5, "5", "007")]
+
+
+def test_a_cell_far_away_and_an_error_in_a_sheet_are_told(folder: Path) -> None:
+    far, book = openpyxl.Workbook(), openpyxl.Workbook()
+    assert far.active is not None and book.active is not None
+    far.active["A1"], far.active["XFD1048576"] = "here", "there"
+    far.save(folder / "far.xlsx")
+    for cells in (("name", "v"), ("a", "#DIV/0!"), ("b", 1.234), ("c", "2,5")):
+        book.active.append(cells)
+    book.save(folder / "book.xlsx")
+    with pytest.raises(SetupError, match=r"spans 17,179,869,184 cells, more than 20,000,000: delete"):
+        store_of(str(folder / "far.xlsx"))
+    store = store_of(str(folder))
+    assert rows(store, "SELECT v FROM book ORDER BY name") == [(None,), (1.234,), (2.5,)]
+    assert any("1 cell with '#DIV/0!', an error of the spreadsheet" in note for note in store.notes)
+    assert any("Left out" in note and "far.xlsx" in note for note in store.notes)
+
+
+def test_the_person_is_told_the_unit_of_a_column(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "offers.csv").write_text('supplier,price\nAcme,"$1,250.00"\nBolt,$999.50\n')
+    Path("model.toml").write_text(MODEL)
+    assert run(["ask", "Which supplier?", "--db", "data/offers.csv", "--model", "model.toml", "--lm", "none"]) == 0
+    out, how = capsys.readouterr()
+    assert "Decision: Bolt" in out and "offers.price is a number: in $" in how
+
+
+def test_a_reader_that_needs_more_memory_ends_with_the_cause_and_the_other_files_are_read(folder: Path) -> None:
+    """40 KB of lists in lists in objects: each level of each is a column of DuckDB's, of 32 KiB at least."""
+    lists = ",".join(f'"{key}":{"[" * 13}1{"]" * 13}' for key in range(150))
+    (folder / "deep.jsonl").write_text("{" + ",".join(f'"{group}":{{{lists}}}' for group in range(8)) + "}\n")
+    (folder / "sales.csv").write_text("a\n1\n")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    with pytest.raises(SetupError, match=r"deep.jsonl.*it takes more memory than a reader of files may have"):
+        store_of(str(folder / "deep.jsonl"))
+    store = store_of(str(folder))
+    assert rows(store, "SELECT a FROM sales") == [(1,)]
+    assert any("Left out" in note and "deep.jsonl" in note and "more memory" in note for note in store.notes)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 2**20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts writable memory")
+def test_memory_that_python_takes_ends_at_the_limit_of_a_reader() -> None:
+    code = """import mmap
+from decisor.tools.databases.files.limits import limit_memory
+limit_memory()
+mmap.mmap(-1, 900 << 20, mmap.MAP_PRIVATE).close()
+mmap.mmap(-1, 1_100 << 20, mmap.MAP_PRIVATE)"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert b"line 5" in ended.stderr and b"Cannot allocate memory" in ended.stderr
+
+
+async def test_the_unit_of_a_column_stands_in_the_schema_that_the_llm_reads(folder: Path) -> None:
+    (folder / "offers.csv").write_text('supplier,price,share\nAcme,"EUR 1,250.00",7.5 %\nBolt,"EUR 999.50",8 %\n')
+    tool = await SqlTool.open(store_of(str(folder / "offers.csv")).url)
+    try:
+        lines = tool.describe().splitlines()
+    finally:
+        await tool.close()
+    assert "in EUR" in next(line for line in lines if "price" in line)
+    assert "%" in next(line for line in lines if "share" in line)

@@ -29,9 +29,7 @@ NODES = [
 EDGES = [Edge("LIES_IN", 0, 2, {"since": "the MANOWAR years"}), Edge("LIES_IN", 1, 2)]
 
 
-@pytest_asyncio.fixture(
-    params=["kglite", *(pytest.param(one, marks=pytest.mark.slow) for one in ("neo4j", "arcadedb"))]
-)
+@pytest_asyncio.fixture(params=["kglite", pytest.param("neo4j", marks=pytest.mark.slow)])
 async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[CypherTool]:
     """302 labels that may be seen; on engines that are slow to be asked of each, four."""
     if request.param == "neo4j":
@@ -41,12 +39,8 @@ async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             yield tool
             await tool.close()
         return
-    if request.param == "arcadedb":
-        pytest.importorskip("arcadedb_embedded")
-        url, nodes = f"arcadedb:///{tmp_path}/ships", NODES[:6]
-    else:
-        url, nodes = f"kglite:///{tmp_path}/ships.kgl", NODES
-    load(url, nodes, EDGES)
+    url = f"kglite:///{tmp_path}/ships.kgl"
+    load(url, NODES, EDGES)
     tool = await CypherTool.open(url, deny=["Secret"])
     yield tool
     await tool.close()

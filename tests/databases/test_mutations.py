@@ -8,17 +8,15 @@ from random import Random
 import pytest
 
 from databases.mutation_check import Report, check_harmless, check_hostile, leaks, outcome, session
-from databases.mutation_shops import CORPUS, ENGINES, hostile, rows, shop
+from databases.mutation_shops import ENGINES, hostile, rows, shop
 from databases.mutations import CYPHER_STEPS, SQL_STEPS, Mutant, Seed, mutants
 
 HOSTILE_SECONDS = 4.0
 HARMLESS_SECONDS = 2.0
 SEED = 1312
-with_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="the security corpus is not there (set DECISOR_DATA)")
 
 
 @pytest.mark.slow
-@with_corpus
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_no_hostile_statement_has_an_effect(engine: str) -> None:
     report = Report()
@@ -36,7 +34,6 @@ async def test_no_hostile_statement_has_an_effect(engine: str) -> None:
 
 
 @pytest.mark.slow
-@with_corpus
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_no_variation_of_a_hostile_statement_has_an_effect(engine: str) -> None:
     with shop(engine) as target:
@@ -47,7 +44,6 @@ async def test_no_variation_of_a_hostile_statement_has_an_effect(engine: str) ->
 
 
 @pytest.mark.slow
-@with_corpus
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("comments", [False, True], ids=["without comments", "with comments"])
 async def test_harmless_statements_in_other_letters_and_white_space_run(engine: str, comments: bool) -> None:
@@ -73,7 +69,6 @@ def test_a_leak_is_noticed() -> None:
     assert leaks("SELECT * FROM pg_class", "api_tokens") and not leaks("SELECT * FROM api_tokens", "no api_tokens")
 
 
-@with_corpus
 async def test_an_effect_is_noticed() -> None:
     with shop("sqlite") as target:
         before = target.state()

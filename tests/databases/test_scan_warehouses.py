@@ -15,15 +15,13 @@ import decisor
 from decisor.config.current import current
 from decisor.errors import SetupError, ToolError
 from decisor.lms.scripted import ScriptedLM
-from decisor.max_scan import MaxScan, parse_max_scan
+from decisor.max_scan import parse_max_scan
 from decisor.session.data import opened
 from decisor.session.sources import sources_of
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines import engine
 from decisor.tools.databases.scan import check_limits
-from decisor.tools.databases.scan_warehouses import of_mssql
 from decisor.tools.databases.sql import SqlTool
-from decisor.types import Table
 from servers.spark_server import spark_database
 from servers.sql_databases import postgres_database
 from servers.trino_server import trino_database
@@ -31,13 +29,6 @@ from servers.trino_server import trino_database
 MANY = "SELECT * FROM event WHERE kind = 3 AND label LIKE '%y%'"
 FEW = "SELECT title FROM kind"
 EVENTS = "SELECT n AS id, n % 10 AS kind, 'label' AS label FROM {numbers}"
-SHOWPLAN = """<ShowPlanXML xmlns="http://schemas.microsoft.com/sqlserver/2004/07/showplan"><BatchSequence><Batch>
-<Statements><StmtSimple><QueryPlan><RelOp PhysicalOp="Nested Loops" EstimateRows="10" AvgRowSize="20"><NestedLoops>
-<RelOp PhysicalOp="Clustered Index Scan" EstimateRows="10" EstimatedRowsRead="5000" AvgRowSize="11" EstimateRebinds="0"
-EstimateRewinds="0" TableCardinality="5000"><IndexScan><Object Schema="[dbo]" Table="[sales]"/></IndexScan></RelOp>
-<RelOp PhysicalOp="Index Seek" EstimateRows="2" AvgRowSize="9" EstimateRebinds="9" EstimateRewinds="0"
-TableCardinality="100"><IndexScan><Object Schema="[dbo]" Table="[region]"/></IndexScan></RelOp>
-</NestedLoops></RelOp></QueryPlan></StmtSimple></Statements></Batch></BatchSequence></ShowPlanXML>"""
 
 
 async def refuses(url: str, most: str, queries: Sequence[str] = (MANY,), run: Sequence[str] = (FEW,)) -> None:
@@ -117,22 +108,13 @@ async def test_a_database_through_sqlalchemy_is_asked_as_by_its_own_engine() -> 
         await refuses(f"sqlalchemy+postgresql+psycopg://{url.partition('://')[2]}", "1000")
 
 
-def test_the_plan_of_sql_server_tells_the_rows_of_each_table_as_often_as_it_is_read() -> None:
-    scans = {scan.table: scan for scan in of_mssql(Table(("plan",), ((SHOWPLAN,),)), {}, "")}
-    assert (scans["sales"].rows, scans["sales"].bytes) == (5000, 55000)
-    assert scans["region"].rows == 20
-
-
 @pytest.mark.parametrize(("name", "limit", "complaint"), [
-    ("oracle", "5M", "Oracle does not tell ahead"),
     ("alchemy:teradatasql", "5M", "teradatasql does not tell ahead"),
-    ("bigquery", "5M", "BigQuery tells ahead how many bytes a query reads, not rows"),
 ])  # fmt: skip
 def test_a_limit_that_nobody_can_hold_to_is_refused_with_the_way_out(name: str, limit: str, complaint: str) -> None:
     with pytest.raises(SetupError, match=complaint) as error:
         check_limits(engine(name), "sales", [parse_max_scan(limit)])
     assert "\n" not in str(error.value) and "sales" in str(error.value)
-    check_limits(engine("bigquery"), "sales", [MaxScan(10, bytes=True)])
 
 
 def log_file(folder: Path) -> Path:

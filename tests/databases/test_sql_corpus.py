@@ -1,6 +1,5 @@
 """The corpus of hostile and harmless statements: the first have no effect, the second all run."""
 
-import json
 import re
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -8,25 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from data import DATA as SHARED
+from data import SECURITY, read_security_rows
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.process import Worker
 from servers.sql_databases import MYSQLS, mysql_database, postgres_database
 
-DATA = SHARED / "security"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the security corpus is not there (set DECISOR_DATA)")
 CAPS = Caps(seconds=1.5, memory_mb=600, deny=("api_tokens",))
 EXECUTABLE = ("sqlite", "duckdb")
 
 
 def statements(name: str, dialect: str) -> list[dict[str, str]]:
-    rows = map(json.loads, (DATA / f"{name}_sql.jsonl").read_text("utf-8").split("\n")[:-1])
-    return [row for row in rows if row["dialect"] == dialect]
+    return [row for row in read_security_rows(f"{name}_sql") if row["dialect"] == dialect]
 
 
 def build(dialect: str, path: Path) -> None:
-    script = (DATA / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
+    script = (SECURITY / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
     if dialect == "sqlite":
         import apsw
 
@@ -134,7 +130,7 @@ async def test_harmless_statements_in_other_letters_bring_the_same_rows(
 
 def fixture_statements(dialect: str) -> list[str]:
     """Without roles, and without what only a client's own commands can say."""
-    script = (DATA / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
+    script = (SECURITY / "fixtures" / f"fixture.{dialect}.sql").read_text("utf-8")
     texts = [text for text in re.split(r";[ \t]*\n(?!\s*\$\$)", script) if text.strip()]
     return [text for text in texts if not re.search(r"guard_ro|DELIMITER|touch_audit|CREATE DATABASE|\bUSE\b", text)]
 

@@ -25,13 +25,6 @@ WAREHOUSES = [name for name in NAMES if engine(name).extra == "warehouse" and en
 READS = {
     "trino": "SELECT date_trunc('month', d) AS m, approx_distinct(c) AS n FROM sales GROUP BY 1 ORDER BY 2 LIMIT 3",
     "clickhouse": "SELECT toStartOfMonth(d) AS m, uniqExact(c), sumIf(x, x > 0) FROM sales GROUP BY m LIMIT 3",
-    "snowflake": "SELECT date_trunc(month, d) m, iff(sum(x) > 1, 'a', 'b') FROM sales GROUP BY 1 QUALIFY row_number() "
-    "OVER (ORDER BY m) < 4",
-    "bigquery": "SELECT DATE_TRUNC(d, MONTH) AS m, COUNTIF(x > 0), SAFE_DIVIDE(1, 2) FROM `shop.sales` GROUP BY m",
-    "databricks": "SELECT date_trunc('MONTH', d) AS m, percentile_approx(x, 0.5) FROM shop.sales GROUP BY m LIMIT 3",
-    "redshift": "SELECT date_trunc('month', d) AS m, nvl(sum(x), 0) FROM sales GROUP BY 1 LIMIT 3",
-    "mssql": "SELECT TOP 3 YEAR(d) AS y, SUM(x) AS s FROM dbo.sales GROUP BY YEAR(d) ORDER BY s DESC",
-    "oracle": "SELECT trunc(d, 'MM') AS m, nvl(sum(x), 0) FROM sales GROUP BY trunc(d, 'MM') FETCH FIRST 3 ROWS ONLY",
 }
 EVERYWHERE = (
     "DROP TABLE sales", "DELETE FROM sales", "INSERT INTO sales VALUES (1)", "UPDATE sales SET x = 1",
@@ -50,42 +43,6 @@ OWN = {
         "SELECT * FROM sales INTO OUTFILE 'x'", "SELECT * FROM sales FORMAT Native", "SELECT sleep(3)",
         "SELECT dictGet('d', 'a', 1)", "SYSTEM SHUTDOWN", "KILL QUERY WHERE 1",
         "SELECT * FROM mysql('h','d','t','u','p')",
-    ),
-    "snowflake": (
-        "SELECT SYSTEM$CANCEL_ALL_QUERIES(1)", "SELECT * FROM @stage/file.csv", "COPY INTO @s FROM sales",
-        "SELECT * FROM TABLE(RESULT_SCAN(LAST_QUERY_ID()))", "SELECT * FROM snowflake.account_usage.users",
-        "SELECT SNOWFLAKE.CORTEX.COMPLETE('m', 'p')", "PUT file:///etc/passwd @s", "USE ROLE accountadmin",
-        "SELECT * FROM TABLE(GENERATOR(ROWCOUNT => 10))", "SELECT CURRENT_USER()",
-    ),
-    "bigquery": (
-        "SELECT * FROM EXTERNAL_QUERY('c', 'DROP TABLE x')", "EXPORT DATA OPTIONS(uri='gs://x') AS SELECT 1",
-        "SELECT * FROM ML.PREDICT(MODEL m, TABLE sales)", "SELECT * FROM `region-us`.INFORMATION_SCHEMA.JOBS",
-        "SELECT SESSION_USER()", "BEGIN SELECT 1; END",
-        "SELECT * FROM `p.other.secrets`", "SELECT * FROM `shop.secr*`",
-        "SELECT * FROM p.other.INFORMATION_SCHEMA.JOBS",
-        "SELECT * FROM INFORMATION_SCHEMA.COLUMNS",
-    ),
-    "databricks": (
-        "SELECT * FROM csv.`/etc/passwd`", "SELECT * FROM parquet.`s3://x/y`", "SELECT * FROM read_files('/x')",
-        "SELECT ai_query('m', 'p')", "SELECT http_request(conn => 'c')", "SELECT secret('a', 'b')",
-        "SELECT current_user()",
-        "SELECT java_method('java.lang.System', 'exit', 1)", "SELECT reflect('java.lang.System', 'exit', 1)",
-        "SELECT * FROM system.access.audit",
-    ),
-    "redshift": (
-        "UNLOAD ('SELECT 1') TO 's3://x'", "COPY sales FROM 's3://x'", "SELECT pg_terminate_backend(1)",
-        "SELECT * FROM stl_query", "SELECT * FROM pg_user", "SELECT * FROM svv_tables",
-    ),
-    "mssql": (
-        "EXEC xp_cmdshell 'dir'", "SELECT * FROM OPENROWSET('a', 'b', 'c')",
-        "SELECT * FROM OPENQUERY(s, 'DROP TABLE x')",
-        "SELECT * INTO t FROM sales", "SELECT * FROM sys.sql_logins", "SELECT * FROM srv.shop.dbo.sales",
-        "SELECT * FROM master.dbo.spt_values", "SELECT * FROM sales WITH (TABLOCKX)", "WAITFOR DELAY '0:0:9'",
-    ),
-    "oracle": (
-        "SELECT utl_http.request('http://x') FROM dual", "SELECT * FROM dba_users", "SELECT * FROM v$session",
-        "SELECT sys_context('USERENV', 'OS_USER') FROM dual", "SELECT dbms_pipe.receive_message('a', 9) FROM dual",
-        "BEGIN NULL; END;", "SELECT httpuritype('http://x').getclob() FROM dual", "SELECT * FROM sales FOR UPDATE",
     ),
 }  # fmt: skip
 
@@ -126,13 +83,7 @@ def test_the_catalog_is_read_by_reading_queries_that_parse(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("snowflake", 'SELECT "REGION" FROM "ORDERS"'),
-        ("oracle", 'SELECT "REGION" FROM "ORDERS"'),
-        ("redshift", 'SELECT "region" FROM "orders"'),
         ("trino", 'SELECT "Region" FROM "orders"'),
-        ("bigquery", "SELECT `Region` FROM `orders`"),
-        ("databricks", "SELECT `Region` FROM `orders`"),
-        ("mssql", "SELECT [Region] FROM [orders]"),
     ],
 )
 def test_a_name_without_quotes_is_quoted_in_the_letters_it_means(name: str, text: str) -> None:
@@ -140,7 +91,7 @@ def test_a_name_without_quotes_is_quoted_in_the_letters_it_means(name: str, text
 
 
 def test_other_catalogs_are_not_named_where_some_tables_may_not_be_read() -> None:
-    for name in ("trino", "snowflake", "bigquery", "databricks", "mssql", "redshift"):
+    for name in ("trino", "alchemy:snowflake", "alchemy:bigquery"):
         query = "SELECT a FROM elsewhere.shop.sales"
         assert Guard(dialect_of(name)).check(query)
         with pytest.raises(ToolError, match="none may be named with its catalog"):
@@ -153,13 +104,12 @@ def test_doctor_says_what_holds_and_which_role_to_create_without_the_warehouse(n
     check = check_database(sources_of(db=f"{engine(name).schemes[0]}://me:hunter22@127.0.0.1:1/shop"))
     assert not check.ok and "hunter22" not in check.error and "\n" not in check.error
     assert check.role and "hunter22" not in " ".join(check.role)
-    marks = [line for line in check.layers if line.startswith(("run on a real one", "never run"))]
-    assert len(marks) == 1 and marks[0].startswith("never") == (name not in ("trino", "clickhouse"))
+    assert sum(line.startswith("run on a real one") for line in check.layers) == 1
 
 
 def test_a_url_keeps_its_driver() -> None:
-    url = "mssql+pymssql://me@host/shop"
-    assert parse_url(url) == ("mssql", url)
+    url = "trino+rest://me@host/shop"
+    assert parse_url(url) == ("trino", url)
     assert parse_url("sqlalchemy+hive://host/x")[0] == "alchemy:hive"
     assert engine_of("sqlalchemy+hive://host/x").dialect == engine("alchemy:hive").dialect
 
@@ -197,5 +147,5 @@ async def test_clickhouse_in_the_worker_process(clickhouse: str) -> None:
 
 
 async def test_a_missing_driver_is_named_with_the_command_that_installs_it() -> None:
-    with pytest.raises(SetupError, match=r"BigQuery needs a package of its own: .* sqlalchemy-bigquery"):
-        await Worker(*parse_url("bigquery://project/shop")).start()
+    with pytest.raises(SetupError, match="snowflake needs a package that brings its dialect of SQLAlchemy"):
+        await Worker(*parse_url("sqlalchemy+snowflake://project/shop")).start()

@@ -1,5 +1,6 @@
 """What a query leaves behind in its process is not lacking to the next one."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,19 @@ def test_a_process_is_short_of_room_with_less_than_a_quarter_left(left: int, sho
     room = Room(addresses + 1000 * mb, memory + left * mb, first=100 * mb)
     assert room.is_short() is short
     assert Room(addresses + left * mb, memory + 1000 * mb, first=100 * mb).is_short() is short
+
+
+@pytest.mark.slow
+async def test_what_an_engine_advises_its_administrator_reaches_nobody(tmp_path: Path) -> None:
+    import duckdb
+
+    duckdb.connect(str(tmp_path / "shop.duckdb")).close()
+    worker = Worker("duckdb", f"duckdb:///{tmp_path}/shop.duckdb", Caps(memory_mb=300, seconds=60))
+    try:
+        with pytest.raises(ToolError) as complaint:
+            await worker.run("SELECT count(*) FROM (SELECT DISTINCT md5(range::VARCHAR) AS m FROM range(30000000))",
+                             trusted=True)  # fmt: skip
+    finally:
+        await worker.close()
+    assert "emory" in str(complaint.value)
+    assert not re.search(r"\bSET\b|temp_directory|solutions|https?:", str(complaint.value))

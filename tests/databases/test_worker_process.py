@@ -12,9 +12,11 @@ import pytest
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.memory import memory_of
 from decisor.tools.databases.sandbox.process import Worker
 
 FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
+LONG = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2000000) SELECT max(x) FROM c"
 HUNGRY = "SELECT randomblob(900000000)"
 
 
@@ -130,12 +132,59 @@ async def test_queries_that_nobody_waits_for_any_more_leave_the_line(worker: Wor
     )
 
 
-async def test_a_crash_is_told_to_the_one_that_ran(worker: Worker) -> None:
+async def kill_as_they_come(worker: Worker, times: int, signal_number: int) -> list[int]:
+    """Kill so many processes of the worker from outside, each a moment after its query has begun."""
+    gone: list[int] = []
+    while len(gone) < times:
+        await asyncio.sleep(0.02)
+        child = worker.child
+        if child and not child.ended and child.pid not in gone and child.sent and b"RECURSIVE" in child.sent[0].frame:
+            await asyncio.sleep(0.1)
+            os.kill(child.pid, signal_number)
+            gone.append(child.pid)
+    return gone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_query_whose_process_is_killed_from_outside_is_tried_once_more(worker: Worker, number: int) -> None:
+    await worker.start()
+    asking = [asyncio.ensure_future(worker.run(LONG)), asyncio.ensure_future(worker.run("SELECT 8"))]
+    (gone,) = await kill_as_they_come(worker, 1, number)
+    first, second = await asyncio.gather(*asking)
+    assert first.rows == ((2_000_000,),) and second.rows == ((8,),)
+    assert worker.child is not None and worker.child.pid != gone
+
+
+@pytest.mark.slow
+async def test_a_query_whose_process_is_killed_twice_is_given_up_and_the_others_go_on(worker: Worker) -> None:
+    await worker.start()
+    asking = [asyncio.ensure_future(worker.run(FOREVER)), asyncio.ensure_future(worker.run("SELECT 8"))]
+    await kill_as_they_come(worker, 2, signal.SIGKILL)
+    first, second = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(first, ToolError) and "twice" in str(first)
+    assert not isinstance(second, BaseException) and second.rows == ((8,),)
+
+
+@pytest.mark.slow
+async def test_a_query_that_held_much_memory_when_its_process_was_killed_is_not_tried_again(worker: Worker) -> None:
     await worker.start()
     assert worker.child is not None
-    asking = [asyncio.ensure_future(worker.run(FOREVER)), asyncio.ensure_future(worker.run("SELECT 8"))]
-    await asyncio.sleep(0.1)
-    os.kill(worker.child.pid, signal.SIGKILL)
-    first, second = await asyncio.gather(*asking, return_exceptions=True)
-    assert isinstance(first, ToolError) and "crashed" in str(first)
-    assert not isinstance(second, BaseException) and second.rows == ((8,),)
+    process = worker.child.pid
+    growing = asyncio.ensure_future(worker.run(FOREVER.replace("UNION ALL", "UNION"), caps=Caps(memory_mb=200)))
+    async with asyncio.timeout(30):
+        while memory_of(process) < 120 * 2**20:  # noqa: ASYNC110 (nothing tells of memory)
+            await asyncio.sleep(0.005)
+    await asyncio.sleep(0.05)
+    os.kill(process, signal.SIGKILL)
+    with pytest.raises(ToolError, match="crashed"):
+        await growing
+    assert worker.child is not None and worker.child.pid == process
+
+
+async def test_a_fault_of_the_process_itself_is_no_kill_from_outside(worker: Worker) -> None:
+    await worker.start()
+    crashing = asyncio.ensure_future(worker.run(FOREVER))
+    await kill_as_they_come(worker, 1, signal.SIGSEGV)
+    with pytest.raises(ToolError, match="crashed"):
+        await crashing

@@ -132,29 +132,3 @@ def test_the_command_checks_shows_ranks_and_tells_the_schema(
     assert "your example says 228,614" in capsys.readouterr().out
     assert run(["model", "rank", str(file), "--db", url, "--scenario", "war"]) == 2
     assert "there is no scenario war; there is dear_fuel" in capsys.readouterr().err
-
-
-OLD = """
-measure = "cost"
-goal = "min"
-candidates = "SELECT name FROM site"
-change = ["UPDATE site SET rent = rent * 2 WHERE name = :candidate"]
-outcome = "SELECT {outcome} FROM site"
-"""
-
-
-@pytest.mark.slow
-def test_a_file_of_the_first_form_is_upgraded_where_all_outcomes_agree(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    url = database(tmp_path, SITES)
-    old, new = tmp_path / "old.toml", tmp_path / "new.toml"
-    old.write_text(OLD.format(outcome="sum(rent)"))
-    assert run(["model", "upgrade", str(old), "--db", url, "--out", str(new)]) == 0
-    assert "all candidates' outcomes agree" in capsys.readouterr().out
-    assert run(["model", "rank", str(new), "--db", url]) == 0
-    assert "Metz" in capsys.readouterr().out
-    new.unlink()
-    old.write_text(OLD.format(outcome="sum(rent) + 7 / 2"))
-    assert run(["model", "upgrade", str(old), "--db", url, "--out", str(new)]) == 2
-    assert "7 of 7 outcomes differ" in capsys.readouterr().err and not new.exists()

@@ -1,6 +1,5 @@
 """What a decision says of what was computed, and what a wrong wish does: nothing but a line for the model."""
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -8,57 +7,13 @@ import numpy as np
 import pytest
 
 from decision_shops import SITES, database, opened
-from decisor.decision_models.model_file import load, parse_model
 from decisor.decision_models.model_tool import ModelTool
 from decisor.decision_models.ranking import rank
-from decisor.decision_models.scratch import Scratch, content
 from decisor.errors import SetupError, ToolError
-from decisor.rankings import note
 from decisor.session.whatif import from_function
 from decisor.techniques.shared.departure import departure, fullest
-from decisor.tools.databases.sandbox.blocking import open_scratch
 from decisor.tools.databases.sql import SqlTool
-from decisor.types import Observation, Option, Ranking, Record, Table
-
-
-async def first_form(rows: tuple[tuple[object, ...], ...], candidates: str, outcome: str) -> Scratch:
-    table = Table(("name", "price", "units"), rows)  # type: ignore[arg-type]
-    text = content({"offer": table}, candidates, (), outcome, (), 20.0)
-    return Scratch("price", "min", await open_scratch(text), 60.0)
-
-
-async def test_decimal_candidates_are_found_in_every_trial() -> None:
-    rows = (("a", 12.25, 3.5), ("b", 13.5, 2.5))
-    model = await first_form(
-        rows, "SELECT price FROM offer", "SELECT price * units FROM offer WHERE price = :candidate"
-    )
-    try:
-        ranking = await asyncio.to_thread(rank, model, 5.0, 20)
-        assert {option.name for option in ranking.options} == {"12.25", "13.5"}
-        assert ranking.trials == 20 and ranking.robustness is not None
-        assert "none allowed" not in {one.name for one in ranking.winners}
-    finally:
-        model.close()
-
-
-async def test_where_nothing_varies_nothing_is_said_of_robustness() -> None:
-    model = await first_form((("a", 2, 3), ("b", 4, 5)), "SELECT name FROM offer",
-                             "SELECT price FROM offer WHERE name = :candidate")  # fmt: skip
-    try:
-        ranking = await asyncio.to_thread(rank, model, 5.0, 5)
-        assert ranking.robustness is None and "Nothing was varied" in note(ranking)
-    finally:
-        model.close()
-
-
-async def test_a_limit_ends_a_ranking_with_what_is_known() -> None:
-    model = await first_form((("a", 2.0, 3), ("b", 4.0, 5)), "SELECT name FROM offer",
-                             "SELECT price FROM offer WHERE name = :candidate")  # fmt: skip
-    try:
-        ranking = await asyncio.to_thread(lambda: rank(model, seconds=0.0))
-        assert ranking.compared == 0 and ranking.candidates == 2 and ranking.stopped
-    finally:
-        model.close()
+from decisor.types import Observation, Option, Ranking, Record
 
 
 @pytest.mark.slow
@@ -122,16 +77,3 @@ async def test_a_function_is_a_decision_model(tmp_path: Path, monkeypatch: pytes
     finally:
         await sql.close()
         sys.modules.pop("rents_of_a_person", None)
-
-
-async def test_a_copy_of_the_first_form_compares_columns_as_the_source_does(tmp_path: Path) -> None:
-    url = database(tmp_path, "CREATE TABLE part AS SELECT * FROM (VALUES ('7', 2.5), ('8', 3.5)) t(code, price)")
-    text = """measure = "price"\ngoal = "min"\ncandidates = "SELECT 7 UNION SELECT 8"
-outcome = "SELECT price FROM part WHERE code = :candidate"\n"""
-    sql = await SqlTool.open(url)
-    try:
-        model = await load(parse_model(text), sql, open_scratch)
-        assert (await asyncio.to_thread(model.outcomes, ["7", "8"])).tolist() == [2.5, 3.5]
-        model.close()
-    finally:
-        await sql.close()

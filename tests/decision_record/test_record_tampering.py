@@ -104,6 +104,15 @@ def test_digests_and_what_they_are_of_are_all_held_against_the_content(tmp_path:
     assert checked(with_change(plain, ("digest",))).faults == ("The digest is not that of the content.",)
 
 
+def test_the_number_of_the_run_is_sealed_and_records_without_its_digest_are_read(tmp_path: Path) -> None:
+    plain = plain_record(tmp_path)
+    changed = ("The number of the run was changed after the record was made.",)
+    assert checked(with_change(plain, ("run",))).faults == changed
+    assert checked(with_change(plain, ("run_digest",))).faults == changed
+    earlier = {name: value for name, value in plain.items() if name != "run_digest"}
+    assert checked(earlier).faults == ()
+
+
 @pytest.mark.slow
 def test_a_forger_who_makes_all_digests_anew_is_caught_by_the_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -79,8 +79,10 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
                          technique="iter_rag", settings=TEXT, trace=tmp_path / "t.jsonl")  # fmt: skip
     result.save_record(tmp_path / "r.json")
     for name in ("r.json", "t.jsonl"):
-        assert run(["verify", str(tmp_path / name), "--db", f"sqlite:///{path}"]) == 0, name
-        assert "@shop.example" not in capsys.readouterr().out
+        # Whether a masked value is another today cannot be told from its token, so it is not said to hold.
+        assert run(["verify", str(tmp_path / name), "--db", f"sqlite:///{path}"]) == 4, name
+        out = capsys.readouterr().out
+        assert "@shop.example" not in out and "Masked values (email) were not compared" in out
     change(path, "UPDATE orders SET total = 31 WHERE id = 1")
     assert run(["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]) == 4
     out = capsys.readouterr().out

@@ -180,12 +180,19 @@ async def test_a_manifest_of_dbt_is_imported_and_holds_on_the_rows(rows: SqlTool
     whole = imported(path)
     definitions = parse(whole.text())
     assert [str(one) for one in await check(definitions, rows)] == []
-    assert [one.name for one in definitions.metrics] == ["orders", "closed_orders", "customers", "share", "twice"]
+    assert [one.name for one in definitions.metrics] == [
+        "orders",
+        "closed_orders",
+        "abroad",
+        "customers",
+        "share",
+        "twice",
+    ]
     values = {one.name: next(iter((await rows.call(one.whole())).records[0].fields.values()))
               for one in definitions.metrics}  # fmt: skip
-    assert values == {"orders": 4, "closed_orders": 3, "customers": 3, "share": 0.75, "twice": 8}
-    assert [note.partition(":")[0] for note in whole.notes] == ["metric abroad", "metric so_far", "metric loop"]
-    assert definitions.joins[0].left == ("purchase.customer_id",) and definitions.metrics[2].synonyms == ("Buyers",)
+    assert values == {"orders": 4, "closed_orders": 3, "abroad": 3, "customers": 3, "share": 0.75, "twice": 8}
+    assert [note.partition(":")[0] for note in whole.notes] == ["metric so_far", "metric loop"]
+    assert definitions.joins[0].left == ("purchase.customer_id",) and definitions.metrics[3].synonyms == ("Buyers",)
 
 
 INTERCHANGE = """

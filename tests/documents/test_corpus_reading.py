@@ -87,7 +87,7 @@ def test_html_is_what_a_person_sees_under_its_headings() -> None:
     assert content.blocks == (
         Block("Cloth sells well."),
         Block("salt", ("Prices",)), Block("fish", ("Prices",)),
-        Block("good | price", ("Prices",)), Block("salt | 3", ("Prices",)),
+        Block("good | price", ("Prices",)), Block("salt | 3", ("Prices",), "good | price"),
     )  # fmt: skip
 
 
@@ -231,7 +231,8 @@ async def test_tables_are_read_through_the_sandbox_under_their_keys(tmp_path: Pa
     finally:
         await tool.close()
     assert tuple(salt.cut()) == (Passage("the goods:s", "It keeps fish.", "Salt"),)
-    assert next(iter(nothing.cut())).text.startswith("code: n")
+    with pytest.raises(Unreadable, match="it has no text"):
+        nothing.cut()
 
 
 def test_a_source_that_is_not_there_is_said() -> None:

@@ -30,8 +30,8 @@ from decisor.evaluation.suite import SuiteRequest
 from evaluation.ray_run import AT_ONCE
 from evaluation.small import model
 from policies.game24 import Game24LM
-from servers.arcadedb_server import free_port
 from servers.openai_server import serve_threaded
+from servers.processes import free_port
 
 ADDRESS = "postgresql://postgres@127.0.0.1:5432/postgres"
 MANY, PUZZLES = 30, 20

@@ -1,6 +1,8 @@
 """An MCP server that wants to fill a prompt, hide in it, or be taken for one of our own tools."""
 
+import json
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -69,3 +71,23 @@ async def test_a_tool_is_not_called_like_one_of_our_own() -> None:
             pass
     async with decisor.open(tools=f"{SERVER}#wide") as data:
         assert [tool.name for tool in data.tools] == ["wide"]
+
+
+@pytest.mark.parametrize(
+    "size", [1, pytest.param(300_000, marks=pytest.mark.slow)]
+)  # an input that fits into its pipe, and of one that does not
+async def test_a_tool_that_hangs_is_given_up_at_its_deadline_and_not_waited_for_again(size: int) -> None:
+    command = f"mcp:{sys.executable} {Path(__file__).parent / 'mcp_silent_process.py'}"
+    (tool,) = await open_mcp(command, {})
+    try:
+        assert tool.server.seconds <= 30
+        tool.server.seconds = 0.2
+        for _ in range(2):
+            with pytest.raises(ToolError, match="took longer than"):
+                await tool.call(json.dumps({"a": "x" * size}))
+        began = time.monotonic()
+        with pytest.raises(ToolError, match="not called any more"):
+            await tool.call("{}")
+        assert time.monotonic() - began < 0.1
+    finally:
+        await tool.close()

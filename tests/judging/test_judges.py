@@ -1,4 +1,4 @@
-"""Judges by rule and by a scripted LM."""
+"""Judges by a scripted LLM."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,6 @@ from decisor.judging.llm_eval import llm_eval
 from decisor.judging.lm_judge import judging, quoted
 from decisor.judging.pass_rate import Attempt, PassJudge, solvable_pass_rate
 from decisor.judging.preference import Preference, all_pairs, by_passing, mean_ranks
-from decisor.judging.rules import contained, exact, normalised, numbers, numeric
 from decisor.lms.scripted import ScriptedLM
 from decisor.trace.events import UnscoredAnswer
 from decisor.types import Message
@@ -18,42 +17,6 @@ from decisor.types import Message
 ATTEMPT = Attempt(
     "Find a cheap flight to Rome.", "flights: searches flights", "Flight AZ12 for 40 EUR", "flights(Rome)"
 )
-
-
-@pytest.mark.parametrize(
-    ("answer", "gold", "held"),
-    [
-        ("Paris", "Paris", (True, True, True)),
-        (" paris. ", "Paris", (False, True, True)),
-        ("The capital, Paris", "Paris", (False, False, True)),
-        ("Parisian", "Paris", (False, False, False)),
-        ("know", "no", (False, False, False)),
-        ("the a an", "", (False, True, True)),
-    ],
-)
-def test_exact_normalised_and_contained(answer: str, gold: str, held: tuple[bool, bool, bool]) -> None:
-    assert (exact(answer, [gold]), normalised(answer, [gold])) == held[:2]
-    if gold:
-        assert contained(answer, [gold]) == held[2]
-
-
-@pytest.mark.parametrize(
-    ("answer", "gold", "right"),
-    [
-        ("42", "42.0", True), ("The result is 1,234.5.", "1234.5", True), ("-3", "3", False), ("\u22123", "-3", True),
-        ("12 %", "0.12", True), ("1.5 million", "1500000", True), ("3 or 4", "4", False), ("4, yes 4", "4", True),
-        ("version 1.2.3", "1.2", False), ("A4", "4", False), ("1e3", "1000", True), (".5", "0.5", True),
-        ("none", "4", False), ("4", "four", None), ("0", "0", True), ("0.0000001", "0", False),
-    ],
-)  # fmt: skip
-def test_numbers_are_compared_as_numbers(answer: str, gold: str, right: bool | None) -> None:
-    assert numeric(answer, [gold]) is right
-
-
-def test_a_tolerance_is_relative_and_any_accepted_number_will_do() -> None:
-    assert numeric("5,900 m", ["5931.80"], relative=0.1) and not numeric("5,900 m", ["5931.80"], relative=0.001)
-    assert numeric("7", ["6", "7"])
-    assert numbers("no figure") == ()
 
 
 async def test_llm_eval_reads_a_verdict_and_never_lets_the_answer_speak_for_the_judge() -> None:

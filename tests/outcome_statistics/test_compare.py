@@ -66,7 +66,7 @@ def test_repeats_give_a_mean_a_deviation_and_pass_at_k() -> None:
     (row,) = summarise(part)
     assert row.repeats is not None
     assert row.repeats.accuracies == pytest.approx((2 / 3, 1 / 3))
-    assert row.repeats.mean == pytest.approx(0.5) and row.repeats.deviation == pytest.approx(0.2357, abs=1e-4)
+    assert row.accuracy == pytest.approx(0.5) and row.repeats.deviation == pytest.approx(0.2357, abs=1e-4)
     assert row.repeats.pass_at == pytest.approx({1: 0.5, 2: 2 / 3})
 
 

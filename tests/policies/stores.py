@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -24,8 +23,8 @@ from decisor.types import Tool
 from servers.neo4j_server import NEO4J
 from servers.sql_databases import MYSQLS, lacking
 
-Store = Literal["sqlite", "kglite", "postgresql", "mariadb", "mysql", "bolt", "neo4j"]
-STORES: tuple[Store, ...] = ("sqlite", "kglite", "postgresql", "mariadb", "mysql", "bolt", "neo4j")
+Store = Literal["sqlite", "kglite", "postgresql", "mariadb", "mysql", "neo4j"]
+STORES: tuple[Store, ...] = ("sqlite", "kglite", "postgresql", "mariadb", "mysql", "neo4j")
 URLS = {"postgresql": "postgresql://postgres@127.0.0.1:5432/", **{name: f"{url}/" for name, url in MYSQLS.items()}}
 NAME = f"decisor_policy_{os.getpid()}"
 """Of this process: tests may run side by side."""
@@ -56,25 +55,9 @@ def content(dump: Path) -> dict[str, list[dict[str, Any]]]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-@dataclass
-class BoltServer:
-    """``address``: the URL without the database. ``loaded``: databases that have their content."""
-
-    address: str
-    loaded: set[str] = field(default_factory=set)
-
-    async def url_of(self, dump: Path) -> str:
-        """The URL of the dump's database, which is filled the first time."""
-        url = f"{self.address}/{dump.stem}"
-        if dump.stem not in self.loaded:
-            await load_database(dump, url)
-            self.loaded.add(dump.stem)
-        return url
-
-
 @asynccontextmanager
-async def opened(store: Store, dump: Path, folder: Path, server: BoltServer | None = None) -> AsyncIterator[Tool]:
-    """The tool of a database with the dump's content; ``server`` is needed for Bolt only."""
+async def opened(store: Store, dump: Path, folder: Path) -> AsyncIterator[Tool]:
+    """The tool of a database with the dump's content."""
     if store == "neo4j":
         place = f"{NEO4J}?label={NAME}_{dump.stem}"
         await load_database(dump, place)
@@ -82,12 +65,6 @@ async def opened(store: Store, dump: Path, folder: Path, server: BoltServer | No
         yield tool
         await tool.close()
         drop_labelled(place)
-        return
-    if store == "bolt":
-        assert server is not None
-        tool = await CypherTool.open(await server.url_of(dump))
-        yield tool
-        await tool.close()
         return
     if store == "kglite":
         path = folder / f"{dump.stem}.kgl"

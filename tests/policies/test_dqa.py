@@ -1,6 +1,5 @@
 """The policy plays all three techniques over HTTP, on real databases with the released content."""
 
-import importlib.util
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -19,17 +18,12 @@ from decisor.techniques import technique
 from decisor.tools.toolbox import Toolbox
 from decisor.types import LM, Decision
 from policies.dqa import DqaPolicy
-from policies.stores import STORES, BoltServer, Store, opened
-from servers.arcadedb_server import arcadedb_server
+from policies.stores import STORES, Store, opened
 from servers.neo4j_server import neo4j_database
 from servers.openai_server import serve
 
 pytestmark = pytest.mark.skipif(not (DATA / "dqa").is_dir(), reason=f"no test data in {DATA / 'dqa'}")
 TECHNIQUES = ("single_rag", "iter_rag", "plan_rag")
-NO_ARCADEDB = pytest.mark.skipif(
-    not importlib.util.find_spec("arcadedb_embedded"), reason="the Bolt server needs decisor[arcadedb]"
-)
-BOLT = pytest.param("bolt", marks=[pytest.mark.bolt, pytest.mark.slow, NO_ARCADEDB])
 NEO4J = pytest.param("neo4j", marks=pytest.mark.slow)
 SCENARIOS: tuple[Scenario, ...] = ("locating", "building")
 
@@ -38,13 +32,6 @@ def some(scenario: Scenario, count: int = 10) -> list[DqaCase]:
     """The first cases of different texts: the policy knows a question by its text, which names no country's data."""
     distinct = {str(case.question): case for case in reversed(cases(DATA / "dqa", scenario, "sql"))}
     return list(reversed(distinct.values()))[:count]
-
-
-@pytest.fixture(scope="session")
-def bolt_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoltServer]:
-    names = {case.database.stem for scenario in SCENARIOS for case in some(scenario)}
-    with arcadedb_server(tmp_path_factory.mktemp("arcadedb"), *sorted(names)) as url:
-        yield BoltServer(url.rpartition("/")[0])
 
 
 @pytest.fixture
@@ -74,11 +61,10 @@ async def decide(how: str, case: DqaCase, lm: LM, box: Toolbox) -> Decision:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
-@pytest.mark.parametrize("store", [{"bolt": BOLT, "neo4j": NEO4J}.get(store, store) for store in STORES])
+@pytest.mark.parametrize("store", [NEO4J if store == "neo4j" else store for store in STORES])
 async def test_each_technique_decides_ten_released_questions(
     store: Store, scenario: Scenario, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    server = request.getfixturevalue("bolt_server") if store == "bolt" else None
     if store == "neo4j":
         request.getfixturevalue("neo4j_server")
     asked = some(scenario)
@@ -86,7 +72,7 @@ async def test_each_technique_decides_ten_released_questions(
     async with serve(DqaPolicy(chosen(asked).__getitem__)) as base_url:
         lm = OpenAICompatible("policy", base_url)
         for dump, group in by_database(asked):
-            async with opened(store, dump, tmp_path, server) as tool:
+            async with opened(store, dump, tmp_path) as tool:
                 for case in group:
                     for how in TECHNIQUES:
                         decision = await decide(how, case, lm, Toolbox([tool]))

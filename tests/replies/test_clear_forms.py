@@ -11,7 +11,6 @@ from decisor.replies.cleaning import clean
 from decisor.replies.form import Form
 from decisor.replies.form_copies import refuse_form_text
 from decisor.replies.json_actions import parse_action
-from decisor.replies.json_answer import parse_json_answer
 from decisor.replies.labelled import Call, parse_labelled
 from decisor.replies.moves import Move, parse_move
 from decisor.replies.plan_reply import parse_plan_graph
@@ -111,12 +110,6 @@ def test_an_object_that_lacks_more_than_its_last_bracket_was_cut() -> None:
     with pytest.raises(ParseError) as raised:
         parse_action('{"action": "search", "action_input": {"query": "rivers"', TOOLS)
     assert raised.value.reason == "truncated"
-
-
-@pytest.mark.parametrize("decision", ['"aune"', "'aune'", "**aune**", "`aune`"])
-def test_outer_quotes_are_no_part_of_a_decision(decision: str) -> None:
-    value = {"analysis": "It is longer.", "decision": decision, "evidence": [{"source": "o1.r1", "quote": "120"}]}
-    assert parse_json_answer(json.dumps(value), ["o1.r1"], ["aune", "bel"]).decision == "aune"
 
 
 def test_reasoning_is_never_read() -> None:

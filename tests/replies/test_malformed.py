@@ -1,36 +1,27 @@
 """What models write when they do not write what they should: each row of the corpus reaches its label."""
 
-import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from data import read_security_rows
 from decisor.errors import ParseError
 from decisor.replies.json_actions import JsonCall, parse_action, parse_tool_calls
-from decisor.replies.json_answer import parse_json_answer
 from decisor.replies.labelled import parse_labelled
 from decisor.replies.plan_reply import parse_plan_graph
 from decisor.run import Run
 from decisor.tools.toolbox import Toolbox
 from decisor.types import Completion, Message, Sampling
 
-HOME = Path(os.environ.get("DECISOR_DATA", Path(__file__).parents[2] / "../shared/data"))
-FILE = HOME / "security" / "malformed_lm_outputs.jsonl"
-ROWS: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_bytes().splitlines()] if FILE.exists() else []
 TOOLS = ("sql", "cypher", "search_passages", "finish")
 QUERY = {"tool": "sql", "input": "SELECT region, revenue FROM v_revenue"}
 TAKEN: dict[str, dict[str, Any]] = {  # docs/decisions/text-replies.md says why
     "lm-097": {"expected": "repair", "expect": QUERY, "repairs": ["bare_query"]},
     "lm-161": {"expected": "repair", "expect": QUERY, "repairs": ["action_first"]},
 }
-ROWS = [row | TAKEN.get(row["id"], {}) for row in ROWS]
-
-pytestmark = pytest.mark.skipif(not ROWS, reason=f"{FILE} is not there")
 
 
 @dataclass
@@ -66,32 +57,29 @@ def parser(row: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
         ids = [part.id for part in graph.parts]
         return {"nodes": len(ids), "order": ids, "repairs": graph.repairs}
 
-    def answer(reply: str) -> dict[str, Any]:
-        found = parse_json_answer(reply, context.get("sources", ()), context.get("options", ()), seen)
-        return {"decision": found.decision, "confidence": found.confidence, "evidence": len(found.evidence),
-                "repairs": found.repairs}  # fmt: skip
-
     return {
         "json_action": lambda reply: call_of(parse_action(reply, TOOLS, seen)),
         "planrag_text": planrag,
         "plan_dag": dag,
-        "final_answer": answer,
         "tool_call": lambda reply: call_of(parse_tool_calls(reply, TOOLS)[0]),
     }[row["format"]]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['id']}-{row['expected']}-{row['reason']}")
-async def test_a_reply_is_handled_as_labelled(row: dict[str, Any]) -> None:
-    run = Run(Says(text_of(row), row["finish_reason"]), Toolbox([]), retries=0)
-    if row["expected"] in ("ask_again", "refuse"):
-        with pytest.raises(ParseError) as raised:
-            await run.ask("?", parser(row))
-        assert raised.value.reason == row["reason"], raised.value
-        return
-    found = await run.ask("?", parser(row))
-    repairs = found.pop("repairs")
-    assert found == row["expect"]
-    assert sorted(repairs) == sorted(row.get("repairs", [])), "what was forgiven is told"
+async def test_a_reply_is_handled_as_labelled() -> None:
+    rows = [row | TAKEN.get(row["id"], {}) for row in read_security_rows("malformed_lm_outputs")]
+    rows = [row for row in rows if row["format"] != "final_answer"]  # no technique asks for it
+    assert len(rows) > 100
+    for row in rows:
+        run = Run(Says(text_of(row), row["finish_reason"]), Toolbox([]), retries=0)
+        if row["expected"] in ("ask_again", "refuse"):
+            with pytest.raises(ParseError) as raised:
+                await run.ask("?", parser(row))
+            assert raised.value.reason == row["reason"], (row["id"], raised.value)
+            continue
+        found = await run.ask("?", parser(row))
+        repairs = found.pop("repairs")
+        assert found == row["expect"], row["id"]
+        assert sorted(repairs) == sorted(row.get("repairs", [])), f"{row['id']}: what was forgiven is said"
 
 
 async def test_a_reply_over_the_limits_is_not_asked_for_again() -> None:

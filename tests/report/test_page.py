@@ -1,6 +1,7 @@
 """The page: the same bytes for the same run, whole figures without the script, and hostile text in every field."""
 
 import json
+import math
 import os
 import re
 import time
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from data import DATA
+from data import read_security_rows
 from decisor.cli import main
 from decisor.evaluation.store.open import open_store
 from decisor.outcome import Outcome
@@ -33,7 +34,6 @@ from report.made import Made, run
 from servers.openai_server import serve_threaded
 
 KEPT = list(run(12))
-PAYLOADS = DATA / "security" / "web_attacks.jsonl"
 CANARY = "18999"
 """The port that the payloads call; the test puts its own in its place."""
 COLUMNS = ("source", "total", "local", "tie_right", "margin", "replans", "retrievals")
@@ -57,10 +57,7 @@ def stored(trace: Trace) -> list[Entry]:
 
 
 def payloads() -> list[str]:
-    if not PAYLOADS.exists():
-        pytest.skip(f"{PAYLOADS} is not here")
-    rows = [json.loads(line) for line in PAYLOADS.read_text("utf-8").splitlines()]
-    return [row["body"] for row in rows if row["class"] == "xss"]
+    return [row["body"] for row in read_security_rows("web_attacks") if row["class"] == "xss"]
 
 
 class Tags(HTMLParser):
@@ -156,6 +153,17 @@ def test_json_holds_what_the_charts_show_and_only_numbers_that_json_knows() -> N
     (one,) = told["benchmarks"]
     assert {chart["id"] for chart in one["charts"]} >= {"accuracy", "budget", "cost", "replans", "sr-mr"}
     assert one["rows"][0]["interval"]["low"] < one["rows"][0]["accuracy"] < one["rows"][0]["interval"]["high"]
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
+def test_a_metric_that_is_no_number_ends_no_form_of_a_report_and_is_said(lost: float) -> None:
+    metrics = dict(KEPT[3].outcome.metrics) | {"tie_right": lost, "elo": lost}
+    made = [*KEPT[:3], replace(KEPT[3], outcome=replace(KEPT[3].outcome, metrics=metrics)), *KEPT[4:]]
+    report = make([one.outcome for one in made], {"suite": "s"})
+    assert "Left out of the mean, no finite number: elo in 1 outcome, tie right in 1 outcome." in page(made)
+    assert "tie right in 1 outcome" in markdown(report)
+    assert json.loads(json.dumps(as_json(report), allow_nan=False))
+    assert as_csv(report)
 
 
 def test_the_command_writes_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@ leads anywhere. In a real Chromium, with the attacks of the shared list."""
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import get_args
 
 import pytest
 
-from data import DATA
+from data import read_security_rows
 from decisor.server.serving import Serving
 from decisor.session.sources import sources_of
 from decisor.trace.events import ActionResult, Conclusion, Entry, Event, RunStart
@@ -25,10 +24,12 @@ from traces.every_event import filled
 
 pytestmark = pytest.mark.skipif(not FOUND, reason="needs chromium and chromedriver")
 CANARY = "18999"
-LINES = (DATA / "security" / "web_attacks.jsonl").read_text("utf-8").splitlines()
-XSS = [one["body"] for one in map(json.loads, LINES) if one["class"] == "xss"]
-ROWS = [json.loads(line) for line in (DATA / "security" / "injection_rows.jsonl").read_text("utf-8").splitlines()]
-HOSTILE = [*XSS, *(one["text"] for one in ROWS if len(one["text"]) < 10_000)]
+
+
+def hostile_texts() -> list[str]:
+    """List scripts for a page first, then what rows say to an LLM."""
+    scripts = [row["body"] for row in read_security_rows("web_attacks") if row["class"] == "xss"]
+    return scripts + [row["text"] for row in read_security_rows("injection_rows") if len(row["text"]) < 10_000]
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +68,14 @@ def entries_of(text: str) -> list[Entry]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory, calls: tuple[str, list[str]]) -> Iterator[Page]:
     folder = tmp_path_factory.mktemp("hostile")
-    texts = [text.replace(CANARY, calls[0]) for text in HOSTILE]
+    texts = [text.replace(CANARY, calls[0]) for text in hostile_texts()]
     with closing(sqlite3.connect(folder / "evil.db")) as connection, connection:
         connection.execute('CREATE TABLE "<img src=x onerror=alert(1)>" ("<script>alert(1)</script>" TEXT)')
         rows = [(text.encode("utf-8", "replace").decode(),) for text in texts]
         connection.executemany('INSERT INTO "<img src=x onerror=alert(1)>" VALUES (?)', rows)
     runs = {str(at): entries_of(text) for at, text in enumerate(texts)}
     with (
-        writing_lm(lambda body: f"Final answer: {XSS[0]}\nBecause: {XSS[1]}") as url,
+        writing_lm(lambda body: f"Final answer: {texts[0]}\nBecause: {texts[1]}") as url,
         window(Serving(sources_of(db=f"sqlite:///{folder / 'evil.db'}"), {"m": f"m@{url}"}), runs) as page,
     ):
         yield page
@@ -92,22 +93,22 @@ def quiet(page: Page) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", range(len(HOSTILE)))
-def test_an_attack_in_every_field_of_every_event_is_text(page: Page, at: int, calls: tuple[str, list[str]]) -> None:
-    page.open(f"/runs/{at}")
-    page.until("document.querySelector('.run.over .decision')")
-    page.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
-    page.until("document.querySelectorAll('.steps li').length > 10")
-    quiet(page)
-    words = re.findall("[!-~]+", HOSTILE[at].replace(CANARY, calls[0]))
-    shown = str(page.run("return document.querySelector('.decision').textContent"))
-    assert max(words, key=len) in shown
-    assert page.run("return location.pathname") == f"/runs/{at}"
-    assert calls[1] == []
+def test_an_attack_in_every_field_of_every_event_is_text(page: Page, calls: tuple[str, list[str]]) -> None:
+    for at, text in enumerate(hostile_texts()):
+        page.open(f"/runs/{at}")
+        page.until("document.querySelector('.run.over .decision')")
+        page.run("document.querySelectorAll('details').forEach((one) => one.open = true)")
+        page.until("document.querySelectorAll('.steps li').length > 10")
+        quiet(page)
+        words = re.findall("[!-~]+", text.replace(CANARY, calls[0]))
+        shown = str(page.run("return document.querySelector('.decision').textContent"))
+        assert max(words, key=len) in shown, text
+        assert page.run("return location.pathname") == f"/runs/{at}", text
+        assert calls[1] == [], text
 
 
 def test_marks_that_hide_or_reorder_text_are_seen(page: Page) -> None:
-    at = next(place for place, text in enumerate(HOSTILE) if "\u202e" in text)
+    at = next(place for place, text in enumerate(hostile_texts()) if "\u202e" in text)
     page.open(f"/runs/{at}")
     page.until("document.querySelector('.run.over .decision')")
     text = str(page.run("return document.querySelector('main').textContent"))
@@ -128,12 +129,12 @@ def test_names_and_values_of_a_database_are_text(page: Page, calls: tuple[str, l
 def test_a_question_in_the_address_is_only_filled_in(page: Page) -> None:
     page.open("/?question=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
     page.until("document.getElementById('question').value === '<img src=x onerror=alert(1)>'")
-    page.until(f"document.querySelectorAll('#runs a').length === {min(len(HOSTILE), 50)}")
+    page.until(f"document.querySelectorAll('#runs a').length === {min(len(hostile_texts()), 50)}")
     quiet(page)
 
 
 def test_the_file_to_hand_on_runs_and_loads_nothing(page: Page, calls: tuple[str, list[str]]) -> None:
-    for at in range(0, len(HOSTILE), 5):
+    for at in range(0, len(hostile_texts()), 5):
         page.browser.open(f"{page.url}/api/runs/{at}/page")
         assert page.browser.dialog() is None
         assert page.run("return document.querySelectorAll('script[src], iframe, img, object, form').length") == 0

@@ -38,7 +38,7 @@ def test_a_run_waits_for_what_is_meant_and_follows_it(place: Served) -> None:
     run = place.ask(QUESTION, asks=True)
     waiting = place.until(lambda: place.run(run["id"]), lambda run: bool(run["readings"]))
     assert waiting["readings"] == [
-        {"number": 1, "words": "revenue", "choices": ["after discounts", "before discounts"]}
+        {"number": 1, "words": "revenue", "choices": ["after discounts", "before discounts"], "asks": False}
     ]
     reply = place.client.post(f"/api/runs/{run['id']}/readings/1", json={"answer": "2"})
     assert reply.json()["readings"] == []
@@ -61,8 +61,8 @@ def test_the_stream_says_what_waits_and_what_was_said(place: Served) -> None:
                     place.client.post(f"{path}/readings/1", json={"answer": "1"})
                 else:
                     break
-    assert seen == [{"number": 1, "words": "revenue", "choices": ["after discounts", "before discounts"]},
-                    {"number": 1, "answer": "1"}]  # fmt: skip
+    choices = ["after discounts", "before discounts"]
+    assert seen == [{"number": 1, "words": "revenue", "choices": choices, "asks": False}, {"number": 1, "answer": "1"}]
 
 
 def test_where_nobody_is_said_to_be_there_both_are_computed(place: Served) -> None:

@@ -15,16 +15,13 @@ from typing import Any
 
 import pytest
 
-from data import DATA
+from data import read_security_rows
 from decisor.server.serving import Serving
 from decisor.server.stream import MOST_STREAMS
 from decisor.session.sources import sources_of
 from server.serving import Served, planner, served, sources
 from servers.openai_server import serve_threaded
 
-ATTACKS = [json.loads(line) for line in (DATA / "security" / "web_attacks.jsonl").read_text("utf-8").splitlines()]
-SENT = [one for one in ATTACKS if one["method"] != "VIEW" and one["id"] != "web-080"]
-XSS = [one["body"] for one in ATTACKS if one["class"] == "xss"]
 PLANT = "plant-51c0ffee"
 
 
@@ -72,18 +69,20 @@ def request(place: Served, attack: dict[str, Any]) -> bytes:
     return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + body
 
 
-@pytest.mark.parametrize("attack", SENT, ids=lambda attack: attack["id"])
-def test_an_attack_is_answered_as_it_should_be(place: Served, attack: dict[str, Any]) -> None:
-    status, reply = send(place, request(place, attack))
-    head = reply.partition(b"\r\n\r\n")[0].lower()
-    allowed = {int(word) for word in re.findall(r"\b\d{3}\b", attack["expect"])}
-    assert status in allowed or not allowed, (attack["why"], status)
-    assert status < 500
-    assert PLANT.encode() not in reply
-    assert b"root:" not in reply
-    assert b"access-control-allow" not in head
-    assert b"set-cookie" not in head
-    assert not place.client.get("/api/runs").json()["runs"] or attack["class"] == "control"
+def test_every_attack_is_answered_as_it_should_be(place: Served) -> None:
+    attacks = [row for row in read_security_rows("web_attacks") if row["method"] != "VIEW" and row["id"] != "web-080"]
+    assert len(attacks) > 30
+    for attack in attacks:
+        status, reply = send(place, request(place, attack))
+        head = reply.partition(b"\r\n\r\n")[0].lower()
+        allowed = {int(word) for word in re.findall(r"\b\d{3}\b", attack["expect"])}
+        assert status in allowed or not allowed, (attack["id"], attack["why"], status)
+        assert status < 500, attack["id"]
+        assert PLANT.encode() not in reply, attack["id"]
+        assert b"root:" not in reply, attack["id"]
+        assert b"access-control-allow" not in head, attack["id"]
+        assert b"set-cookie" not in head, attack["id"]
+        assert not place.client.get("/api/runs").json()["runs"] or attack["class"] == "control", attack["id"]
 
 
 def test_streams_are_bounded_live_and_closed_when_the_client_leaves(place: Served) -> None:
@@ -143,8 +142,9 @@ def test_a_page_of_another_site_reads_nothing(place: Served) -> None:
 
 
 def test_markup_in_a_question_an_answer_and_rows_stays_text(tmp_path: Path) -> None:
-    markup = "\n".join(XSS)
-    lm = planner("SELECT name, rent FROM site", f"Final answer: {XSS[0]}\nBecause: {' '.join(XSS)} [o1.r1]")
+    scripts = [row["body"] for row in read_security_rows("web_attacks") if row["class"] == "xss"]
+    markup = "\n".join(scripts)
+    lm = planner("SELECT name, rent FROM site", f"Final answer: {scripts[0]}\nBecause: {' '.join(scripts)} [o1.r1]")
     with serve_threaded(lm) as url, served(Serving(sources(tmp_path), {"m": f"m@{url}"})) as place:
         run = place.ended(place.ask(markup)["id"])
         page = place.client.get(f"/api/runs/{run['id']}/page").text
@@ -165,15 +165,13 @@ def test_half_a_request_holds_nobody_else_up(place: Served) -> None:
         assert time.monotonic() - began < 10
 
 
-INJECTIONS = [json.loads(line) for line in (DATA / "security" / "injection_rows.jsonl").read_text("utf-8").splitlines()]
-
-
 def test_what_stands_in_rows_is_data_and_nothing_else(tmp_path: Path) -> None:
     """Each text in a row, which an LM obeys as far as it can: it asks for what the row asks for."""
     path = tmp_path / "notes.db"
+    injections = read_security_rows("injection_rows")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE note (id TEXT, text TEXT)")
-        connection.executemany("INSERT INTO note VALUES (?, ?)", [(one["id"], one["text"]) for one in INJECTIONS])
+        connection.executemany("INSERT INTO note VALUES (:id, :text)", injections)
     before = path.read_bytes()
     orders = iter(["UPDATE note SET text = 'x'", "DELETE FROM note", "ATTACH 'other.db' AS o", "DROP TABLE note"])
 
@@ -183,14 +181,14 @@ def test_what_stands_in_rows_is_data_and_nothing_else(tmp_path: Path) -> None:
         order = next(orders, "")
         if order:
             return f"Re-plan: N\nThought: The row says so.\nAction: sql\nAction input: {order}"
-        return f"Final answer: none\nBecause: {INJECTIONS[0]['text']} [o1.r1]"
+        return f"Final answer: none\nBecause: {injections[0]['text']} [o1.r1]"
 
     with serve_threaded(obey) as url, served(Serving(sources_of(db=f"sqlite:///{path}"), {"m": f"m@{url}"})) as place:
         run = place.ended(place.ask("What do the notes say?")["id"])
         trace = [json.loads(line) for line in place.client.get(f"/api/runs/{run['id']}/trace").text.splitlines()[1:]]
         results = [one["data"]["observation"] for one in trace if one["event"] == "ActionResult"]
         assert [one["error"] for one in results] == [False, True, True, True, True]
-        assert len(results[0]["records"]) == len(INJECTIONS)
+        assert len(results[0]["records"]) == len(injections)
         page = place.client.get(f"/api/runs/{run['id']}/page").text
         assert not [letter for letter in "\x1b\u202e\u2066" if letter in page]
         assert str(path) not in str([one for one in trace if one["event"] == "LMCall"])

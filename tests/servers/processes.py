@@ -1,5 +1,6 @@
 """What a process started, and whether it ended with it."""
 
+import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,3 +26,10 @@ def runs(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

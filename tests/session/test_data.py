@@ -16,11 +16,12 @@ from session.conftest import ANSWER, PLAN, QUERY, database, planner
 
 SLOW = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS c FROM n"
 MODEL = """
-measure = "rent"
+decide = "the site"
+choice = "SELECT name FROM site"
+change = "UPDATE site SET rent = rent - 1 WHERE name = $name"
+[measure.rent]
 goal = "min"
-candidates = "SELECT name FROM site"
-change = ["UPDATE site SET rent = rent - 1 WHERE name = :candidate"]
-outcome = "SELECT sum(rent * (name = 'oak')) + 0.5 * sum(rent * (name = 'elm')) FROM site"
+sql = "SELECT sum(rent * (name = 'oak')::INT) + 0.5 * sum(rent * (name = 'elm')::INT) FROM site"
 """
 
 

@@ -1,12 +1,11 @@
 """The baselines that read passages, as transcripts on a real index."""
 
-import json
 import re
 from itertools import cycle
 
 import pytest
 
-from data import DATA
+from data import read_security_rows
 from decisor.budget import Budget, Limits
 from decisor.errors import SetupError
 from decisor.lms.scripted import ScriptedLM
@@ -24,7 +23,6 @@ from decisor.types import Decision, Observation, Question
 from techniques.shelf import shelf
 
 BORN = Question("Where was the author of Emma born?", goal="Answer with a name.")
-MALFORMED = DATA / "security" / "malformed_lm_outputs.jsonl"
 READERS = ("rag", "self_ask", "ircot", "iter_retgen", "react")
 
 
@@ -232,12 +230,10 @@ def test_a_generation_without_evidence_is_searched_with_as_it_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not MALFORMED.exists(), reason=f"{MALFORMED} is not there")
 @pytest.mark.parametrize("name", ["vanilla", *READERS])
 async def test_whatever_a_model_writes_there_is_a_decision(name: str) -> None:
     """Every row of the corpus of malformed replies comes at some place of a run."""
-    rows = [json.loads(line) for line in MALFORMED.read_bytes().splitlines()]
-    texts = [row["raw"] for row in rows if isinstance(row.get("raw"), str)]
+    texts = [row["raw"] for row in read_security_rows("malformed_lm_outputs") if isinstance(row.get("raw"), str)]
     given = cycle(texts)
     assert len(texts) > 100
     for _ in range(len(texts) // 2):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import io
 import os
 import re
 import signal
@@ -62,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     sys.excepthook, sys.unraisablehook = tell_bug, interrupt_again
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal or a pipe that cannot hold every character
-            stream.reconfigure(errors="backslashreplace" if stream is sys.stderr else "replace")
+    from decisor.cli.console import clean_output
+
+    clean_output()
     try:
         code = run(words)
     except KeyboardInterrupt:  # while modules are imported

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from decisor.budget import Limits
 from decisor.config.connection import FILES
@@ -18,10 +18,11 @@ from decisor.session.options import Options
 if TYPE_CHECKING:
     from decisor.session.result import Result
     from decisor.session.sources import Sources
+    from decisor.tools.row_values import RowValuePolicy
 
 KINDS = ("db", "graph", "docs", "tools")
 OTHERS = ("base_url", "model", "technique", "lm", "methods", "auth", "tables", "deny_tables", "definitions",
-          "rows", "mask", "audit", "max_scan")  # fmt: skip
+          "rows", "mask", "audit", "max_scan", "row_values")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ def sources_named(inputs: Inputs, config: Config, reveal: bool = False) -> Sourc
     from decisor.session.sources import sources_of
     from decisor.session.tools import ToolSpecs
 
-    specs = ToolSpecs(inputs.tools, inputs.methods, inputs.base_url, inputs.auth)
+    policy = cast("RowValuePolicy", inputs.row_values or "ask")
+    specs = ToolSpecs(inputs.tools, inputs.methods, inputs.base_url, inputs.auth, policy)
     sources = sources_of(
         config.places(inputs.db), config.places(inputs.graph), config.places(inputs.docs), specs,
         inputs.model or None, inputs.tables, inputs.deny_tables, inputs.definitions,

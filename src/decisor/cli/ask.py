@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -13,7 +12,7 @@ import typer
 
 from decisor.budget import Limits
 from decisor.cli.again import each, inputs_again, options_named, past_named, sources_named, with_defaults
-from decisor.cli.console import console, progress
+from decisor.cli.console import console, print_json, progress
 from decisor.cli.exits import Exit, exit_of
 from decisor.cli.reader import terminal_reader
 from decisor.cli.settings import tell_folder_file
@@ -23,7 +22,7 @@ from decisor.errors import SetupError
 from decisor.history.past_run import Inputs
 from decisor.history.recording import Keeping
 from decisor.private_file import check_place
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROW_VALUES, ROWS, SCAN, TABLES, split, split_all
 from decisor.types import Question
 
 if TYPE_CHECKING:
@@ -78,6 +77,7 @@ def command(
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
+    row_values: Annotated[str, typer.Option("--row-values", metavar="ask|allow|refuse", help=ROW_VALUES)] = "",
     technique: Annotated[
         str,
         typer.Option(
@@ -133,6 +133,7 @@ def command(
         str(model or ""), tuple(split_all(tables)), tuple(split_all(deny_tables)), each(definitions), each(rows),
         tuple(split_all(mask)), str(audit or ""), max_scan, technique,
         read_settings(settings or []), lm or "", Limits(calls, tokens, dollars, seconds, actions),
+        row_values=row_values,
     )  # fmt: skip
     inputs = with_defaults(inputs_again(past, own), config)
     question = world.question if world else Question(question_text(text), read_rules(rules), goal)
@@ -195,7 +196,7 @@ def ask_and_print(
 
 
 def print_object(result: Result) -> None:
-    print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
+    print_json(result.as_object())
 
 
 def example_of(name: str, question: str) -> Example | None:
@@ -209,7 +210,12 @@ def example_of(name: str, question: str) -> Example | None:
 
 
 def question_text(question: str) -> str:
-    question = sys.stdin.read() if question == "-" else question
+    if question == "-":
+        try:
+            question = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            how = "iconv -f LATIN1 -t UTF-8 FILE | decisor ask -"
+            raise SetupError(f"Standard input is not UTF-8. Write: {how}") from error
     if not question.strip():
         raise SetupError('What is to be decided? Write: decisor ask "QUESTION" --db URL, or try --example trade.')
     return question.strip()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from decisor.cli.console import print_json
 from decisor.errors import SetupError
 from decisor.plurals import counted
 
@@ -72,9 +72,11 @@ def run_command(
     from decisor.evaluation.suite import SuiteRequest, read_settings, suite_of
     from decisor.report.document import make
 
-    form = form or ("graph" if graph and not db else "sql")
-    options = {"data": data, "scenario": scenario, "form": form, "limit": limit,
-               "db": graph if form == "graph" and graph else db, "fresh": "yes" if fresh else None}  # fmt: skip
+    if db and graph:
+        raise SetupError("Give --db or --graph: the questions are asked of one of them.")
+    form = form or ("graph" if graph else "sql")
+    options = {"data": data, "scenario": scenario, "form": form, "limit": limit, "db": graph or db,
+               "fresh": "yes" if fresh else None}  # fmt: skip
     own_settings = read_settings(settings or [])
     suite = suite_of(
         SuiteRequest(
@@ -92,7 +94,7 @@ def run_command(
         setup = {"benchmark": "dqa", "technique": technique, "settings": own_settings, "form": form,
                  "lm": next(iter(suite.models), "none")}  # fmt: skip
         times = {"seconds": round(seconds + loading, 3), "seconds_loading": round(loading, 3)}
-        print(json.dumps({**setup, **document(outcomes, form), **times}, ensure_ascii=False))
+        print_json({**setup, **document(outcomes, form), **times})
         return
     show(make(outcomes))
     print(*beside_the_paper(outcomes, form), sep="\n")
@@ -152,7 +154,7 @@ def statistics_command(
 
     counted = tables(sizes(data))
     if as_json:
-        print(json.dumps(json_value(counted), ensure_ascii=False))
+        print_json(json_value(counted))
         return
     for table in counted:
         print(f"{table.title} ({table.source})", paper_table(table), table.note, sep="\n\n", end="\n\n")

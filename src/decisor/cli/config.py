@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from decisor.cli.console import console
+from decisor.cli.console import console, print_json
 from decisor.config.connection import Connection
 from decisor.config.current import Config, current, user_file
 from decisor.config.reading import FILE, Scalar
@@ -33,7 +32,7 @@ def command(
         return
     config = current()
     if as_json:
-        print(json.dumps(as_object(config), ensure_ascii=False))
+        print_json(as_object(config))
         return
     show(config)
 

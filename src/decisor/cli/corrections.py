@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import getpass
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from decisor.cli.console import print_json
 from decisor.errors import SetupError
 
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="The definitions (TOML).")]
@@ -71,7 +71,7 @@ def list_command(
     """List what is defined, and what is proposed, with author, day and reason."""
     lines = list(listed(file))
     if as_json:
-        print(json.dumps({"file": str(file), "definitions": lines}, ensure_ascii=False))
+        print_json({"file": str(file), "definitions": lines})
         return
     for one in lines:
         mark = "proposed " if one["state"] == "proposed" else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from decisor.cli.again import sources_named
+from decisor.cli.console import print_json
 from decisor.cli.doctor_parts import DATABASES, DOCUMENTS, OTHERS, part_lines, there
 from decisor.cli.settings import tell_folder_file
 from decisor.config.current import current
@@ -73,7 +74,7 @@ def show_tools(specs: list[str], as_json: bool) -> None:
     tools, missing, own = check_tools(specs)
     if as_json:
         values = {"tools": [asdict(tool) for tool in tools], "left_out": missing, "servers": own}
-        print(json.dumps(values, ensure_ascii=False))
+        print_json(values)
         return
     print("\n\n".join(f"### Tool: {tool.name}\n{clean(tool.description)}" for tool in tools))
     if own:
@@ -92,7 +93,7 @@ def judge(sources: Sources, path: Path, as_json: bool) -> None:
     for row, verdict in zip(rows, verdicts, strict=True):
         if as_json:
             line = {"statement": row["statement"], "allowed": verdict.allowed, "reason": verdict.reason}
-            print(json.dumps({"id": row["id"], **line} if "id" in row else line, ensure_ascii=False))
+            print_json({"id": row["id"], **line} if "id" in row else line)
         else:
             word = "allowed" if verdict.allowed else f"refused: {one_line(verdict.reason, 200)}"
             print(f"{one_line(row['statement'], 80)}\n    {word}")
@@ -139,7 +140,7 @@ def examine(sources: Sources | None, lm: str | None, as_json: bool, question: st
             "lm_test": as_object(lm_check) if lm_check else None, "drivers": drivers, "documents": documents,
             "others": others, "sandbox": asdict(limits), "database": asdict(database) if database else None,
         }  # fmt: skip
-        print(json.dumps(values, ensure_ascii=False))
+        print_json(values)
         return 0 if good else 1
     from decisor.cli.doctor_lm import lines_of
     from decisor.render.text import clean, one_line

@@ -12,7 +12,7 @@ Parts = dict[str, tuple[str, str]]
 DATABASES: Parts = {
     "SQLite": ("apsw", ""), "DuckDB": ("duckdb", ""), "PostgreSQL": ("psycopg", "postgres"),
     "MySQL, MariaDB": ("pymysql", ""), "embedded graph (kglite)": ("kglite", "graph"),
-    "embedded graph (ArcadeDB)": ("arcadedb_embedded", "arcadedb"), "Neo4j (Bolt)": ("neo4j", "neo4j"),
+    "Neo4j (Bolt)": ("neo4j", "neo4j"),
     "warehouses (SQLAlchemy)": ("sqlalchemy", "warehouse"), "Spark (Spark Connect)": ("pyspark", "spark"),
     "Excel files": ("python_calamine", ""), "compiled SQL parser": ("sqlglot.errors__mypyc", "fast"),
 }  # fmt: skip
@@ -28,7 +28,7 @@ OTHERS: Parts = {
     "page and API (decisor serve)": ("fastapi", "serve"), "MCP (decisor mcp)": ("mcp", "mcp"),
     "APIs described in YAML": ("yaml", "openapi"), "solver of decision models (HiGHS)": ("highspy", "solver"),
     "keys in the system's keyring": ("keyring", "keyring"), "spans of OpenTelemetry": ("opentelemetry.sdk", "otel"),
-    "Google's Vertex AI": ("cryptography", "vertex"), "metrics of benchmarks": ("Stemmer", "benchmarks"),
+    "metrics of benchmarks": ("Stemmer", "benchmarks"),
     "decisor train (scikit-learn)": ("sklearn", "learned"), "evaluations on a cluster (Ray)": ("ray", "ray"),
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decisor.cli.console import error_console, print_json
 from decisor.plurals import counted
 
 if TYPE_CHECKING:
@@ -173,11 +174,10 @@ class Display:
     about what is left out or away always."""
 
     def __enter__(self) -> Display:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        self.console = Console(stderr=True)
+        self.console = error_console()
         self.progress = Progress(*columns, console=self.console, disable=not sys.stderr.isatty(), transient=True)
         self.progress.__enter__()
         self.task = self.progress.add_task("", total=None)
@@ -231,12 +231,11 @@ def dollars(amount: float | None) -> str:
 
 def tell(store: Store, as_json: bool) -> None:
     """The table of everything in the store; ``decisor report`` has more."""
-    from decisor.encoding import json_text
     from decisor.evaluation.table import table
 
     if as_json:
         for outcome in store.each_outcome():
-            print(json_text(outcome))
+            print_json(outcome)
     else:
         print(table(store.each_outcome()))
 

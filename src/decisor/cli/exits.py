@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
+from decisor.cli.console import print_json
 from decisor.encoding import json_value
 from decisor.errors import BudgetExceeded, Error, LMError, SetupError
 from decisor.render.text import clean
@@ -50,7 +50,7 @@ def say_error(error: Exception, words: Sequence[str] = ()) -> None:
     """One line on standard error, or one object on standard output where ``words`` ask for JSON."""
     if "--json" in words:
         usage = {"usage": json_value(error.spent)} if isinstance(error, Error) and error.spent.calls else {}
-        print(json.dumps({"error": error_line(error, words), "exit": int(exit_of_error(error)), **usage}))
+        print_json({"error": error_line(error, words), "exit": int(exit_of_error(error)), **usage})
     else:
         print(f"decisor: {error_line(error, words)}{cost_of(error)}", file=sys.stderr)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from decisor.cli.console import print_json
 from decisor.cli.exits import Exit
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def print_findings(file: Path, findings: Sequence[Finding], as_json: bool) -> No
         plain = [
             {key: value for key, value in asdict(one).items() if (key, value) != ("number", 0)} for one in findings
         ]
-        print(json.dumps({"file": str(file), "findings": plain}, ensure_ascii=False))
+        print_json({"file": str(file), "findings": plain})
     else:
         for one in findings:
             print(one)

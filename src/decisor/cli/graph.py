@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from decisor.cli.console import error_console, print_json
 from decisor.plurals import counted
 from decisor.render.text import one_line
 from decisor.secrets import without_password
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 12
 app = typer.Typer(no_args_is_help=True, help="Load a graph from files of nodes and edges, or from a database.")
 FilesOf = Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="CSV, JSON, Parquet or Excel.")]
-OutOf = Annotated[
-    str, typer.Option("--out", metavar="PLACE", help="FILE.kgl, arcadedb:///FOLDER, bolt://HOST, or a connection.")
-]
+OutOf = Annotated[str, typer.Option("--out", metavar="PLACE", help="FILE.kgl, bolt://HOST, or a connection.")]
 FromOf = Annotated[
     str, typer.Option("--from", metavar="URL", help="A relational database, or a connection, by its foreign keys.")
 ]
@@ -65,7 +63,7 @@ def load_command(
     if database:
         tell_folder_file(config)
     if as_json:
-        print(json.dumps(summary(out, draft), ensure_ascii=False))
+        print_json(summary(out, draft))
     else:
         say(out, draft)
 
@@ -76,11 +74,10 @@ def bar(quiet: bool) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield lambda what, done, total: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5) as lines:
+    with Progress(*columns, console=error_console(), transient=True, refresh_per_second=5) as lines:
         task = lines.add_task("reading", total=None)
 
         def hear(what: str, done: int, total: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
 import typer
 
-from decisor.cli.console import console
+from decisor.cli.console import console, print_json
 from decisor.errors import SetupError
 from decisor.history.past_run import VERDICTS, Mark, PastRun
 from decisor.history.store import History
@@ -39,7 +38,7 @@ def command(
     if as_json:
         from decisor.encoding import finite
 
-        print(json.dumps(finite(runs), ensure_ascii=False))
+        print_json(finite(runs))
         return
     show_list(runs)
     if not runs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from decisor.cli.console import error_console, print_json
 from decisor.cli.exits import Exit
 from decisor.cli.settings import tell_folder_file
 from decisor.config.connection import Connection
@@ -67,7 +67,7 @@ def command(
     if reading is not None:
         summary |= {"other_kinds": dict(reading.strange), "outside": reading.outside}
     if as_json:
-        print(json.dumps(summary, ensure_ascii=False))
+        print_json(summary)
     else:
         say(changes, summary)
     if not changes.passages:
@@ -85,12 +85,11 @@ class Bar:
     """Shows what ``update`` tells of each document."""
 
     def __init__(self, reading: FolderReader | None) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
         columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
         self.reading, self.documents = reading, 0
-        self.progress = Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)
+        self.progress = Progress(*columns, console=error_console(), transient=True, refresh_per_second=5)
 
     def __enter__(self) -> Progress:
         self.progress.start()

@@ -21,7 +21,7 @@ from decisor.config.current import Config, current
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROW_VALUES, ROWS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.mcp.http import Listening
@@ -52,6 +52,7 @@ def command(
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
+    row_values: Annotated[str, typer.Option("--row-values", metavar="ask|allow|refuse", help=ROW_VALUES)] = "",
     lm: Annotated[str | None, typer.Option("--lm", metavar="MODEL[@URL]", help=LM)] = None,
     technique: Annotated[str, typer.Option("--technique", "-t", help="See decisor techniques.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help=SETTING)] = None,
@@ -89,6 +90,7 @@ def command(
         deny_tables=tuple(split_all(deny_tables)), definitions=each(definitions), rows=each(rows),
         mask=tuple(split_all(mask)), audit=str(audit or ""), max_scan=max_scan, technique=technique,
         settings=read_settings(settings or []), lm=lm or "", limits=Limits(calls, tokens, dollars, seconds),
+        row_values=row_values,
     )  # fmt: skip
     inputs = with_defaults(own, config)
     keeps = config.keeps_history and not no_history and not demo
@@ -137,9 +139,8 @@ def listening_on(
         from decisor.mcp.http import PATH, Listening
         from decisor.server.serve import bound
     from decisor.server.hosts import hosts_of, is_loopback
-    from decisor.session.pool import members_of
 
-    who, token = users_of(users, list(members_of(sources)), is_loopback(host) and not wants_token)
+    who, token = users_of(users, sources, is_loopback(host) and not wants_token)
     socket = bound(host, port)
     socket.listen()  # so that who reads the address finds it open
     port = socket.getsockname()[1]

@@ -1,9 +1,10 @@
-"""``decisor model``: a decision model checked, shown, ranked, upgraded; and the schema of its file."""
+"""``decisor model``: a decision model checked, shown, ranked; and the schema of its file."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from decisor.cli.console import console, print_json, styled
 from decisor.cli.draft import command as draft_command
 from decisor.cli.exits import Exit
 from decisor.cli.findings import print_findings
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from decisor.types import Observation, Ranking
 
 T = TypeVar("T")
-app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, ask what if, upgrade.")
+app = typer.Typer(no_args_is_help=True, help="Decision models: check, show, rank, ask what if.")
 FileOf = Annotated[Path, typer.Argument(metavar="FILE", help="A decision model (TOML).")]
 INPUTS = "'why NAME', 'turning points', 'TABLE.COLUMN × 1.1'"
 DbOf = Annotated[str, typer.Option("--db", metavar="URL", help="The database it is about: a URL or a file.")]
@@ -32,6 +34,8 @@ DefinitionsOf = Annotated[
     Path | None, typer.Option("--definitions", metavar="FILE", help="Where measures name metrics: their definitions.")
 ]
 SetOf = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the file.")]
+SecondsOf = Annotated[float, typer.Option("--seconds", min=0.1, help="Ends it with what is known.")]
+HOUR = 3600.0
 JsonOf = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 
 
@@ -42,16 +46,17 @@ app.command("draft")(draft_command)
 def check_command(
     file: FileOf, db: DbOf = "", graph: GraphOf = "",
     second: Annotated[Path | None, typer.Option("--second", help="Another model of the same question.")] = None,
-    definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False,
+    definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False, seconds: SecondsOf = HOUR,
 ) -> None:  # fmt: skip
     """Check a model on its real rows; every fault has its line. The exit code is 1 where there is one."""
     from decisor.decision_models.checks.run import check
 
     async def run() -> list[Finding]:
         async with AsyncExitStack() as stack:
-            model = await opened(stack, file, db, graph, values, definitions)
-            other = await opened(stack, second, db, graph, values, definitions) if second else None
-            return await asyncio.to_thread(lambda: list(check(model, other)))
+            until = time.monotonic() + seconds
+            model = await opened(stack, file, db, graph, values, definitions, until)
+            other = await opened(stack, second, db, graph, values, definitions, until) if second else None
+            return await asyncio.to_thread(lambda: list(check(model, other, until - time.monotonic())))
 
     findings = result_of(run)
     print_findings(file, findings, as_json)
@@ -59,17 +64,18 @@ def check_command(
 
 @app.command("show")
 def show_command(
-    file: FileOf, db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None
-) -> None:
+    file: FileOf, db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None,
+    seconds: SecondsOf = HOUR,
+) -> None:  # fmt: skip
     """Say a model in plain words, with real rows."""
     from decisor.decision_models.show import show
 
-    async def run() -> list[str]:
+    async def run() -> None:
         async with AsyncExitStack() as stack:
-            model = await opened(stack, file, db, graph, values, definitions)
-            return await asyncio.to_thread(lambda: list(show(model)))
+            model = await opened(stack, file, db, graph, values, definitions, time.monotonic() + seconds)
+            await asyncio.to_thread(lambda: [print(line) for line in show(model)])
 
-    print("\n".join(result_of(run)))
+    result_of(run)
 
 
 @app.command("rank")
@@ -78,23 +84,27 @@ def rank_command(
     scenario: Annotated[str, typer.Option("--scenario", help="One of the file.")] = "",
     change: Annotated[str, typer.Option("--change", metavar="SQL", help="UPDATEs before the choice.")] = "",
     trials: Annotated[int, typer.Option("--trials", min=0, help="How often inputs are varied.")] = 200,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="Ends it with what is known.")] = 3600.0,
+    seconds: SecondsOf = HOUR,
     definitions: DefinitionsOf = None, values: SetOf = None, as_json: JsonOf = False,
 ) -> None:  # fmt: skip
     """Rank all candidates, without an LM."""
     from decisor.decision_models.solver import decide
-    from decisor.encoding import json_text, json_value
     from decisor.rankings import lines
 
     async def run() -> Ranking:
         async with AsyncExitStack() as stack:
-            model = await opened(stack, file, db, graph, values, definitions)
+            until = time.monotonic() + seconds
+            model = await opened(stack, file, db, graph, values, definitions, until)
+            left = until - time.monotonic()
             return await asyncio.to_thread(
-                lambda: decide(model, trials=trials, seconds=seconds, scenario=scenario, changes=change, progress=bar())
+                lambda: decide(model, trials=trials, seconds=left, scenario=scenario, changes=change, progress=bar())
             )
 
     ranking = result_of(run)
-    print(json_text(json_value(ranking)) if as_json else "\n".join(lines(ranking)))
+    if as_json:
+        print_json(ranking)
+    else:
+        print("\n".join(lines(ranking)))
     if not ranking.options:
         raise typer.Exit(Exit.FAILED)
 
@@ -104,18 +114,17 @@ def whatif_command(
     file: FileOf,
     wish: Annotated[str, typer.Argument(metavar="INPUT", help=f"Such as {INPUTS}.")],
     db: DbOf = "", graph: GraphOf = "", definitions: DefinitionsOf = None, values: SetOf = None,
-    as_json: JsonOf = False,
+    as_json: JsonOf = False, seconds: SecondsOf = HOUR,
 ) -> None:  # fmt: skip
     """Ask a model what if, without an LM: docs/what-if.md has every input."""
-    from rich.console import Console
-
     from decisor.decision_models.model_tool import ModelTool
-    from decisor.encoding import json_text, json_value
     from decisor.story.decision import show_studies
 
     async def run() -> Observation:
         async with AsyncExitStack() as stack:
-            tool = ModelTool(await opened(stack, file, db, graph, values, definitions))
+            until = time.monotonic() + seconds
+            tool = ModelTool(await opened(stack, file, db, graph, values, definitions, until))
+            tool.seconds = min(tool.seconds, until - time.monotonic())
             try:
                 return await tool.call(wish)
             except ToolError as error:
@@ -123,11 +132,11 @@ def whatif_command(
 
     observation = result_of(run)
     if as_json:
-        print(json_text(json_value(observation)))
+        print_json(observation)
         return
     print(observation.note)
     if observation.study and not observation.study.turns:  # these are in the note
-        show_studies([observation.study], Console(highlight=False))
+        show_studies([observation.study], console())
 
 
 @app.command("schema")
@@ -136,25 +145,6 @@ def schema_command() -> None:
     from decisor.decision_models.schema import MODEL
 
     print(json.dumps(MODEL, indent=2))
-
-
-@app.command("upgrade")
-def upgrade_command(
-    file: FileOf, db: DbOf = "", graph: GraphOf = "",
-    out: Annotated[Path | None, typer.Option("--out", help="Where the new file is written.")] = None,
-) -> None:  # fmt: skip
-    """Write a file of the first form in the present one, where all candidates' outcomes agree."""
-    from decisor.session.upgrade import upgraded
-
-    text = result_of(lambda: upgraded(file, place_named(db), place_named(graph)))
-    if out is None:
-        print(text, end="")
-        return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SetupError(f"Cannot write {out}: {error.strerror}.") from error
-    print(f"{out}: all candidates' outcomes agree.")
 
 
 def bar() -> Callable[[int, int], None] | None:
@@ -166,7 +156,7 @@ def bar() -> Callable[[int, int], None] | None:
 
     def hear(done: int, total: int) -> None:
         end = "\n" if done == total else ""
-        print(f"\r{done:,} of {total:,}", end=end, file=sys.stderr, flush=True)
+        print(f"\r{done:,} of {total:,}", end=end, file=styled(sys.stderr), flush=True)
 
     return hear
 
@@ -177,14 +167,24 @@ async def opened(
     db: str,
     graph: str,
     values: Sequence[str] | None,
-    definitions: Path | None = None,
+    definitions: Path | None,
+    until: float,
 ) -> OpenModel:
+    """Everything ends at ``until`` (``time.monotonic``), opening and copying too."""
     from decisor.definitions.parse import read
     from decisor.session.models import opened_model
 
     words = read(definitions) if definitions else None
     data = opened_model(file, place_named(db), place_named(graph), words, **parameters(values or ()))
-    return await stack.enter_async_context(data)
+    try:
+        async with asyncio.timeout(until - time.monotonic()):
+            model = await stack.enter_async_context(data)
+    except TimeoutError as error:
+        raise SetupError(
+            "The limit of seconds is reached while the data are opened and copied. Give it more."
+        ) from error
+    model.deadline = until
+    return model
 
 
 def result_of(run: Callable[[], Awaitable[T]]) -> T:

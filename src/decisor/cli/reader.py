@@ -21,9 +21,10 @@ def terminal_reader(files: Sequence[str]) -> Interpreter:
         if not person_is_there():
             return ""
         print(file=sys.stderr)
-        words = f"{one.line()} (number, your own words, or Enter for both) "
+        how = "number, or Enter for the first" if one.asks else "number, your own words, or Enter for both"
+        words = f"{one.line()} ({how}) "
         choice = one.choice(await asyncio.to_thread(ask_line, words))
-        if choice and len(files) == 1:
+        if choice and len(files) == 1 and not one.asks:
             print(proposed(file_of(files[0]), one, choice), file=sys.stderr)
         return choice
 

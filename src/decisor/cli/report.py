@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO, TypeVar
 
 import typer
 
+from decisor.cli.console import clean_console
 from decisor.errors import SetupError
 from decisor.plurals import counted
 
@@ -129,7 +130,9 @@ def text_of(report: Report, markdown: bool, csv: bool) -> str:
 
     if markdown or csv:
         return as_markdown(report) if markdown else as_csv(report)
-    return json.dumps(as_json(report), ensure_ascii=False) + "\n"
+    from decisor.encoding import finite
+
+    return json.dumps(finite(as_json(report)), allow_nan=False) + "\n"
 
 
 def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] | None, notice: TextIO) -> None:
@@ -150,12 +153,10 @@ def write_html(report: Report, store: Store, path: Path, before: dict[Key, str] 
 
 def show(report: Report) -> None:
     """One table for each benchmark, then what is clear between techniques."""
-    from rich.console import Console
-
     from decisor.render.text import one_line
     from decisor.report.formatting import won_over
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+    console = clean_console(sys.stdout, None if sys.stdout.isatty() else 140)
     for one in report.benchmarks:
         console.print(table(one, report, narrow=console.width < 110))
         for line in remarks(one, report):

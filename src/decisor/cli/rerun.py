@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING
 
-from decisor.cli.console import console
+from decisor.cli.console import console, print_json
 from decisor.cli.exits import exit_of
 from decisor.encoding import json_value
 from decisor.errors import SetupError
@@ -48,7 +47,7 @@ def go_on(
     report = comparison.rerun
     if as_json:
         both = {"changes": report.changes, "before": report.before, "after": report.after, "usage": comparison.usage}
-        print(json.dumps(json_value(both), ensure_ascii=False))
+        print_json(json_value(both))
     else:
         show(report, comparison.usage)
     return int(exit_of(report.after))

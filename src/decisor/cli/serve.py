@@ -18,7 +18,7 @@ from decisor.config.current import Config, current, default_places
 from decisor.errors import SetupError
 from decisor.extras import needs
 from decisor.history.past_run import Inputs
-from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROWS, SCAN, TABLES, split, split_all
+from decisor.session.tools import AUDIT, AUTH, DENY, MASK, METHODS, ROW_VALUES, ROWS, SCAN, TABLES, split, split_all
 
 if TYPE_CHECKING:
     from decisor.history.store import History
@@ -45,6 +45,7 @@ def command(
     allow_methods: Annotated[str, typer.Option("--allow-methods", help=METHODS)] = "",
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Call the APIs of --tools here.")] = "",
     auth: Annotated[list[str] | None, typer.Option("--auth", metavar="[SCHEME=]VARIABLE", help=AUTH)] = None,
+    row_values: Annotated[str, typer.Option("--row-values", metavar="ask|allow|refuse", help=ROW_VALUES)] = "",
     lm: Annotated[
         list[str] | None,
         typer.Option("--lm", metavar="MODEL[@URL]", help="An LM to choose on the page. Several times."),
@@ -80,7 +81,6 @@ def command(
         from decisor.server.serve import bound, serve
         from decisor.server.serving import Serving, names_of_lms
     from decisor.server.hosts import is_loopback
-    from decisor.session.pool import members_of
 
     if new_user:
         print_user(new_user)
@@ -92,10 +92,11 @@ def command(
         each(db), each(graph), each(docs), each(tools), tuple(split(allow_methods)), base_url, each(auth),
         str(model or ""), each(split_all(tables)), each(split_all(deny_tables)), each(definitions),
         each(rows), tuple(split_all(mask)), audit=str(audit or ""), max_scan=max_scan,
+        row_values=row_values,
     )  # fmt: skip
     sources = sources_named(own, config)
     check_files(sources)
-    who, token = users_of(users, list(members_of(sources)), is_loopback(host))
+    who, token = users_of(users, sources, is_loopback(host))
     listening = bound(host, port)
     serving = Serving(
         sources, names_of_lms(lms_of(lm or [], config)), config.limits(Limits(calls, tokens, dollars, seconds)), who,
@@ -141,12 +142,12 @@ def names_in_config(config: Config) -> tuple[list[str], list[str]]:
 
 def check_files(sources: Sources) -> None:
     """Raises SetupError where a database is a file, and is not there: else the first question would say so."""
-    from decisor.tools.databases.files.places import names_files, parts_of
+    from decisor.tools.databases.files.places import files_of, names_files
 
     for source in sources.databases:
         scheme, slashes, path = source.place.rpartition(":///")
         if not slashes and names_files(source.place):
-            parts_of(source.place)
+            files_of(source.place)
         elif scheme in ("", "sqlite", "duckdb") and "://" not in path and not Path(path).exists():
             raise SetupError(f"There is no file {path}. Check the path.")
 
@@ -157,12 +158,21 @@ def lms_of(names: list[str], config: Config) -> list[str]:
     return [spec for name in wanted if (spec := config.lm(name))]
 
 
-def users_of(file: Path | None, connections: list[str], is_local: bool) -> tuple[Users, str]:
-    """Who may use it, and the token that is to be printed, '' for none."""
+def users_of(file: Path | None, sources: Sources, is_local: bool) -> tuple[Users, str]:
+    """Who may use it, and the token that is to be printed, '' for none. Raises SetupError where what is kept from a
+    user is of no source."""
     from decisor.server.users import Users, new_token, one_user, read_users
+    from decisor.session.pool import members_of
+    from decisor.session.readers import as_seen_by
 
     if file is not None:
-        return read_users(file, connections), ""
+        users = read_users(file, list(members_of(sources)))
+        for user in users.by_digest.values():
+            try:
+                as_seen_by(user.reader, sources)
+            except SetupError as error:
+                raise SetupError(f"{file}: {user.name}: {error}") from error
+        return users, ""
     if is_local:
         return Users(), ""
     token = new_token()

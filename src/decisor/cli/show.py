@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from decisor.cli.console import console
+from decisor.cli.console import console, print_json
 from decisor.history.past_run import PastRun
 
 RECORD = "Write the record of the decision: as JSON, or as one page where the name ends with .html."
@@ -39,7 +38,7 @@ def command(
             write(path)
             print(f"{path} is written.", file=sys.stderr)
     if as_json:
-        print(json.dumps(result.as_object(), ensure_ascii=False, allow_nan=False))
+        print_json(result.as_object())
     elif html is None and trace is None and record is None:
         out = console()
         tell_story(result.trace, out, full)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from decisor.cli.console import print_json
 
 if TYPE_CHECKING:
     from decisor.session.catalogue import TechniqueRow
@@ -21,7 +22,7 @@ def command(as_json: Annotated[bool, typer.Option("--json", help="One JSON array
 
 def print_rows(rows: Sequence[TechniqueRow], as_json: bool, flag: str) -> None:
     if as_json:
-        print(json.dumps([as_object(row) for row in rows], default=str))
+        print_json([as_object(row) for row in rows])
         return
     for row in rows:
         settings = "  ".join(f"{setting.name}={in_words(setting.default)}" for setting in row.settings)

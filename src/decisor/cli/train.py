@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from decisor.cli.console import error_console
 from decisor.types import Record, Value
 
 if TYPE_CHECKING:
@@ -97,7 +98,6 @@ def made_up() -> tuple[list[Example], dict[str, Record], str]:
 async def with_progress(
     examples: list[Example], passages: dict[str, Record], seed: int, weights: Rarity | None
 ) -> Candidates:
-    from rich.console import Console
     from rich.progress import Progress
 
     from decisor.learned.training import measure
@@ -105,7 +105,7 @@ async def with_progress(
     from decisor.tools.documents.passage import Passage
 
     index = index_of(Passage(id, one.text, str(one.fields.get("title") or "")) for id, one in passages.items())
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with Progress(console=error_console(), transient=True) as bar:
         task = bar.add_task("Running candidate queries", total=len(examples))
         return await measure(examples, passages, index, seed, lambda count: bar.update(task, completed=count), weights)
 

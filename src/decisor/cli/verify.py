@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from decisor.cli.console import print_json
 from decisor.cli.exits import Exit
 from decisor.errors import SetupError
 from decisor.session.tools import MASK, ROWS, split_all
@@ -57,7 +57,7 @@ def command(
     sources = sources_named(seen, current()) if own != Inputs() else None
     verdicts = asyncio.run(verdicts_of([one for place in runs for one in old_runs(place)], sources))
     if as_json:
-        print(json.dumps({name: json_value(one) for name, one in verdicts}, ensure_ascii=False, default=str))
+        print_json({name: json_value(one) for name, one in verdicts})
     for name, one in [] if as_json else verdicts:
         show(name, one)
     states = [CODES[one.state] for _, one in verdicts]

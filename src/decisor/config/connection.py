@@ -13,7 +13,7 @@ from decisor.errors import SetupError
 from decisor.max_scan import parse_max_scan
 from decisor.settings import IMPORT_PATH
 
-FILES = ("sqlite:///", "duckdb:///", "kglite:///", "arcadedb:///")
+FILES = ("sqlite:///", "duckdb:///", "kglite:///")
 PATTERN = re.compile(r"[*?\[]")
 LISTS, TABLES, TEXTS = ("tables", "deny_tables"), ("mask", "rows", "settings"), ("url", "definitions", "max_scan")
 

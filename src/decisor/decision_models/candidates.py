@@ -6,6 +6,7 @@ import difflib
 import itertools
 import math
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,17 +29,22 @@ class Candidates:
 
     @cached_property
     def count(self) -> int:
-        """How many there are, without enumerating them."""
-        if self.take.per:
-            return math.prod(map(len, self.groups)) if self.groups else 0
-        return sum(math.comb(len(self.table.rows), size) for size in self.sizes)
+        """How many there are, without enumerating them; ``sys.maxsize`` where there are more."""
+        count = 0
+        if self.take.per and self.groups:
+            count = math.prod(map(len, self.groups))
+        for size in () if self.take.per else self.sizes:
+            count += math.comb(len(self.table.rows), size)
+            if count > sys.maxsize:  # the exact number of a sum over 200,000 sizes would take minutes
+                break
+        return min(count, sys.maxsize)
 
     def __len__(self) -> int:
         return self.count
 
     @property
     def sizes(self) -> range:
-        return range(self.take.low, self.take.high + 1)
+        return range(self.take.low, min(self.take.high, len(self.table.rows)) + 1)
 
     @cached_property
     def groups(self) -> list[list[int]]:
@@ -138,12 +144,17 @@ def text(value: Value) -> str:
 
 
 def key(label: str) -> str:
-    """A name with its numbers in one form, so that 1, 1.0 and 1.00 are the same.
+    """A name with its numbers in one form, so that 1, 1.0 and 1.00 are the same. Long ids stay apart.
 
     >>> key(" Basic  1.00"), key("12.50 EUR")
     ('basic 1', '12.5 eur')
     """
     words = [
-        f"{float(word):.12g}" if re.fullmatch(r"[+-]?\d+(\.\d+)?", word) else word for word in label.lower().split()
+        word.lstrip("+")
+        if re.fullmatch(r"[+-]?\d{13,}", word)
+        else f"{float(word):.12g}"
+        if re.fullmatch(r"[+-]?\d+(\.\d+)?", word)
+        else word
+        for word in label.lower().split()
     ]
     return " ".join(words)

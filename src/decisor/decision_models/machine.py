@@ -24,6 +24,7 @@ CHUNK_SECONDS = 1.0
 """A request takes about so long of CPU, so that progress is seen and a limit ends the run with what is known. What it
 takes on a busy machine says nothing of how much there was to do."""
 TIME_OVER = "the limit of seconds is reached"
+MORE_SECONDS = "The limit of seconds is reached before this is computed. Give it more seconds, or fewer candidates."
 CELLS = 5_000_000
 """Rows x candidates that a request may hold."""
 CELLS_AT_ONCE = 1_000_000
@@ -31,6 +32,10 @@ MOST_AT_ONCE = 20_000
 LONGEST = 3
 """A request may take so many times the seconds of a statement, and those of all its statements at least."""
 Progress: TypeAlias = Callable[[int, int], None]
+
+
+class TimeOver(SetupError):
+    """The deadline of an open model has come, and what was asked cannot be told in part."""
 
 
 class Jobs(Protocol):
@@ -62,13 +67,16 @@ async def open_model(model: Model, source: BulkSource, start: StartMachine) -> O
 @dataclass(eq=False)
 class OpenModel:
     """Blocking: call it from a thread where an event loop runs. ``copies``: the tables as they were read. ``size``: of
-    the next request, in candidates. ``together``: the last one computed them all at once."""
+    the next request, in candidates. ``together``: the last one computed them all at once. ``deadline``: the moment
+    (``time.monotonic``) at which every request ends: with what is known for who said how many seconds there are, with
+    TimeOver for who did not."""
 
     model: Model
     jobs: Jobs
     copies: Mapping[str, Copy]
     size: int = FIRST
     together: bool = False
+    deadline: float = float("inf")
     names: tuple[str, ...] = field(init=False)
     rules: tuple[str, ...] = field(init=False)
 
@@ -107,7 +115,7 @@ class OpenModel:
         gathered, progress = Gathered(chosen, self.names, self.rules), progress or counter_of("candidate")
         wish = {"scenario": scenario, "changes": changes, "seeds": [] if seed is None else [seed], "most": most,
                 "single": alone, "skip": skip}  # fmt: skip
-        began, at, stopped = time.monotonic(), 0, ""
+        began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
         while at < len(chosen) and not stopped:
             part = chosen[at : at + (1 if alone else self.size)]
             left = seconds - (time.monotonic() - began)
@@ -148,7 +156,7 @@ class OpenModel:
         """``what``: seeds or factors."""
         count, progress = len(each), progress or counter_of("trial")
         gathered = Gathered(chosen, self.names, self.rules, count)
-        began, at, stopped = time.monotonic(), 0, ""
+        began, at, stopped, seconds = time.monotonic(), 0, "", self._bounded(seconds)
         size = self._trials_at_once(max(1, len(chosen)), 1 if what == "seeds" else count, CHUNK_SECONDS)
         while at < count and chosen and not stopped:
             some = range(at, min(at + size, count))
@@ -188,10 +196,22 @@ class OpenModel:
         self.jobs.close()
 
     def job(self, name: str, parameters: Mapping[str, Any], seconds: float) -> Table:
+        """Raises TimeOver at the deadline."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeOver(MORE_SECONDS)
         try:
-            return self.jobs.run(name, parameters, seconds)
+            return self.jobs.run(name, parameters, min(seconds, left))
         except ToolError as error:
+            if left < seconds and time.monotonic() >= self.deadline:
+                raise TimeOver(
+                    placed(self.model, f"choice: {MORE_SECONDS}") if name == "choice" else MORE_SECONDS
+                ) from error
             raise ToolError(placed(self.model, str(error)), error.refused, error.outage) from error
+
+    def _bounded(self, seconds: float) -> float:
+        """Also by the deadline, where the caller takes what is known by then."""
+        return seconds if seconds == float("inf") else min(seconds, self.deadline - time.monotonic())
 
     def _part(
         self, gathered: Gathered, wish: Mapping[str, object], part: list[int], at: int, trials: range, left: float
@@ -203,7 +223,7 @@ class OpenModel:
         began, longest = time.monotonic(), self._longest(len(part))
         try:
             reply = self.job("outcomes", {"candidates": [places[one] for one in part], **wish}, min(longest, left))
-        except ToolError:
+        except (ToolError, TimeOver):
             if left < longest and time.monotonic() - began >= left:
                 return TIME_OVER
             raise

@@ -13,6 +13,9 @@ from decisor.types import Goal, Table, Value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+TIE = 1e-9
+"""Relative; every order of summation agrees within it."""
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -55,23 +58,39 @@ class Outcomes:
 
     @property
     def allowed(self) -> NDArray[np.bool_]:
-        """(n,) or (n, t): computed, with an outcome of the first measure, and no rule is broken."""
-        allowed: NDArray[np.bool_] = self.known & ~np.isnan(self.values[:, 0]) & ~self.broken.any(axis=1)
+        """(n,) or (n, t): computed, with a finite outcome of the first measure, and no rule is broken."""
+        allowed: NDArray[np.bool_] = self.known & np.isfinite(self.values[:, 0]) & ~self.broken.any(axis=1)
         return allowed
 
     def order(self, goal: Goal) -> NDArray[np.int64]:
-        """Places of the allowed ones, best first by the first measure, equal ones in data order. No trials."""
+        """Places of the allowed ones, best first by the first measure, equal ones in data order; so are those equally
+        good as the best. No trials."""
         places = np.flatnonzero(self.allowed)
-        sign = 1 if goal == "min" else -1
-        return np.asarray(places[np.argsort(sign * self.values[places, 0], kind="stable")])
+        costs = self.values[places, 0] if goal == "min" else -self.values[places, 0]
+        order = np.argsort(costs, kind="stable")
+        tied = int(is_tied(costs[order], costs[order[0]]).sum()) if len(order) else 0
+        order[:tied].sort()
+        return np.asarray(places[order])
 
     def winners(self, goal: Goal) -> NDArray[np.int64]:
-        """(t,): the place of the best allowed candidate in each trial, -1 where none is allowed."""
+        """(t,): the place of the best allowed candidate in each trial, the first of equally good ones; -1 where none
+        is allowed."""
         sign = 1 if goal == "min" else -1
-        values = np.where(self.allowed, sign * self.values[:, 0], np.inf)
-        if not len(values):
-            return np.full(values.shape[-1], -1)
-        return np.where(np.isfinite(values).any(axis=0), values.argmin(axis=0), -1)
+        costs = np.where(self.allowed, sign * self.values[:, 0], np.inf)
+        if not len(costs):
+            return np.full(costs.shape[-1], -1)
+        return np.where(np.isfinite(costs).any(axis=0), is_tied(costs, costs.min(axis=0)).argmax(axis=0), -1)
+
+
+def is_tied(costs: NDArray[np.float64], best: NDArray[np.float64] | float) -> NDArray[np.bool_]:
+    """Whether each cost is as good as the best one, within what the order of a sum may change.
+
+    >>> is_tied(np.array([0.3, 0.1 + 0.2, 0.31, np.inf]), 0.3).tolist()
+    [True, True, False, False]
+    """
+    with np.errstate(invalid="ignore"):
+        near = np.abs(costs - best) <= TIE * np.maximum(np.abs(costs), np.abs(best))
+    return np.asarray(np.isfinite(costs) & near)
 
 
 @dataclass

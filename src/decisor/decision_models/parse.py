@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from decisor.decision_models.schema import SPREAD, faults
 from decisor.decision_models.toml_text import MAX_CHARS, TomlFault, faults_in_words, file_text, toml_of
 from decisor.errors import ModelMistake, SetupError
 
-OLD = {"measure": str, "candidates": str, "outcome": str}
 SIDES = ("at_most", "at_least", "equals")
 
 
@@ -83,15 +81,6 @@ def toml(text: str) -> dict[str, Any]:
         return toml_of(text)
     except TomlFault as error:
         raise ModelFault([(error.line, str(error))]) from error
-
-
-def is_old(text: str) -> bool:
-    """Whether it is a file of the first form: measure, candidates and outcome as texts."""
-    try:
-        content = tomllib.loads(text) if len(text) <= MAX_CHARS else {}
-    except (ValueError, RecursionError):
-        return False
-    return all(isinstance(content.get(name), kind) for name, kind in OLD.items())
 
 
 def model_of(content: Mapping[str, Any], text: str, lines: Lines, parameters: Mapping[str, Any]) -> Model:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel, Progress
-from decisor.decision_models.outcomes import Outcomes
+from decisor.decision_models.no_outcome import no_outcome
+from decisor.decision_models.outcomes import Outcomes, is_tied
 from decisor.decision_models.robustness import ranges
 from decisor.decision_models.turning_points import contenders
 from decisor.errors import ToolError
 from decisor.types import Excluded, Option, Ranking, Winner
 
-TIE = 1e-9
 CONTENDERS = 50
 OPTIONS = 2_000
 NEAREST = 10
@@ -71,8 +71,8 @@ def ranking_of(model: OpenModel, outcomes: Outcomes) -> Ranking:
     values = outcomes.values[:, 0]
     options = tuple(Option(names(outcomes.candidates[at]), float(values[at])) for at in order[:OPTIONS])
     best = float(values[order[0]]) if len(order) else None
-    tied = [] if best is None else [at for at in order[:OPTIONS] if distance(best, float(values[at])) <= TIE]
-    outside = None if best is None or len(tied) == len(order) else float(values[order[len(tied)]])
+    tied = order[: int(is_tied(values[order], values[order[0]]).sum())] if len(order) else order
+    outside = None if len(tied) == len(order) else float(values[order[len(tied)]])
     shut = np.asarray(np.flatnonzero(outcomes.known & ~outcomes.allowed), dtype=np.int64)
     return Ranking(
         measure=first.name,
@@ -101,14 +101,16 @@ def nearest(model: OpenModel, outcomes: Outcomes, shut: NDArray[np.int64], best:
     """Those ruled out, the best outcome first, with what they would gain."""
     sign = 1 if model.model.first.goal == "min" else -1
     values = outcomes.values[:, 0]
-    order = sorted(shut, key=lambda at: (bool(np.isnan(values[at])), sign * values[at]))
+    order = sorted(shut, key=lambda at: (not np.isfinite(values[at]), sign * values[at]))
     for at in order[:NEAREST]:
         candidate, value = int(outcomes.candidates[at]), float(values[at])
         rules = tuple(rule for place, rule in enumerate(outcomes.rules) if outcomes.broken[at, place])
         why = "; ".join(say(model.model, rule, outcomes.reasons.get((candidate, rule))) for rule in rules)
-        outcome = None if np.isnan(value) else value
+        outcome = value if np.isfinite(value) else None
         gain = None if outcome is None or best is None else sign * (best - value)
-        yield Excluded(model.candidates.name(candidate), outcome, rules, why or "it has no outcome", gain)
+        yield Excluded(
+            model.candidates.name(candidate), outcome, rules, why or no_outcome(model, candidate, value), gain
+        )
 
 
 def with_trials(model: OpenModel, ranking: Ranking, shaken: Outcomes, varied: tuple[str, ...]) -> Ranking:

@@ -32,11 +32,14 @@ def rank(
     outcomes = computed(model, every, until)
     names = every[: len(outcomes)]
     stopped = "the limit of seconds is reached" if len(names) < len(every) else ""
-    shut = np.flatnonzero(np.isnan(outcomes))
+    shut = np.flatnonzero(~np.isfinite(outcomes))
     sign = 1 if model.goal == "min" else -1
-    order = sorted(np.flatnonzero(~np.isnan(outcomes)).tolist(), key=lambda at: sign * outcomes[at])
+    order = sorted(np.flatnonzero(np.isfinite(outcomes)).tolist(), key=lambda at: sign * outcomes[at])
     options = tuple(Option(names[at], float(outcomes[at])) for at in order)
-    ruled_out = tuple(Excluded(names[at], None, (), "it has no outcome") for at in shut[:EXCLUDED].tolist())
+    ruled_out = tuple(
+        Excluded(names[at], None, (), "it has no outcome" if np.isnan(outcomes[at]) else "its outcome is infinite")
+        for at in shut[:EXCLUDED].tolist()
+    )
     ranking = Ranking(model.measure, model.goal, options, compared=len(names), candidates=len(every), stopped=stopped,
                       excluded_count=len(shut), excluded=ruled_out)  # fmt: skip
     if not options:
@@ -75,8 +78,9 @@ def _with_trials(model: WhatIf, ranking: Ranking, percent: float, trials: int, s
             break
         outcomes = sign * model.varied(percent, rng).outcomes(contenders)
         moved = moved or not np.array_equal(sign * outcomes, as_they_are)
-        none = bool(np.isnan(outcomes).all())
-        counts["none allowed" if none else contenders[int(np.nanargmin(outcomes))]] += 1
+        outcomes[~np.isfinite(outcomes)] = np.inf
+        none = bool(np.isinf(outcomes).all())
+        counts["none allowed" if none else contenders[int(outcomes.argmin())]] += 1
     count = counts.total()
     if not moved:
         return ranking

@@ -93,10 +93,10 @@ def cypher(name: str) -> str:
 
 
 def place_of(element: object) -> int:
-    """The number that ends an element's id: "4:1f0c:12" (Neo4j), "#1:12" (ArcadeDB), "12".
+    """The number that ends an element's id: "4:1f0c:12" (Neo4j), "12".
 
-    >>> place_of("4:1f0c:12"), place_of("#1:12"), place_of(12)
-    (12, 12, 12)
+    >>> place_of("4:1f0c:12"), place_of(12)
+    (12, 12)
     """
     return int(str(element).rsplit(":", 1)[-1])
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.no_outcome import no_outcome
 from decisor.decision_models.outcomes import Outcomes
 from decisor.types import Goal, Scene
 
@@ -50,7 +51,7 @@ def scene(model: OpenModel, name: str, outcomes: Outcomes, usual: int | None) ->
     number = int(outcomes.candidates[usual])
     rules = [rule for at, rule in enumerate(outcomes.rules) if outcomes.broken[usual, at]]
     why = "; ".join(f"{rule}: {say(model.model, rule, outcomes.reasons.get((number, rule)))}" for rule in rules)
-    return Scene(name, best, value, None, why or "it has no outcome")
+    return Scene(name, best, value, None, why or no_outcome(model, number, float(outcomes.values[usual, 0])))
 
 
 def worst_cases(values: NDArray[np.float64], goal: Goal) -> NDArray[np.float64]:

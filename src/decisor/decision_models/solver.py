@@ -10,7 +10,7 @@ from typing import Any
 
 from decisor.decision_models.candidates import LIMIT
 from decisor.decision_models.explain import say
-from decisor.decision_models.machine import FIRST, OpenModel, Progress
+from decisor.decision_models.machine import FIRST, TIME_OVER, OpenModel, Progress, TimeOver
 from decisor.decision_models.outcomes import Reason
 from decisor.decision_models.rank_model import distance, rank_model
 from decisor.errors import ToolError
@@ -127,13 +127,16 @@ def rank_solved(
         )
     if not best.measures:
         raise ToolError(f"The solver ended with: {best.status}. Give it more seconds, or bounds (most, at_most).")
-    options = [option(best, first.name)]
+    options, cut = [option(best, first.name)], ""
     left = seconds - (time.monotonic() - began)
     binary = model.model.variables[0].kind == "yes or no"
     if best.status == "optimal" and binary and left > 1:
         rows = [int(str(row["row"])) for row in best.first]
-        second = solve(model, seconds=left, scenario=scenario, changes=changes, excluded=[rows])
-        options += [option(second, first.name)] if second.measures else []
+        try:
+            second = solve(model, seconds=left, scenario=scenario, changes=changes, excluded=[rows])
+            options += [option(second, first.name)] if second.measures else []
+        except TimeOver:
+            cut = f"{TIME_OVER} before a second choice was found"
     figures = best.figures
     proof = (
         "no other is better"
@@ -144,7 +147,7 @@ def rank_solved(
               f"requirements in {figures['seconds']:.1f} s: {best.status}, {proof}; measured by the SQL")  # fmt: skip
     lead = abs(options[1].outcome - options[0].outcome) if len(options) > 1 else None
     margin = distance(options[0].outcome, options[1].outcome) if len(options) > 1 else None
-    stopped = "" if best.status == "optimal" else best.status
+    stopped = cut if best.status == "optimal" else best.status
     ranking = Ranking(first.name, first.goal, tuple(options), (options[0].name,), margin, unit=first.unit, lead=lead,
                       compared=len(options), stopped=stopped, method=method)  # fmt: skip
     left = min(TRIAL_SECONDS, seconds - (time.monotonic() - began))
@@ -163,7 +166,10 @@ def with_solved_trials(
         if left <= 0:
             break
         solved = {**wish, "seconds": left, "seed": seed, "forced": [], "excluded": []}
-        proposal = proposal_of(model.job("solve", solved, left + 4 * model.model.seconds).rows)
+        try:
+            proposal = proposal_of(model.job("solve", solved, left + 4 * model.model.seconds).rows)
+        except TimeOver:
+            break
         if proposal.status not in ("optimal", "infeasible"):
             break
         shut_out = proposal.status == "infeasible" or proposal.broken

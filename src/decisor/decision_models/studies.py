@@ -10,9 +10,10 @@ from decisor.decision_models import pareto as fronts
 from decisor.decision_models.answers import SOURCE, Base, none_of, study_of
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.no_outcome import no_outcome
 from decisor.decision_models.scenarios import first_place, regrets, side_by_side, worst_cases
 from decisor.decision_models.sensitivity import CONTENDERS, TRIALS, swings
-from decisor.decision_models.turning_points import HIGH, LOW, contenders, turning_points
+from decisor.decision_models.turning_points import HIGH, LOW, contenders, knobs, turning_points
 from decisor.errors import ToolError
 from decisor.plurals import counted
 from decisor.rankings import amount
@@ -103,6 +104,8 @@ def sensitivity(model: OpenModel, base: Base, seconds: float) -> Observation:
     if not any(one.spread for one in model.model.inputs):
         raise ToolError("No input of this model has a spread, so nothing varies; ask `turning points`.")
     every = swings(model, base.outcomes, seconds=seconds)
+    if not every and len(base.order) > 1:
+        raise ToolError("The limit of seconds is reached before any input was varied. Give it more seconds.")
     if not every:
         raise ToolError("There is no second candidate that is allowed, so no lead that could move.")
     rows: list[dict[str, Value]] = [
@@ -116,6 +119,9 @@ def sensitivity(model: OpenModel, base: Base, seconds: float) -> Observation:
     for one in every:
         ends = f"{amount(one.low, first.unit)} and {amount(one.high, first.unit)}"
         lines.append(f"{one.input} ({one.spread}): {ends}; stays best in {one.stays:.0%}")
+    lines += cut_off(
+        [one.name for one in model.model.inputs if one.spread and one.name not in {s.input for s in every}]
+    )
     study = study_of(model, base, "What moves the lead", swings=every)
     return Observation(records(rows), "\n".join(lines), total=len(rows), study=study)
 
@@ -143,12 +149,22 @@ def turning(model: OpenModel, base: Base, target: int | None, seconds: float) ->
     still = [one for one in still if one not in {hit.input for hit in hits}]
     if still:
         lines.append(f"No such point by {', '.join(still[:MOST])}{' alone' if len(still) < MOST else ' and more'}.")
+    names_of_turns = {one.input.removesuffix(", falling") for one in turns}
+    lines += cut_off([one.name for one in knobs(model) if one.name not in names_of_turns])
     if target is not None:
         lines += standing(model, base, target)
     title = f"What it takes for {whom} to win" if target is not None else "Turning points"
     return Observation(
         records(rows), "\n".join(lines), total=len(rows), study=study_of(model, base, title, turns=turns)
     )
+
+
+def cut_off(inputs: Sequence[str]) -> list[str]:
+    """What the limit of seconds left out."""
+    if not inputs:
+        return []
+    names = f"{', '.join(inputs[:MOST])}{' and more' if len(inputs) > MOST else ''}"
+    return [f"It ended early: the limit of seconds is reached, and {names} was not looked at; more seconds say it."]
 
 
 def standing(model: OpenModel, base: Base, target: int) -> list[str]:
@@ -160,7 +176,9 @@ def standing(model: OpenModel, base: Base, target: int) -> list[str]:
         return [f"As the data are {name} is {amount(gap, first.unit)} of {first.name} behind."]
     rules = [rule for at, rule in enumerate(base.outcomes.rules) if base.outcomes.broken[place, at]]
     why = [f"{rule}: {say(model.model, rule, base.outcomes.reasons.get((target, rule)))}" for rule in rules]
-    return [f"As the data are {name} is ruled out by {one}." for one in why] or [f"{name} has no outcome."]
+    return [f"As the data are {name} is ruled out by {one}." for one in why] or [
+        f"{name} has no outcome: {no_outcome(model, target, float(base.outcomes.values[place, 0]))}."
+    ]
 
 
 def sorted_turns(turns: Sequence[Turn]) -> list[Turn]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from decisor.decision_models.explain import say
-from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.machine import MORE_SECONDS, OpenModel, TimeOver
 from decisor.decision_models.outcomes import Outcomes
 from decisor.quoting import quoted
 from decisor.types import Turn, Value
@@ -67,7 +67,7 @@ def contenders(outcomes: Outcomes, goal: str, *more: int) -> list[int]:
     """The best allowed ones, the best of those ruled out, and ``more``: who may win where the data change."""
     sign = 1.0 if goal == "min" else -1.0
     values = sign * outcomes.values[:, 0]
-    ruled_out = np.flatnonzero(outcomes.known & ~outcomes.allowed & ~np.isnan(values))
+    ruled_out = np.flatnonzero(outcomes.known & ~outcomes.allowed & np.isfinite(values))
     nearest = ruled_out[np.argsort(values[ruled_out], kind="stable")][:CONTENDERS]
     allowed = outcomes.order("min" if goal == "min" else "max")[:CONTENDERS]
     numbers = [int(outcomes.candidates[at]) for at in (*allowed, *nearest)]
@@ -78,31 +78,45 @@ def turning_points(
     model: OpenModel, candidates: Sequence[int], best: int, target: int | None = None, seconds: float = float("inf")
 ) -> Iterator[Turn]:
     """Of each knob and side, the first factor from 1 to 0.5 or 2 at which another one than ``best`` wins; with a
-    ``target``, at which that one wins. After ``seconds`` it ends.
+    ``target``, at which that one wins. After ``seconds`` it ends, with both sides of the knobs that it came to.
 
     Raises:
         ToolError: a statement fails.
     """
     until = time.monotonic() + seconds
+    try:
+        for knob in knobs(model):
+            yield from list(turns_of(model, knob, candidates, best, target, until))
+    except TimeOver:
+        return
 
-    for knob in knobs(model):
-        if time.monotonic() >= until:
-            return
 
-        def winners(factors: Sequence[float], knob: Knob = knob) -> list[int]:
-            outcomes = model.turned(candidates, knob.update, factors)
-            places = outcomes.winners(model.model.first.goal)
-            return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
+def turns_of(
+    model: OpenModel, knob: Knob, candidates: Sequence[int], best: int, target: int | None, until: float
+) -> Iterator[Turn]:
+    """Both sides of a knob. Raises TimeOver."""
 
-        sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
-        first = dict(zip(sides, batched(winners([*sides[HIGH], *sides[LOW]]), STEPS), strict=True))
-        for end, factors in sides.items():
-            factor, wins = first_factor(winners, best, target, factors, first[end])
-            if factor is None:
-                yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
-                continue
-            name = model.candidates.name(wins) if wins >= 0 else ""
-            yield Turn(knob.name, factor, name, broken_by(model, best, knob.at(factor)))
+    def winners(factors: Sequence[float]) -> list[int]:
+        outcomes = whole(model.turned(candidates, knob.update, factors, seconds=until - time.monotonic()))
+        places = outcomes.winners(model.model.first.goal)
+        return [int(outcomes.candidates[at]) if at >= 0 else -1 for at in places]
+
+    sides = {end: [math.exp(math.log(end) * step / STEPS) for step in range(1, STEPS + 1)] for end in (HIGH, LOW)}
+    first = dict(zip(sides, batched(winners([*sides[HIGH], *sides[LOW]]), STEPS), strict=True))
+    for end, factors in sides.items():
+        factor, wins = first_factor(winners, best, target, factors, first[end])
+        if factor is None:
+            yield Turn(f"{knob.name}{'' if end == HIGH else ', falling'}", None)
+            continue
+        name = model.candidates.name(wins) if wins >= 0 else ""
+        yield Turn(knob.name, factor, name, broken_by(model, best, knob.at(factor), until))
+
+
+def whole(outcomes: Outcomes) -> Outcomes:
+    """Raises TimeOver where a limit cut them off."""
+    if outcomes.stopped:
+        raise TimeOver(MORE_SECONDS)
+    return outcomes
 
 
 def batched(items: list[int], size: int) -> list[list[int]]:
@@ -139,8 +153,8 @@ def first_factor(
         factors.append(far)
 
 
-def broken_by(model: OpenModel, best: int, update: str) -> str:
-    """The rules that the best breaks there; '' where it is only beaten."""
-    there = model.outcomes([best], changes=update, most=1)
+def broken_by(model: OpenModel, best: int, update: str, until: float) -> str:
+    """The rules that the best breaks there; '' where it is only beaten. Raises TimeOver."""
+    there = whole(model.outcomes([best], changes=update, most=1, seconds=until - time.monotonic()))
     rules = [rule for at, rule in enumerate(there.rules) if there.broken[0, at]]
     return "; ".join(f"{rule}: {say(model.model, rule, there.reasons.get((best, rule)))}" for rule in rules)

@@ -49,7 +49,9 @@ def record_of(
 def sealed_record(content: Content, run: int = 0, approvals: Sequence[Approval] = ()) -> DecisionRecord:
     """With the digests of a content."""
     plain = finite(content)
-    return DecisionRecord(FORMAT, content, part_digests(plain), digest_of(plain), run, tuple(approvals))
+    # Approvals name the digest of the content alone, so the number of the run has a digest of its own.
+    digest = digest_of(plain)
+    return DecisionRecord(FORMAT, content, part_digests(plain), digest, run, tuple(approvals), digest_of([digest, run]))
 
 
 def content_of(entries: Sequence[Entry], by: str = "") -> Content:

@@ -152,7 +152,8 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
     """``digests``: of each part of the content; ``digest``: of all of it. ``run``: its number in the history of who
-    asked, or 0. ``approvals``: each is of the content whose digest it names."""
+    asked, or 0. ``approvals``: each is of the content whose digest it names. ``run_digest``: of the digest and the run;
+    '' in records of earlier versions."""
 
     format: Literal["decisor decision record 1"]
     content: Content
@@ -160,3 +161,4 @@ class DecisionRecord:
     digest: str
     run: int = 0
     approvals: tuple[Approval, ...] = ()
+    run_digest: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from decisor.decision_models.parse import is_old, parse
+from decisor.decision_models.parse import parse
 from decisor.decision_record.format import Content, OpenPoint
 from decisor.errors import ModelMistake, SetupError
 from decisor.plurals import counted
@@ -46,7 +46,7 @@ def certain(content: Content) -> Iterator[str]:
 def spread_inputs(text: str) -> list[str]:
     """Names of the inputs of a decision model that have a spread."""
     try:
-        return [one.name for one in parse(text).inputs if one.spread] if text and not is_old(text) else []
+        return [one.name for one in parse(text).inputs if one.spread] if text else []
     except (SetupError, ModelMistake):
         return []
 

@@ -102,6 +102,8 @@ def faults_of(record: DecisionRecord, plain: Mapping[str, Any]) -> Iterator[str]
         yield "Digests are not those of the parts of the content."
     if digest_of(content) != record.digest:
         yield "The digest is not that of the content."
+    elif record.run_digest and record.run_digest != digest_of([record.digest, record.run]):
+        yield "The number of the run was changed after the record was made."
     for query in record.content.evidence.queries:
         yield from (
             f"The row {row.id} was changed after the record was made."

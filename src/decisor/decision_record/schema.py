@@ -16,7 +16,7 @@ from decisor.errors import SetupError
 from decisor.outside import one_line
 
 ID = "urn:decisor:decision-record:1"
-LATER = ("refuses",)
+LATER = ("refuses", "run_digest")
 """Fields that came after the first records, which may do without them."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

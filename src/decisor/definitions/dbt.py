@@ -1,6 +1,6 @@
 """The ``semantic_manifest.json`` of a dbt project as definitions.
 
-Metrics that need a history or a second model's filter (cumulative, conversion, offsets) are left out, with why.
+Metrics that need a history (cumulative, conversion, offsets) or a function of one engine are left out, with why.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ AGGREGATES = {
     "min": "MIN({})", "max": "MAX({})", "median": "MEDIAN({})", "sum_boolean": "SUM(CASE WHEN {} THEN 1 ELSE 0 END)",
 }  # fmt: skip
 REFERENCE = re.compile(r"\{\{\s*(?:Time)?(?:Dimension|Entity)\(\s*['\"]([\w.]+)['\"][^{}]*\)\s*\}\}(?:\.\w+\([^)]*\))*")
+GRAIN = re.compile(r"TimeDimension\([^,()]*,\s*(?:time_granularity_name\s*=\s*)?['\"](\w+)|\.grain\(\s*['\"](\w+)")
+OF_ONE_ENGINE = re.compile(r"\b(?:DATE_?(?:DIFF|ADD|SUB)|TIMESTAMP_?(?:DIFF|ADD|SUB))\s*\(", re.I)
+"""Functions whose arguments, and what they count, differ between engines: the manifest does not say which it is for."""
+OWN = ("primary", "unique", "natural")
+"""Types of an entity whose name leads to the dimensions of its own model."""
 ORIGIN = Origin(why="imported from dbt")
 LONGEST = 20_000
 """Characters of a metric that is made of others."""
@@ -77,9 +82,26 @@ class SemanticModel:
 
     def column(self, reference: str) -> str | None:
         """What ``entity__dimension`` stands for, None where that is another model's."""
-        name = reference.rpartition("__")[2]
+        link, _, name = reference.rpartition("__")
+        links = {"", self.content.get("primary_entity"), *(one["name"] for one in self.entities_of(*OWN))}
         return next((expression(one) for key in ("dimensions", "entities") for one in self.parts(key)
-                     if one["name"] == name), None)  # fmt: skip
+                     if one["name"] == name and link in links), None)  # fmt: skip
+
+    def entities_of(self, *types: str) -> list[Mapping[str, Any]]:
+        return [one for one in self.parts("entities") if one.get("type") in types]
+
+    def lookup(self, reference: str, models: Sequence[SemanticModel]) -> str | None:
+        """A query for ``entity__dimension`` of the one other model with that key, for a row of this; else None."""
+        link = reference.rpartition("__")[0]
+        keys = [f"{self.table}.{expression(one)}" for one in self.parts("entities") if one["name"] == link]
+        places = [(model.table, expression(one), column) for model in models if model.table != self.table
+                  for one in model.entities_of("primary", "unique")
+                  if one["name"] == link and (column := model.column(reference))]  # fmt: skip
+        if len(keys) != 1 or len(places) != 1 or not all(map(is_name, (keys[0].rpartition(".")[2], places[0][1]))):
+            return None
+        table, key, column = places[0]
+        value = f"{table}.{column}" if is_name(column) else column
+        return f"(SELECT {value} FROM {table} WHERE {table}.{key} = {keys[0]})"
 
     def dimensions(self) -> list[Dimension]:
         return [Dimension(name_of(one["name"]), expression(one), self.table, about=one.get("description") or "",
@@ -94,6 +116,10 @@ class SemanticModel:
 
 def expression(one: Mapping[str, Any]) -> str:
     return str(one.get("expr") or one["name"])
+
+
+def is_name(sql: str) -> bool:
+    return re.fullmatch(r"[A-Za-z_]\w*", sql) is not None
 
 
 def label(one: Mapping[str, object]) -> tuple[str, ...]:
@@ -112,7 +138,7 @@ class Manifest:
     def joins(self) -> list[Join]:
         """From a foreign entity to the model whose own it is."""
         own = {one["name"]: (model, expression(one)) for model in self.models for one in model.parts("entities")
-               if one.get("type") in ("primary", "unique", "natural")}  # fmt: skip
+               if one.get("type") in OWN}  # fmt: skip
         joins = []
         for model in self.models:
             for one in model.parts("entities"):
@@ -152,6 +178,8 @@ class Manifest:
             metric = self.combined(parameters["expr"], parts, one)
         else:
             raise LeftOut(f"{kind} metrics are no single query")
+        if OF_ONE_ENGINE.search(text := metric.whole()):
+            raise LeftOut(f"dates are reckoned otherwise by each engine, write it for yours: {text}")
         return replace(metric, name=name_of(name), synonyms=label(one), about=one.get("description") or "",
                        origin=ORIGIN)  # fmt: skip
 
@@ -178,9 +206,13 @@ class Manifest:
 
     def condition(self, template: str, model: SemanticModel) -> str:
         def column(match: re.Match[str]) -> str:
-            name = model.column(match[1])
+            if grain := GRAIN.search(match[0]):
+                raise LeftOut(
+                    f"its filter takes {match[1]} by the {grain[1] or grain[2]}: write it as a range of dates"
+                )
+            name = model.column(match[1]) or model.lookup(match[1], self.models)
             if name is None:
-                raise LeftOut(f"its filter is about {match[1]}, which is another model's")
+                raise LeftOut(f"its filter is about {match[1]}, which no key leads to")
             return name
 
         text = REFERENCE.sub(column, template).strip()

@@ -42,6 +42,7 @@ class Inputs:
     limits: Limits = field(default_factory=Limits)
     folder: str = ""
     left_out: tuple[str, ...] = ()
+    row_values: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,6 +222,8 @@ class History:
         except OSError as error:
             advice = "Set XDG_DATA_HOME to a folder that can be written."
             raise SetupError(f"Cannot use the history in {self.folder}: {error.strerror}. {advice}") from error
+        except UnicodeEncodeError as error:
+            raise SetupError("What is to be kept is not UTF-8. Write it anew, or use --no-history.") from error
         except (sqlite3.Error, ValueError, LookupError, TypeError) as error:
             is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
             advice = "Make room." if is_full else "Move it away to begin a new one."

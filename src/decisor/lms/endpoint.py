@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from decisor.lms.http_faults import Target
 
 T = TypeVar("T")
-Authorize = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
 
 
 @dataclass
@@ -34,8 +33,7 @@ class Endpoint:
     """Where JSON is posted to. ``secrets`` are what must never be seen.
 
     ``max_bytes``: of a reply, as it is sent and as it is unpacked. ``connect_seconds``: for each new connection.
-    ``connections``: at once; 0: half of the files that this process may have open. ``authorize``: of an address and a
-    body, more headers for this one attempt, such as a signature.
+    ``connections``: at once; 0: half of the files that this process may have open.
     """
 
     url: str
@@ -44,7 +42,6 @@ class Endpoint:
     retries: Retries = field(default_factory=Retries)
     connect_seconds: float = 10.0
     connections: int = 0
-    authorize: Authorize | None = None
 
     def __post_init__(self) -> None:
         parts = parse_address(self.url)
@@ -84,8 +81,6 @@ class Endpoint:
         self, url: str, payload: bytes, headers: Mapping[str, str], read: Callable[[object], T], bill: list[Usage]
     ) -> T:
         try:
-            if self.authorize is not None:
-                headers = {**headers, **await self.authorize(url, payload)}
             reply = await self.opened().post(url, payload, headers, bill)
             if not 200 <= reply.status < 300:
                 raise fault(reply.status, reply.headers, reply.body, self.where)

@@ -5,7 +5,7 @@ A provider's class is called with ``model``, ``base_url``, ``key`` and ``price``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
@@ -39,8 +39,7 @@ class Provider:
     """``variables``: how NAME_API_KEY, NAME_BASE_URL and NAME_MODEL begin. ``prefix``: of models that are this
     provider's; '' takes any, and one that ends with a slash is no part of their names. ``is_open``: others speak its
     API too, some without a key, so a base URL alone will do, and elsewhere than at ``base_url`` the model is the first
-    that is listed there. ``access``: ``module:function`` from the environment to address and key, where these two are
-    got in other ways."""
+    that is listed there."""
 
     variables: str
     lm_class: str
@@ -48,7 +47,6 @@ class Provider:
     model: str
     prefix: str = ""
     is_open: bool = False
-    access: str = ""
 
     def names(self) -> tuple[str, ...]:
         """The variables of which one must be set for the provider to be used."""
@@ -56,16 +54,11 @@ class Provider:
         return (key, f"{self.variables}_BASE_URL") if self.is_open else (key,)
 
     def is_set(self, environ: Mapping[str, str]) -> bool:
-        return any(environ.get(name) for name in self.names()) or bool(self.access and self._access(environ)[1])
+        return any(environ.get(name) for name in self.names())
 
     def is_usual(self, environ: Mapping[str, str]) -> bool:
         """Whether it is used where no model is named: a model of its is known then."""
         return bool(self.model or environ.get(f"{self.variables}_MODEL")) and self.is_set(environ)
-
-    def _access(self, environ: Mapping[str, str]) -> tuple[str, str]:
-        module, _, name = self.access.partition(":")
-        read: Callable[[Mapping[str, str]], tuple[str, str]] = getattr(import_module(module), name)
-        return read(environ)
 
     def name_of(self, model: str) -> str:
         """
@@ -75,14 +68,10 @@ class Provider:
         return model.removeprefix(self.prefix) if self.prefix.endswith("/") else model
 
     def address(self, environ: Mapping[str, str]) -> str:
-        if self.access:
-            return self._access(environ)[0]
         return environ.get(f"{self.variables}_BASE_URL") or self.base_url
 
     def key(self, environ: Mapping[str, str]) -> str | None:
         """The one that goes to ``address``."""
-        if self.access:
-            return self._access(environ)[1] or None
         key = environ.get(f"{self.variables}_API_KEY")
         return key or (environ.get("DECISOR_LM_KEY") if self.is_open else None)
 
@@ -117,9 +106,6 @@ PROVIDERS = (
              "openrouter/"),
     Provider("VLLM", "decisor.lms.adapters:vllm", "http://localhost:8000/v1", "", "vllm/", is_open=True),
     Provider("OLLAMA", "decisor.lms.adapters:ollama", "http://localhost:11434/v1", "", "ollama/", is_open=True),
-    Provider("AZURE_OPENAI", "decisor.lms.azure:azure", "", "", "azure/", access="decisor.lms.azure:access"),
-    Provider("BEDROCK", "decisor.lms.bedrock:Bedrock", "", "", "bedrock/", access="decisor.lms.bedrock:access"),
-    Provider("VERTEX", "decisor.lms.vertex:vertex", "", "", "vertex/", access="decisor.lms.vertex:access"),
 )  # fmt: skip
 
 

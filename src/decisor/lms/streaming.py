@@ -151,8 +151,6 @@ async def attempt(
     endpoint: Endpoint, url: str, payload: bytes, headers: Mapping[str, str], writing: Writing, read: Read,
     bill: list[Usage],
 ) -> Completion:  # fmt: skip
-    if endpoint.authorize is not None:
-        headers = {**headers, **await endpoint.authorize(url, payload)}
     try:
         reply = await endpoint.opened().post(url, payload, headers, bill, writing.take)
     except Repeats:

@@ -9,6 +9,7 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
 from decisor.mcp.tools import Server
+from decisor.server.connections import BACKLOG, connection_class
 from decisor.server.guard import Guard
 from decisor.server.hosts import Hosts
 from decisor.server.serve import GRACE_SECONDS, MOST_HEAD
@@ -34,6 +35,6 @@ async def serve_http(server: Server, place: Listening) -> None:
     config = uvicorn.Config(
         Guard(app, place.hosts, place.users, ENTER), log_level="critical", access_log=False, server_header=False,
         date_header=False, ws="none", lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS, proxy_headers=False,
-        h11_max_incomplete_event_size=MOST_HEAD,
+        h11_max_incomplete_event_size=MOST_HEAD, http=connection_class(), backlog=BACKLOG,
     )  # fmt: skip
     await uvicorn.Server(config).serve(sockets=[place.socket])

@@ -79,6 +79,12 @@ def counted(many: int, what: str) -> str:
     return f"{many:,} {plural(many, what)}"
 
 
+def say_unmeasured(row: SummaryRow) -> str:
+    """Say which metrics are no finite number in some outcomes; nothing where all are measured."""
+    parts = [f"{spoken(name)} in {counted(many, 'outcome')}" for name, many in row.unmeasured.items()]
+    return f"Left out of the mean, no finite number: {', '.join(parts)}." if parts else ""
+
+
 def beside(row: SummaryRow) -> list[str]:
     """What judge and simulator cost an outcome, in the mean; nothing where there was none."""
     parts = []

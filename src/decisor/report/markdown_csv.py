@@ -85,9 +85,11 @@ def results(rows: Sequence[SummaryRow], report: Report, groups: bool = False) ->
 
 
 def asides(rows: Sequence[SummaryRow], report: Report) -> list[str]:
-    """What LMs cost that the benchmark asked itself, a line for each technique."""
+    """List what LMs cost that the benchmark asked itself, and metrics that were left out, a line a technique."""
     costs = [(report.label(Side(row.technique, row.model)), "; ".join(formatting.beside(row))) for row in rows]
-    return [f"Beside {name}, an outcome: {cost}." for name, cost in costs if cost]
+    notes = [(report.label(Side(row.technique, row.model)), formatting.say_unmeasured(row)) for row in rows]
+    lines = [f"Beside {name}, an outcome: {cost}." for name, cost in costs if cost]
+    return lines + [f"{name}: {note}" for name, note in notes if note]
 
 
 def comparisons(pairs: Sequence[Comparison], report: Report) -> str:

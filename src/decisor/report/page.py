@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import TextIO
 
-from decisor.encoding import json_value
+from decisor.encoding import finite, json_value
 from decisor.evaluation.store.protocol import Key
 from decisor.outcome import Outcome
 from decisor.render.markup import Html, colours, hashed, join, tag
@@ -208,12 +208,12 @@ def rows(outcomes: Sequence[Outcome], before: Mapping[Key, str] | None) -> str:
 def case_data(outcome: Outcome, events: Sequence[Entry], most: int) -> str:
     """What a case's story adds to its row, as JSON."""
     extra = json.dumps(
-        {
+        finite({
             "text": cut(outcome.text, 2000), "stopped": outcome.stopped, "critical": outcome.critical,
             "reasons": [cut(reason, 1000) for reason in outcome.reasons], "tags": list(outcome.tags),
             "metrics": dict(outcome.metrics),
             "counts": {**outcome.counts, **{f"{name}_calls": used.calls for name, used in outcome.beside.items()}},
-        },
+        }),
         ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str,
     )  # fmt: skip
     return extra if not events else extra[:-1] + "," + story(events, most)[1:]

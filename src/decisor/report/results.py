@@ -9,7 +9,7 @@ from decisor.render.markup import Html, join, table, tag
 from decisor.render.svg import swatch
 from decisor.report import svg
 from decisor.report.document import Benchmark, Report
-from decisor.report.formatting import beside, counted, money, percent, short, spoken
+from decisor.report.formatting import beside, counted, money, percent, say_unmeasured, short, spoken
 from decisor.report.palette import Palette
 from decisor.statistics.compare import Side
 from decisor.statistics.summary import STATES, SummaryRow
@@ -56,6 +56,8 @@ def result(row: SummaryRow, metrics: Sequence[str], report: Report, colours: Pal
     cost_cell = join(tag("span", f"{calls} calls, {tokens} tokens"), " ", tag("span", cost))
     if row.unread:
         cost_cell = join(cost_cell, " ", tag("span", f"{percent(row.unread, 1)} of replies unread"))
+    if unmeasured := say_unmeasured(row):
+        cost_cell = join(cost_cell, " ", tag("span", unmeasured))
     if row.beside:
         cost_cell = join(cost_cell, *(join(" ", tag("span", f"beside it: {one}")) for one in beside(row)))
     return tag(

@@ -66,11 +66,12 @@ class RunLine(Reply):
 
 
 class WaitingWords(Reply):
-    """Words of the question that wait for what they mean."""
+    """Words of the question that wait for what they mean. ``asks``: they are a question of their own."""
 
     number: int
     words: str
     choices: tuple[str, ...]
+    asks: bool = False
 
 
 class RunReply(RunLine):

@@ -21,6 +21,7 @@ from decisor.server.serving import Serving, connections_of
 from decisor.server.sight import both, may_see, sight_of
 from decisor.server.users import User
 from decisor.server.watching import Watchers
+from decisor.session.data import check_text
 from decisor.session.following import following
 from decisor.session.keeping import inputs_of
 from decisor.session.options import Options
@@ -80,6 +81,7 @@ class Runs:
         if not body.question.strip():
             raise SetupError("What is to be decided? The question is empty.")
         question = Question(body.question.strip(), body.rules, body.goal)
+        check_text(question)
         before = await self.find(user, body.follows) if body.follows else None
         if before is not None:
             question = following(recorded_result(before.entries), question)

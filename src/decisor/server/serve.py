@@ -14,11 +14,11 @@ import uvicorn
 from decisor.cycles import seldom_collected
 from decisor.errors import SetupError
 from decisor.server.app import guarded
+from decisor.server.connections import BACKLOG, connection_class
 from decisor.server.here import Here
 from decisor.server.serving import Serving
 
 GRACE_SECONDS = 1
-BACKLOG = 2048
 KEEP_SECONDS = 75
 MOST_HEAD = 32_768
 """Bytes of a request's line and headers."""
@@ -64,7 +64,7 @@ def server_of(serving: Serving, ready: Callable[[], None]) -> Server:
     config = uvicorn.Config(
         app, log_level="critical", access_log=False, server_header=False, date_header=False, ws="none", lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS, h11_max_incomplete_event_size=MOST_HEAD, proxy_headers=False,
-        backlog=BACKLOG, timeout_keep_alive=KEEP_SECONDS,
+        backlog=BACKLOG, timeout_keep_alive=KEEP_SECONDS, http=connection_class(),
     )  # fmt: skip
     return Server(config, here, ready)
 

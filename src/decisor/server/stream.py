@@ -130,7 +130,7 @@ class StreamState:
             if was_said is None and not one.reply.done():
                 self.readings[one.number] = False
                 data: Mapping[str, object] = {"number": one.number, "words": one.reading.words,
-                                           "choices": list(one.reading.choices)}  # fmt: skip
+                                           "choices": list(one.reading.choices), "asks": one.reading.asks}  # fmt: skip
                 yield event_text("reading", json.dumps(data))
             elif was_said is False and one.reply.done():
                 self.readings[one.number] = True

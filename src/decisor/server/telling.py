@@ -51,7 +51,8 @@ def line_of(live: LiveRun) -> RunLine:
 
 def reply_of(live: LiveRun, with_result: bool = True) -> RunReply:
     approvals = tuple(Waiting(number=one.number, tool=one.action.tool, input=one.action.input) for one in live.waiting)
-    readings = tuple(WaitingWords(number=one.number, words=one.reading.words, choices=tuple(one.reading.choices))
+    readings = tuple(WaitingWords(number=one.number, words=one.reading.words, choices=tuple(one.reading.choices),
+                                  asks=one.reading.asks)
                      for one in live.readings.values() if not one.reply.done())  # fmt: skip
     has_result = with_result and live.is_over and live.past.state not in ("interrupted", "running") and live.entries
     result = recorded_result(live.entries).as_object() if has_result else None

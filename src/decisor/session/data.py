@@ -39,6 +39,7 @@ from decisor.session.provenance import origin_of
 from decisor.session.readers import revealed, user_name
 from decisor.session.readings import ReadingChoice, as_read, of_documents, settle, with_readings
 from decisor.session.result import Result
+from decisor.session.row_values import row_values_of
 from decisor.session.running import running
 from decisor.session.scan_limits import limited
 from decisor.session.sources import Sources, check_names
@@ -135,10 +136,11 @@ class Data:
         readings = options.get("readings", "auto") if choice.lm is not None else "off"
         view = await self.view(question, choice, options, readings)
         keeping, last = keeping_of(options, self.sources), question.earlier.last if question.earlier else 0
+        row_values = row_values_of(self.sources.tools, question, view.tools, past, options.get("reader"))
         with (
             watched(options) as own,
             recorded(keeping) as listeners,
-            running(view.tools, choice, own, last, listeners) as begun,
+            running(view.tools, choice, own, last, listeners, row_values=row_values) as begun,
         ):
             run = resuming(begun, past) if past else begun
             run.trace.add(RunStart(question, choice.name, run.lm.name, choice.settings, run.env.tools(),
@@ -261,4 +263,19 @@ def question_of(question: str | Question, options: Options) -> Question:
     if not question.text.strip():
         raise SetupError("What is to be decided? The question is empty.")
     rules, goal = options.get("rules", "") or question.rules, options.get("goal", "") or question.goal
-    return replace(question, rules=rules, goal=goal)
+    question = replace(question, rules=rules, goal=goal)
+    check_text(question)
+    return question
+
+
+def check_text(question: Question) -> None:
+    """Raise SetupError if the question holds what is no text: bytes that are not UTF-8, or half characters."""
+    for name in ("text", "rules", "goal"):
+        try:
+            getattr(question, name).encode()
+        except UnicodeEncodeError as error:
+            what = "question" if name == "text" else name
+            raise SetupError(
+                f"The {what} is not UTF-8 (character {error.start + 1}). Write it in a terminal that "
+                "speaks UTF-8, or as a file: iconv -f LATIN1 -t UTF-8 FILE | decisor ask -"
+            ) from error

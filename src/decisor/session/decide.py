@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from decisor.asking import in_words
 from decisor.errors import BudgetExceeded, ModelMistake, OutageError, SetupError
 from decisor.lms.prices import FREE, Price
+from decisor.log import note_faults
 from decisor.plurals import counted
 from decisor.replies.reasons import for_people
 from decisor.run import Run, Technique
-from decisor.trace.events import Conclusion, with_pitfalls
+from decisor.trace.events import Conclusion, Note, with_pitfalls
 from decisor.types import Completion, Decision, Message, Question, Sampling, Usage
 
 NAME_ONE = "name one with --lm MODEL[@URL] (in Python, lm=), or set DECISOR_LM, OPENAI_API_KEY or ANTHROPIC_API_KEY"
@@ -47,7 +48,7 @@ async def decide(technique: Technique, question: Question, run: Run) -> Decision
         LMError: the endpoint failed for good.
     """
     try:
-        with in_words(run.asking.words):
+        with in_words(run.asking.words), note_faults(lambda text: run.trace.add(Note(text), run.span_id)):
             decision = await technique(question, run)
     except BudgetExceeded as error:
         decision = Decision("", reasons=(str(error),), stopped="budget")

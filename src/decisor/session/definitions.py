@@ -42,6 +42,13 @@ class DefinedTool:
         return self.tool.form
 
     @property
+    def is_restricted(self) -> bool:
+        return self.tool.is_restricted
+
+    def examples(self) -> Sequence[str]:
+        return self.tool.examples()
+
+    @property
     def tables(self) -> Sequence[TableInfo]:
         return self.tool.tables
 

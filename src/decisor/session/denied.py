@@ -8,7 +8,8 @@ from decisor.aio import each
 from decisor.errors import SetupError
 from decisor.session.source_tools import open_source
 from decisor.session.sources import Source, Sources, tables_of
-from decisor.tools.databases.cypher import CypherTool
+from decisor.tools.databases.cypher import CypherTool, label_of
+from decisor.tools.databases.sandbox.policy import bare
 from decisor.tools.databases.sql import SqlTool
 
 NEAR = 3
@@ -24,9 +25,9 @@ async def check_denied(sources: Sources) -> None:
     for denied in sources.deny_tables:
         here = [(source, own[0]) for source in names if (own := tables_of([denied], source, sources))]
         there = {name for source, _ in here for name in names[source]}
-        if any(last_part(own) in names[source] for source, own in here):
+        if any(own_name(own, source) in names[source] for source, own in here):
             continue
-        near = difflib.get_close_matches(last_part(here[0][1] if here else denied), sorted(there), NEAR)
+        near = difflib.get_close_matches(bare(here[0][1] if here else denied), sorted(there), NEAR)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise SetupError(f"There is no table {denied} to deny, so that would deny nothing.{hint}")
 
@@ -37,17 +38,14 @@ async def names_in(source: Source) -> frozenset[str]:
     try:
         names: list[str] = []
         if isinstance(tool, SqlTool):
-            names = [table.name for table in tool.tables]
+            names = [table.bare for table in tool.tables]
         elif isinstance(tool, CypherTool):
             names = [*tool.schema.labels, *tool.schema.types]
-        return frozenset(map(last_part, names))
+        return frozenset(map(str.lower, names))
     finally:
         await tool.close()
 
 
-def last_part(name: str) -> str:
-    r"""
-    >>> last_part('public."Staff"')
-    'staff'
-    """
-    return name.rpartition(".")[2].strip('"`[]').lower()
+def own_name(name: str, source: Source) -> str:
+    """Return the name without its schema, which only tables have."""
+    return label_of(name) if source.form == "cypher" else bare(name)

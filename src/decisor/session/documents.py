@@ -46,7 +46,7 @@ async def open_for_reader(
     if not names_code(place) and (missing := condition.unknown()):
         raise SetupError(f"Documents have no {missing[0]}; they have {', '.join(COLUMNS)}.")
     tool = await open_documents(place, name, connection=connection, titles=False)
-    return replace(tool, retriever=ForReader(tool.retriever, condition), audit=audit)
+    return replace(tool, retriever=ForReader(tool.retriever, condition), audit=audit, is_restricted=True)
 
 
 async def open_documents(

@@ -62,7 +62,7 @@ def graph_url(out: str) -> str:
     if "://" in out:
         return out
     if PurePath(out).suffix.lower() != ".kgl":
-        raise SetupError(f"--out {out}: name a file that ends in .kgl, or arcadedb:///FOLDER or bolt://HOST.")
+        raise SetupError(f"--out {out}: name a file that ends in .kgl, or bolt://HOST.")
     return f"kglite:///{out}"
 
 

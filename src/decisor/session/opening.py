@@ -38,8 +38,11 @@ async def open_functions(specs: ToolSpecs, stack: AsyncExitStack) -> list[Tool]:
 
 
 async def check_tables(sources: Sources) -> None:
-    """Raises SetupError where a table that is denied is in none of the databases."""
-    if sources.deny_tables and sources.databases:
+    """Raises SetupError where a table that is denied is in none of the databases, or there is no database."""
+    if (named := (*sources.tables, *sources.deny_tables)) and not sources.databases:
+        raise SetupError(f"There is no database with a table {named[0]}. Name one with --db or --graph, or leave out "
+                         "--tables and --deny-tables.")  # fmt: skip
+    if sources.deny_tables:
         from decisor.session.denied import check_denied
 
         await check_denied(sources)

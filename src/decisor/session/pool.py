@@ -94,12 +94,12 @@ def members_of(sources: Sources) -> dict[str, Sources]:
     """
     members: dict[str, Sources] = {}
     for place in sources.places:
-        is_first = place in sources.databases[:1]
+        is_first, is_database = place in sources.databases[:1], place in sources.databases
         members[place.name] = replace(
             sources,
             places=(place,), tools=NO_TOOLS, model=sources.model if is_first else None,
-            tables=tuple(tables_of(sources.tables, place, sources)),
-            deny_tables=tuple(tables_of(sources.deny_tables, place, sources)),
+            tables=tuple(tables_of(sources.tables, place, sources)) if is_database else (),
+            deny_tables=tuple(tables_of(sources.deny_tables, place, sources)) if is_database else (),
             definitions=definitions_of(place, sources),
         )  # fmt: skip
     if sources.tools.specs:

@@ -50,7 +50,7 @@ def visible(condition: str, masks: tuple[str, ...]) -> str:
 
 
 def used_model(path: Path, tools: Sequence[Tool], tells_place: bool) -> UsedFile:
-    """The decision model as it was opened; of a file of the first form as it is."""
+    """The decision model as it was opened."""
     file = used_file(path, tells_place)
     text = next(texts_of(tools), "")
     if text:

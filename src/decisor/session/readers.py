@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from decisor.errors import SetupError
-from decisor.session.sources import Source, Sources, names_in, tables_of
+from decisor.session.sources import Source, Sources, split_names, tables_of
 from decisor.tools.databases.sandbox.audit import Audit
-from decisor.tools.databases.sandbox.policy import TOKEN, Policy
+from decisor.tools.databases.sandbox.policy import TOKEN, Policy, name_parts
 from decisor.trace.events import Entry
 from decisor.trace.file import array_text
 from decisor.types import Tool
@@ -58,17 +58,25 @@ def for_reader(
     Raises:
         SetupError: a name is of none of them.
     """
-    conditions, columns = dict(rows or {}), list(names_in(mask))
+    conditions, columns = split_rows(rows or {}), list(split_names(mask))
     log = Audit(Path(audit), reader or user_name()) if audit is not None else None
-    if not (conditions or columns or log or any(one.connection for one in sources.places)):
+    if not (conditions or columns or reveal or log or any(one.connection for one in sources.places)):
         return sources
-    for name in [*conditions, *columns]:
+    for name in [*(name for name, _ in conditions), *columns]:
         if not any(own_names([name], one, sources) for one in sources.places):
             raise SetupError(f"There is nothing of which {name} could be kept back: {HOW}.")
     key = secrets.token_hex(16)
     places = tuple(of_place(one, sources, conditions, columns, Policy(key=key, reveal=reveal), log)
                    for one in sources.places)  # fmt: skip
+    if reveal and not any(place.policy.mask for place in places):
+        raise SetupError("No column is masked, so there is nothing to reveal. Name columns with --mask TABLE.COLUMN, "
+                         "or leave out --reveal (reveal=True).")  # fmt: skip
     return replace(sources, places=places)
+
+
+def split_rows(rows: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Read conditions by table, of which a comma joins several."""
+    return [(name, condition) for names, condition in rows.items() for name in split_names(names)]
 
 
 def own_names(names: Sequence[str], source: Source, sources: Sources) -> list[str]:
@@ -81,15 +89,16 @@ def own_names(names: Sequence[str], source: Source, sources: Sources) -> list[st
 
 
 def of_place(
-    source: Source, sources: Sources, rows: Mapping[str, str], mask: Sequence[str], policy: Policy, audit: Audit | None
-) -> Source:
+    source: Source, sources: Sources, rows: Sequence[tuple[str, str]], mask: Sequence[str], policy: Policy,
+    audit: Audit | None,
+) -> Source:  # fmt: skip
     """With the policy that is its own. Raises SetupError as ``check_policy``."""
     own = list(source.policy.rows)
-    own += [(name, condition) for one, condition in rows.items() for name in own_names([one], source, sources)]
+    own += [(name, condition) for one, condition in rows for name in own_names([one], source, sources)]
     columns = [*source.policy.mask, *own_names(mask, source, sources)]
     if source.connection is not None:
-        own += source.connection.rows.items()
-        columns += source.connection.mask
+        own += split_rows(source.connection.rows)
+        columns += split_names(tuple(source.connection.mask))
     policy = replace(policy, rows=tuple(dict.fromkeys(own)), mask=tuple(dict.fromkeys(columns)))
     check_policy(source, policy)
     return replace(source, policy=policy, audit=audit)
@@ -98,7 +107,7 @@ def of_place(
 def check_policy(source: Source, policy: Policy) -> None:
     """Raises SetupError where a name cannot be of such a source."""
     if source.form != "passages":
-        if wrong := [name for name in policy.mask if "." not in name]:
+        if wrong := [name for name in policy.mask if len(name_parts(name)) < 2]:
             raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN.")
         return
     if policy.mask:
@@ -118,6 +127,9 @@ def conditions(texts: Sequence[str]) -> dict[str, str]:
     pairs = [text.partition("=") for text in texts]
     if wrong := [text for text, (name, _, condition) in zip(texts, pairs, strict=True) if not (name and condition)]:
         raise SetupError(f"--rows is TABLE=CONDITION, such as orders=\"region = 'EU'\", not {wrong[0]!r}.")
+    names = [name.strip() for name, _, _ in pairs]
+    if twice := [name for at, name in enumerate(names) if name in names[:at]]:
+        raise SetupError(f"--rows names {twice[0]} twice: write one condition with AND or OR.")
     return {name.strip(): condition.strip() for name, _, condition in pairs}
 
 

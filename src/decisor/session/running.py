@@ -15,6 +15,7 @@ from decisor.session.decide import NoLM, cost_line
 from decisor.session.options import Options
 from decisor.session.technique import Choice
 from decisor.telemetry import telemetry
+from decisor.tools.row_values import RowValues
 from decisor.tools.toolbox import Toolbox
 from decisor.trace.events import Entry, RunUsage, Trace
 from decisor.trace.file import TraceFile
@@ -26,15 +27,17 @@ Listener = Callable[[Entry], None]
 
 @contextmanager
 def running(
-    tools: Sequence[Tool], choice: Choice, options: Options, after: int = 0, listeners: Sequence[Listener] = ()
-) -> Iterator[Run]:
+    tools: Sequence[Tool], choice: Choice, options: Options, after: int = 0, listeners: Sequence[Listener] = (),
+    *, row_values: RowValues | None = None,
+) -> Iterator[Run]:  # fmt: skip
     """Whatever ends it, the trace and the error say what it cost. ``after``: the number of an observation, after which
     those of this run are numbered. ``listeners``: who hears it beside those of the options."""
     path = options.get("trace")
     own = [options["on_event"]] if "on_event" in options else []
     with trace_to(Path(path) if path else None, [*listeners, *own]) as trace:
         trace.writers = Writers(options["on_text"]) if "on_text" in options else None
-        env = Toolbox(tools, count(after + 1), approve=options.get("approve"))
+        env = Toolbox(tools, count(after + 1), approve=options.get("approve"),
+                      row_values=row_values or RowValues())  # fmt: skip
         run = Run(choice.lm or NoLM(), env, Budget(options.get("limits", Limits())), trace, calling=choice.calling,
                   asking=choice.asking)  # fmt: skip
         try:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decisor.errors import SetupError
-from decisor.session.readers import check_policy
+from decisor.session.readers import check_policy, split_rows
 from decisor.session.scan_limits import limits_of, within
-from decisor.session.sources import Source, Sources, tables_of
+from decisor.session.sources import Source, Sources, split_names, tables_of
 from decisor.tools.databases.sandbox.policy import policy_of
 from decisor.types import Tool
 
@@ -65,6 +65,7 @@ def as_configured(source: Source) -> Source:
     ``check_policy``."""
     if source.connection is None or not (source.connection.mask or source.connection.rows) or source.policy:
         return source
-    policy = policy_of(source.connection.rows, source.connection.mask)
+    policy = policy_of({}, split_names(tuple(source.connection.mask)))
+    policy = replace(policy, rows=tuple(split_rows(source.connection.rows)))
     check_policy(source, policy)
     return replace(source, policy=policy)

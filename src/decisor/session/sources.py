@@ -15,7 +15,7 @@ from decisor.config.connection import Connection
 from decisor.errors import SetupError
 from decisor.max_scan import MaxScan
 from decisor.secrets import redact, without_password
-from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, tool_specs
+from decisor.session.tools import NO_TOOLS, Tools, ToolSpecs, split_all, tool_specs
 from decisor.tools.databases.files.frames import FrameStore, is_frame, store_frames
 from decisor.tools.databases.files.places import names_files
 from decisor.tools.databases.sandbox.audit import Audit
@@ -105,7 +105,7 @@ def sources_of(
     model_file = Path(model) if model else None
     files = tuple((name, Path(place)) for name, place in map(place_of, names_in(definitions)))
     return with_connections(
-        Sources(sources, tool_specs(tools), model_file, names_in(tables), names_in(deny_tables), frames, files)
+        Sources(sources, tool_specs(tools), model_file, split_names(tables), split_names(deny_tables), frames, files)
     )
 
 
@@ -122,8 +122,8 @@ def with_connections(sources: Sources) -> Sources:
         file = source.connection.definitions
         if file and not any(name in ("", source.name) for name, _ in sources.definitions):
             files.append((source.name, Path(source.connection.folder, file)))
-        denied += [f"{source.name}.{name}" for name in source.connection.deny_tables]
-        allowed, own = source.connection.tables, tables_of(sources.tables, source, sources)
+        denied += [f"{source.name}.{name}" for name in split_names(source.connection.deny_tables)]
+        allowed, own = split_names(source.connection.tables), tables_of(sources.tables, source, sources)
         if allowed and own and (beyond := [name for name in own if name.lower() not in map(str.lower, allowed)]):
             raise SetupError(f"{beyond[0]} may not be read: decisor.toml lets only {', '.join(allowed)} be read of "
                              f"{source.name}.")  # fmt: skip
@@ -134,6 +134,15 @@ def with_connections(sources: Sources) -> Sources:
 
 def names_in(names: Places) -> tuple[str, ...]:
     return tuple(text for text in each_of(names) if isinstance(text, str))
+
+
+def split_names(names: Names) -> tuple[str, ...]:
+    """Read names of tables or columns from a text or several: a comma joins names everywhere.
+
+    >>> split_names("a.staff,b.staff"), split_names(["site", "a.staff, b.staff"])
+    (('a.staff', 'b.staff'), ('site', 'a.staff', 'b.staff'))
+    """
+    return tuple(split_all(names_in(names)))
 
 
 def with_frames(db: Places) -> tuple[Places, FrameStore | None]:

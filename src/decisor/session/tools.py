@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, get_args
 
 from decisor.errors import SetupError
 from decisor.secrets import Secret, without_password
+from decisor.tools.row_values import RowValuePolicy
 from decisor.types import Tool
 
 ToolSpec: TypeAlias = "str | os.PathLike[str] | Callable[..., Any] | Tool"
@@ -24,6 +26,7 @@ ROWS = "The rows of a table (nodes of a label; NAME.documents) that may be read,
 MASK = "Columns of which an LM gets tokens, and no values. Several times."
 AUDIT = "Note each query here: when, for whom, what, how many rows."
 SCAN = "At most so many rows (5M) or bytes (2GB) that one SQL query may read, by its engine's estimate."
+ROW_VALUES = "Whether tools get values of rows: ask (a person, else no), allow or refuse."
 METHODS = "HTTP methods beside GET that the APIs of --tools may be called with, such as post,put."
 AUTH = "The environment variable with the key for the APIs of --tools; mcp=NAME for MCP servers. Several times."
 
@@ -32,6 +35,7 @@ CALCULATOR = "calculator"
 MCP = "mcp:"
 OF_SERVERS = "mcp="
 """Before a variable that is for MCP servers alone."""
+PART = re.compile(r"""(?:"[^"]*"|`[^`]*`|\[[^\]]*\]|[^,])+""")
 NO_SOURCES = (CALCULATOR, "whatif", "decision_model", "person", "definitions", "think", "combine")
 
 
@@ -42,13 +46,19 @@ class ToolSpecs:
     ``"mcp:URL#tool,tool"``), or any object with the methods of a ``Tool``.
 
     ``methods``: HTTP methods beside GET that may be called. ``base_url`` takes the place of the documents' servers.
-    ``auth``: environment variables with keys, as NAME or SCHEME=NAME.
+    ``auth``: environment variables with keys, as NAME or SCHEME=NAME. ``row_values``: whether they get values of rows:
+    ask (a person, else no), allow or refuse; never those of a source of which something is kept back.
     """
 
     specs: Sequence[ToolSpec] = ()
     methods: Sequence[str] = ()
     base_url: str = ""
     auth: Sequence[str] = ()
+    row_values: RowValuePolicy = "ask"
+
+    def __post_init__(self) -> None:
+        if self.row_values not in get_args(RowValuePolicy):
+            raise SetupError(f"--row-values is {', '.join(get_args(RowValuePolicy))}, not {self.row_values!r:.80}.")
 
 
 NO_TOOLS = ToolSpecs()
@@ -176,11 +186,12 @@ def open_one(spec: ToolSpec, tools: ToolSpecs) -> Sequence[Tool]:
 
 
 def split(text: str) -> list[str]:
+    """Split at commas, but for those within quotes.
+
+    >>> split("post, put"), split('a.customers,b."odd, name"')
+    (['post', 'put'], ['a.customers', 'b."odd, name"'])
     """
-    >>> split("post, put")
-    ['post', 'put']
-    """
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return [part.strip() for part in PART.findall(text) if part.strip()]
 
 
 def split_all(texts: Sequence[str] | None) -> list[str]:

@@ -109,7 +109,18 @@ async def verified(past: PastDecision, data: Data) -> Verification:
                 outcomes += outcome_changes(before.ranking, now) if now else []
                 rules = await tested(tools[action.tool], action.input, past.decision.answer)
     verdict = judged(past.decision, [*changes, *others], now, is_computed, rules)
+    if unseen := masked_columns(past):
+        note = f"Masked values ({', '.join(unseen)}) were not compared: their tokens are made anew each time."
+        verdict = replace(verdict, why=f"{verdict.why} {note}")
+        if verdict.state == "holds" and now is None:
+            verdict = replace(verdict, state="cannot be said")
     return replace(verdict, records=count, changes=changes, others=others, outcomes=outcomes, rules=rules)
+
+
+def masked_columns(past: PastDecision) -> list[str]:
+    """Return the columns of cited rows in which only tokens were seen."""
+    rows = (row.fields for one in past.steps for row in cited_rows(one.step, past.decision.evidence.ids))
+    return sorted({str(name) for fields in rows for name, value in fields.items() if TOKEN.search(str(value))})
 
 
 async def tested(tool: Tool, text: str, answer: str) -> Sequence[RuleTest]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
-from decisor.decision_models.parse import is_old, parse
+from decisor.decision_models.parse import parse
 from decisor.decision_record.restored import PastStep
 from decisor.definitions.tool import NAME as DEFINITIONS
 from decisor.definitions.tool import Brought
@@ -47,7 +47,7 @@ async def tools_of(data: Data, past: PastDecision, stack: AsyncExitStack) -> Map
 
 async def whatif_of(past: PastDecision, data: Data, stack: AsyncExitStack) -> Tool | None:
     """Of the decision model as it was, else the one that the question is about."""
-    if past.model and data.databases and not is_old(past.model):
+    if past.model and data.databases:
         return await from_model(parse(past.model), data.databases[0], stack, data.definitions)
     return await from_question(past.question, data.databases)
 

@@ -38,18 +38,11 @@ async def from_file(
     """
     if not databases:
         return None
-    from decisor.decision_models.parse import is_old, read, text_of
-    from decisor.tools.databases.sandbox.blocking import open_scratch
+    from decisor.decision_models.parse import read
 
     source = databases[0]
     if IMPORT_PATH.fullmatch(str(path)) and not path.exists():
         return whatif(await from_function(str(path), source))
-    if is_old(text_of(path)):
-        from decisor.decision_models.model_file import load, read_model
-
-        scratch = await load(read_model(path), source, open_scratch)
-        stack.callback(scratch.close)
-        return InTurn(whatif(lambda semantics: scratch))
     return await from_model(read(path), source, stack, definitions)
 
 

@@ -7,6 +7,7 @@ on the difference of each case's means. Over several pairs p is corrected by Hol
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -95,7 +96,8 @@ def values_of(part: Iterable[Outcome], metric: str) -> dict[str, float]:
     counted = [one for one in part if one.state in COUNTED]
     if metric == RIGHT:
         return by_case(counted, lambda one: one.state == "right")
-    return by_case((one for one in counted if metric in one.metrics), lambda one: one.metrics[metric])
+    measured = [one for one in counted if math.isfinite(one.metrics.get(metric, math.nan))]
+    return by_case(measured, lambda one: one.metrics[metric])
 
 
 def side(outcome: Outcome) -> Side:

@@ -5,14 +5,15 @@ Only outcomes that count (see ``summary``) are in any of these. Each point has i
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from decisor.outcome import Outcome
-from decisor.statistics.estimates import Interval, wilson
-from decisor.statistics.summary import COUNTED
+from decisor.statistics.estimates import Interval, share_over_cases
+from decisor.statistics.summary import COUNTED, tries_by_case
 
 STEPS = (1, 2, 5)
 DECILES, LEAST = 10, 5
@@ -20,20 +21,23 @@ DECILES, LEAST = 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """``at``: where on the axis; ``right`` of ``total``."""
+    """``at``: where on the axis; ``right`` of ``total`` outcomes; ``share``: accuracy, the mean over their cases."""
 
     at: float
     right: int
     total: int
+    share: float
+    interval: Interval
     label: str = ""
 
-    @property
-    def share(self) -> float:
-        return self.right / self.total if self.total else 0.0
 
-    @property
-    def interval(self) -> Interval:
-        return wilson(self.right, self.total)
+def point_of(
+    at: float, part: Sequence[Outcome], label: str = "",
+    is_right: Callable[[Outcome], bool] = lambda one: one.state == "right",
+) -> Point:  # fmt: skip
+    """Compute accuracy as ``summary`` does. ``part``: outcomes that count, at least one."""
+    share, interval = share_over_cases(tries_by_case(part, is_right))
+    return Point(at, sum(map(is_right, part)), len(part), share, interval, label)
 
 
 def right_by(outcome: Outcome, calls: int) -> bool:
@@ -48,7 +52,10 @@ def right_by(outcome: Outcome, calls: int) -> bool:
 def budget_curve(part: Iterable[Outcome], limits: Sequence[int]) -> tuple[Point, ...]:
     """Accuracy if each run had been cut at so many calls, for each of ``limits``."""
     counted = [one for one in part if one.state in COUNTED]
-    return tuple(Point(limit, sum(right_by(one, limit) for one in counted), len(counted)) for limit in limits)
+    return tuple(
+        point_of(limit, counted, is_right=lambda one: right_by(one, limit))  # noqa: B023
+        for limit in limits if counted
+    )  # fmt: skip
 
 
 def limits_for(outcomes: Iterable[Outcome], most: int = 12) -> tuple[int, ...]:
@@ -74,9 +81,7 @@ def by_kind(part: Iterable[Outcome], names: Sequence[str], kind: Callable[[Outco
     """Accuracy of the outcomes of each kind, those that occur, in the order of ``names``."""
     counted = [one for one in part if one.state in COUNTED]
     groups = [(at, name, [one for one in counted if kind(one) == name]) for at, name in enumerate(names)]
-    return tuple(
-        Point(at, sum(one.state == "right" for one in group), len(group), name) for at, name, group in groups if group
-    )
+    return tuple(point_of(at, group, name) for at, name, group in groups if group)
 
 
 def deciles(
@@ -97,14 +102,14 @@ def deciles(
     for name, part in by_label.items():
         ratings = raters.get(name) or (next(iter(raters.values())) if len(raters) == 1 else {})
         tenths = [(at, [one for one in part if one.case in cases]) for at, cases in _equal_parts(ratings)]
-        curve = tuple(Point(at, sum(one.state == "right" for one in some), len(some)) for at, some in tenths if some)
+        curve = tuple(point_of(at, some) for at, some in tenths if some)
         if curve:
             curves[name] = curve
     return curves
 
 
 def _rated(part: Iterable[Outcome], rating: str) -> dict[str, float]:
-    return {one.case: one.metrics[rating] for one in part if rating in one.metrics}
+    return {one.case: one.metrics[rating] for one in part if math.isfinite(one.metrics.get(rating, math.nan))}
 
 
 def _equal_parts(ratings: dict[str, float]) -> list[tuple[float, set[str]]]:
@@ -126,4 +131,4 @@ def _points(pairs: Iterable[tuple[float, Outcome]]) -> tuple[Point, ...]:
     for at, one in pairs:
         if one.state in COUNTED:
             groups[at].append(one)
-    return tuple(Point(at, sum(one.state == "right" for one in part), len(part)) for at, part in sorted(groups.items()))
+    return tuple(point_of(at, part) for at, part in sorted(groups.items()))

@@ -6,7 +6,7 @@ Shares are 0 to 1. Whatever draws at random takes a seed and gives the same figu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,19 @@ def wilson(right: float, total: int) -> Interval:
     middle = (share + Z95 * Z95 / (2 * total)) / scale
     half = Z95 * math.sqrt(share * (1 - share) / total + Z95 * Z95 / (4 * total * total)) / scale
     return Interval(max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+
+
+def share_over_cases(tries_by_case: Mapping[str, Sequence[bool]]) -> tuple[float, Interval]:
+    """Average over cases the share of a case's tries that are right, with the interval of that mean.
+
+    The interval is Wilson's where each case has one try. Several answers to one case resemble each other, so it is then
+    a bootstrap over cases; where all cases have the same share, which leaves a bootstrap no width, Wilson's again.
+    """
+    shares = [sum(tries) / len(tries) for tries in tries_by_case.values()]
+    right = math.fsum(shares)
+    if len(set(shares)) == 1 or all(len(tries) == 1 for tries in tries_by_case.values()):
+        return right / len(shares), wilson(right, len(shares))
+    return right / len(shares), bootstrap(shares)
 
 
 def mcnemar(only_one: int, only_other: int) -> float:

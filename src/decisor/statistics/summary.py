@@ -1,8 +1,8 @@
 """Headline figures of a run: one row for each benchmark, group, technique and model.
 
-Four outcomes are never merged with a wrong answer or with each other. Accuracy is right answers among those that were
-judged or ran over their budget; what was unscored or crashed is left out of it and counted beside it, and ``least``
-and ``most`` say what accuracy would be if all of that were wrong, or right.
+Four outcomes are never merged with a wrong answer or with each other. Accuracy is the mean over cases of the share of a
+case's tries that are right, among those that were judged or ran over their budget; what was unscored or crashed is left
+out of it and counted beside it, and ``least`` and ``most`` say what accuracy would be were all of that wrong, or right.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from decisor.outcome import Outcome, State
-from decisor.statistics.estimates import Interval, bootstrap, deviation, pass_at_k, wilson
+from decisor.statistics.estimates import Interval, bootstrap, deviation, pass_at_k, share_over_cases
 from decisor.types import Usage
 
 STATES: tuple[State, ...] = ("right", "wrong", "over_budget", "unscored", "crashed")
@@ -29,23 +29,23 @@ UNREAD = "unread_replies"
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What several tries at each case show: accuracy by repeat, its mean and sample deviation, and pass@k by k (the
-    mean over the cases with that many counted tries)."""
+    """What several tries at each case show: accuracy by repeat, its sample deviation, and pass@k by k (the mean over
+    the cases with that many counted tries)."""
 
     accuracies: tuple[float, ...]
-    mean: float
     deviation: float
     pass_at: Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """``group`` is '' for all groups together. ``states`` count outcomes; a case has one for each repeat. Means are
-    over outcomes; ``dollars`` is None where a price is unknown.
+    """``group`` is '' for all groups together. ``states`` count outcomes; a case has one for each repeat. Means of
+    counts and times are over outcomes; ``dollars`` is None where a price is unknown.
 
-    ``interval`` is Wilson's; with several repeats, whose answers to one case resemble each other, it is a bootstrap
-    over cases. ``tags_right``: how many of the outcomes with a tag were right (for a failure on the way: how many were
-    mended). ``usage`` is the techniques' own; ``beside``: what judges and simulators cost, by name.
+    ``accuracy``, its ``interval`` and ``metrics`` are means over cases (``share_over_cases``). ``unmeasured``: how many
+    outcomes have a metric that is no finite number, which is left out of its mean. ``tags_right``: how many of the
+    outcomes with a tag were right (for a failure on the way: how many were mended). ``usage`` is the techniques' own;
+    ``beside``: what judges and simulators cost, by name.
     """
 
     benchmark: str
@@ -69,6 +69,7 @@ class SummaryRow:
     stopped: Mapping[str, int] = field(default_factory=dict)
     repeats: Repeats | None = None
     beside: Mapping[str, Usage] = field(default_factory=dict)
+    unmeasured: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def unread(self) -> float:
@@ -103,7 +104,7 @@ def row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
     first = part[0]
     states: dict[State, int] = {state: sum(one.state == state for one in part) for state in STATES}
     counted = [one for one in part if one.state in COUNTED]
-    open_ = states["unscored"] + states["crashed"]
+    accuracy, interval = share_over_cases(tries_by_case(counted)) if counted else (None, None)
     usage = Usage()
     for one in part:
         usage = usage + one.usage
@@ -114,10 +115,10 @@ def row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         model=first.model,
         cases=len({one.case for one in part}),
         states=states,
-        accuracy=states["right"] / len(counted) if counted else None,
-        interval=interval_of(counted),
-        least=states["right"] / len(part),
-        most=(states["right"] + open_) / len(part),
+        accuracy=accuracy,
+        interval=interval,
+        least=mean(by_case(part, lambda one: one.state == "right").values()),
+        most=mean(by_case(part, lambda one: one.state == "right" or one.state not in COUNTED).values()),
         metrics=metrics_of(part),
         counts=counts_of(part),
         usage=usage,
@@ -129,6 +130,7 @@ def row(part: Sequence[Outcome], group: str = "") -> SummaryRow:
         stopped=tally(one.stopped for one in part),
         repeats=repeats_of(counted),
         beside=beside_of(part),
+        unmeasured=tally(name for one in part for name, value in one.metrics.items() if not math.isfinite(value)),
     )
 
 
@@ -146,25 +148,24 @@ def by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[
     return {case: math.fsum(values) / len(values) for case, values in by_name.items()}
 
 
-def interval_of(counted: Sequence[Outcome]) -> Interval | None:
-    if not counted:
-        return None
-    if len({one.repeat for one in counted}) == 1:
-        return wilson(sum(one.state == "right" for one in counted), len(counted))
-    shares = list(by_case(counted, lambda one: one.state == "right").values())
-    if len(set(shares)) == 1:  # a bootstrap of equal values would have no width, however few they are
-        return wilson(shares[0] * len(shares), len(shares))
-    return bootstrap(shares)
+def tries_by_case(
+    part: Iterable[Outcome], is_right: Callable[[Outcome], bool] = lambda one: one.state == "right"
+) -> dict[str, list[bool]]:
+    """Gather whether each try at a case was right."""
+    tries: dict[str, list[bool]] = defaultdict(list)
+    for one in part:
+        tries[one.case].append(is_right(one))
+    return tries
 
 
 def metrics_of(part: Sequence[Outcome]) -> dict[str, tuple[float, Interval]]:
-    """Mean and bootstrap interval over cases, of the outcomes that have the metric."""
+    """Mean and bootstrap interval over cases, of the outcomes that have the metric as a finite number."""
     means = {}
     for name in sorted({name for one in part for name in one.metrics}):
-        values = list(by_case((one for one in part if name in one.metrics), lambda one: one.metrics[name]).values())  # noqa: B023
-        finite = [value for value in values if math.isfinite(value)]
-        if finite:
-            means[name] = (math.fsum(finite) / len(finite), bootstrap(finite, METRIC_ROUNDS))
+        measured = [one for one in part if math.isfinite(one.metrics.get(name, math.nan))]
+        values = list(by_case(measured, lambda one: one.metrics[name]).values())  # noqa: B023
+        if values:
+            means[name] = (mean(values), bootstrap(values, METRIC_ROUNDS))
     return means
 
 
@@ -181,14 +182,12 @@ def repeats_of(counted: Sequence[Outcome]) -> Repeats | None:
     if len(numbers) < 2:
         return None
     accuracies = tuple(mean(one.state == "right" for one in counted if one.repeat == number) for number in numbers)
-    tries: dict[str, list[bool]] = defaultdict(list)
-    for one in counted:
-        tries[one.case].append(one.state == "right")
+    tries = tries_by_case(counted)
     pass_at = {
         k: mean(pass_at_k(sum(rights), len(rights), k) for rights in tries.values() if len(rights) >= k)
         for k in range(1, max(len(rights) for rights in tries.values()) + 1)
     }
-    return Repeats(accuracies, mean(accuracies), deviation(accuracies), pass_at)
+    return Repeats(accuracies, deviation(accuracies), pass_at)
 
 
 def marked(part: Iterable[Outcome]) -> dict[str, int]:

@@ -22,6 +22,23 @@ class Remembering(Protocol):
     def remember(self, number: int, action: Action, observation: Observation, tool: Tool) -> None: ...
 
 
+@runtime_checkable
+class RowSource(Protocol):
+    """A tool that brings rows, nodes or passages of a source."""
+
+    @property
+    def form(self) -> str: ...
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether something of the source is kept back: tables, rows, columns, labels or documents."""
+        ...
+
+    def examples(self) -> Sequence[str]:
+        """Return the values that its description shows."""
+        ...
+
+
 def is_database(tool: Tool) -> TypeGuard[Database]:
     return getattr(tool, "form", "") in ("sql", "cypher")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
@@ -14,6 +15,7 @@ from decisor.calls.clock import in_line
 from decisor.errors import ToolError
 from decisor.tools.abilities import Remembering
 from decisor.tools.databases.sandbox.audit import asked_by
+from decisor.tools.row_values import RowValues, is_outward
 from decisor.types import Action, Observation, Record, Tool
 
 Approve: TypeAlias = "Callable[[Action], Awaitable[str]]"
@@ -36,13 +38,19 @@ class Brought:
 class Toolbox:
     """Tools by name. Forks share the connections and the counter, so an id is given once in a run, and what queries
     ``brought`` before. ``approve``: what a person says of each action before it is done; what only calculates is not
-    put to them. ``first``: the number of the first observation."""
+    put to them. ``first``: the number of the first observation. ``row_values``: what tools that are no sources get only
+    where a person allows it."""
 
     members: Sequence[Tool]
     counter: Iterator[int] = field(default_factory=lambda: count(1))
     approve: Approve | None = None
     first: int = 1
     brought: dict[tuple[str, str], Brought] = field(default_factory=dict)
+    row_values: RowValues = field(default_factory=RowValues)
+
+    def __post_init__(self) -> None:
+        if any(map(is_outward, self.members)):
+            self.row_values.add_examples(self.members)
 
     def tools(self) -> tuple[str, ...]:
         return tuple(tool.name for tool in self.members)
@@ -59,22 +67,34 @@ class Toolbox:
         Raises ToolError where there is no such tool, or the tool refuses or fails."""
         for tool in self.members:
             if tool.name == action.tool:
+                if is_outward(tool):
+                    await self.row_values.check(action, tool, self.approve is not None)
                 await self.check(action)
                 number = next(self.counter)
                 query = (tool.name, without_layout(action.input))
                 before = self.brought.get(query)
-                with asked_by("model"):
+                with asked_by("model"), self.learning(tool):
                     observation = numbered(before.observation if before else await tool.call(action.input), number)
                 if before:
                     same = f"The same query as o{before.number}: it was not run again."
                     observation = replace(observation, note=f"{same} {before.observation.note}".strip())
                 elif getattr(tool, "form", "") in QUERIED:
                     self.brought[query] = Brought(number, observation)
+                self.row_values.learn(observation, tool, self.members)
                 self.remember(number, action, observation)
                 return observation
         near = difflib.get_close_matches(action.tool, self.tools(), 1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise ToolError(f"There is no tool {action.tool!r}; there is {', '.join(self.tools())}.{hint}")
+
+    @contextmanager
+    def learning(self, tool: Tool) -> Iterator[None]:
+        """A complaint of a source may quote its rows too."""
+        try:
+            yield
+        except ToolError as error:
+            self.row_values.learn(Observation(note=str(error)), tool, self.members)
+            raise
 
     def remember(self, number: int, action: Action, observation: Observation) -> None:
         """For the tools that work with what the others bring."""

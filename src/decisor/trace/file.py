@@ -1,15 +1,15 @@
-"""Trace files, written in one version and read in all of them.
+"""Read and write trace files.
 
 The first line is ``{"decisor_trace": 2}``; each line after it is one entry: ``id``, ``span``, ``at`` (seconds since the
 run began), ``event`` (the name of its class) and ``data`` (its fields). The messages of an LMCall are a list, or an
-object that says what they add to those of an earlier entry. Version 1 has no first line; see ``version_1``.
+object that says what they add to those of an earlier entry.
 A torn last line (power loss, kill -9) is skipped by the reader.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, get_args
 
@@ -18,7 +18,6 @@ from decisor.errors import SetupError
 from decisor.trace.decoding import decoder
 from decisor.trace.events import Entry, Event, LMCall
 from decisor.trace.prompts import Prompt, messages_of
-from decisor.trace.version_1 import from_version_1
 from decisor.types import Message
 
 VERSION = 2
@@ -75,21 +74,18 @@ class TraceFile:
 
 
 def read_entries(rows: Iterable[Any]) -> Iterator[Entry]:
-    """From what the lines of one trace hold, of any version, with every prompt whole.
+    """Read entries from the parsed lines of one trace, with every prompt whole. Rows of a run store have no first line.
 
     Raises:
-        SetupError: it is of a later version.
-        ValueError, LookupError, TypeError: a row is no entry, or builds on one that is not there.
+        SetupError: if the trace is of another version.
+        ValueError, LookupError, TypeError: if a row is no entry, or builds on one that is not there.
     """
-    convert: Callable[[TraceLine], TraceLine] = from_version_1
     prompts: dict[int, tuple[Message, ...]] = {}
     for at, row in enumerate(rows):
         if not at and MARK in row:
             if row[MARK] != VERSION:
-                raise SetupError(f"The trace is of format {row[MARK]}; this Decisor reads 1 and {VERSION}. Update it.")
-            convert = dict
+                raise SetupError(f"The trace has format {row[MARK]}; this Decisor reads format {VERSION}.")
             continue
-        row = convert(row)
         data = row["data"]
         if row["event"] == LMCall.__name__:
             whole = prompts[row["id"]] = messages_of(data["messages"], prompts)

@@ -17,6 +17,7 @@ from decisor.benchmarks.dqa.summary import replans
 from decisor.benchmarks.dqa.worlds import SCENARIOS, WorldCase, read_cases
 from decisor.benchmarks.protocol import Case, Score
 from decisor.errors import SetupError
+from decisor.secrets import without_password
 from decisor.trace.events import Entry, LMCall, events_of
 from decisor.types import Decision, Environment, Tool
 
@@ -51,6 +52,10 @@ class DqaBench:
 
     def cases(self) -> Sequence[Case]:
         """By database, so that each is opened once."""
+        if self.fresh and not self.db:
+            raise SetupError("--fresh loads worlds anew on a server: name one with --db or --graph, or leave it out.")
+        if self.db and self.tools == "whatif":
+            self.for_exact()
         if self.db and form_of(self.db) != self.form:
             raise SetupError(f"{self.db} is a database of the form {form_of(self.db)}, not {self.form}.")
         cases = [one for name in self.scenarios() for one in read_cases(self.data, name, self.form, self.limit)]
@@ -63,6 +68,10 @@ class DqaBench:
         return [name for name in SCENARIOS if (self.data / name / "questions").is_dir()] or SCENARIOS
 
     def for_exact(self) -> DqaBench:
+        """Raises SetupError where a database is named, which would not be read."""
+        if self.db:
+            raise SetupError(f"exact computes from the files of --data and would not read {without_password(self.db)}: "
+                             "leave out --db and --graph, or take another technique.")  # fmt: skip
         return replace(self, tools="whatif")
 
     @asynccontextmanager

@@ -33,7 +33,7 @@ async def load_database(dump: Path, url: str) -> None:
 
 
 async def load_world(world: WorldData, url: str) -> None:
-    """Writes a world to SQLite, DuckDB, PostgreSQL, MariaDB, Spark, or to a graph (kglite, ArcadeDB, Bolt)."""
+    """Writes a world to SQLite, DuckDB, PostgreSQL, MariaDB, Spark, or to a graph (kglite, Bolt)."""
     engine, place = parse_url(url)
     writers: dict[str, Callable[[WorldData, str], None]] = {
         "sqlite": to_sqlite,

@@ -6,7 +6,7 @@ from decisor.types import Tool
 
 
 async def open_database(url: str) -> Tool:
-    """The tool for a URL: a graph for kglite, arcadedb, bolt and neo4j, else SQL.
+    """The tool for a URL: a graph for kglite, bolt and neo4j, else SQL.
 
     Raises:
         SetupError: it cannot be opened.
@@ -27,4 +27,4 @@ def form_of(url: str) -> str:
     ('graph', 'sql')
     """
     scheme = url.partition("://")[0].partition("+")[0]
-    return "graph" if scheme in ("kglite", "arcadedb", "bolt", "neo4j") else "sql"
+    return "graph" if scheme in ("kglite", "bolt", "neo4j") else "sql"

@@ -9,39 +9,40 @@ import numpy as np
 
 from decisor.decision_models.candidates import LIMIT
 from decisor.decision_models.checks import by_hand, shaking, twofold
-from decisor.decision_models.checks.subject import Check, Subject, TimeOver
+from decisor.decision_models.checks.subject import Check, Subject
 from decisor.decision_models.checks.twofold import Difference
-from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.machine import MORE_SECONDS, OpenModel, TimeOver
 from decisor.errors import ToolError
 from decisor.finding import Finding
 
 SAMPLE = 2_000
 CHECKS: tuple[Check, ...] = (
     by_hand.numbers, by_hand.present, by_hand.examples, shaking.differs, shaking.statements, shaking.inputs,
-    shaking.units, shaking.rules, shaking.goals, shaking.order, twofold.together, twofold.joins,
+    shaking.constants, shaking.units, shaking.rules, shaking.goals, shaking.order, twofold.together, twofold.joins,
 )  # fmt: skip
 
 
 def check(model: OpenModel, second: OpenModel | None = None, seconds: float = float("inf")) -> Iterator[Finding]:
     """What is wrong, as it is found. ``second``: an independent model of the same question. Of more than 2,000
     candidates a sample is computed. After ``seconds`` it says so and leaves the other checks on changed data out."""
-    if model.model.choice:
-        try:
-            subject = subject_of(model, seconds)
-        except ToolError as error:
-            yield finding(error)
-            return
-        if subject.outcomes.stopped:
-            yield over(subject, seconds)
-            return
-        try:
+    subject = None
+    try:
+        if model.model.choice:
+            try:
+                subject = subject_of(model, seconds)
+            except ToolError as error:
+                yield finding(error)
+                return
+            if subject.outcomes.stopped:
+                yield over(subject, seconds)
+                return
             for each in CHECKS:
                 yield from shielded(lambda each=each: each(subject))  # type: ignore[misc]
             if second is not None:
                 yield from shielded(lambda: twofold.second(subject, second))
-        except TimeOver:
-            yield over(subject, seconds)
-    yield from shielded(lambda: twofold.solver(model))
+        yield from shielded(lambda: twofold.solver(model))
+    except TimeOver as error:
+        yield over(subject, seconds) if subject else Finding(1, 0, str(error).rstrip("."))
     yield from twofold.words(model)
 
 
@@ -58,7 +59,7 @@ def compared(model: OpenModel, other: OpenModel, seconds: float) -> Difference |
     subject = subject_of(model, seconds)
     try:
         if subject.outcomes.stopped:
-            raise TimeOver
+            raise TimeOver(MORE_SECONDS)
         return twofold.difference(subject, other)
     except TimeOver:
         return Difference(over(subject, seconds))

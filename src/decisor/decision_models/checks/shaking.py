@@ -87,6 +87,24 @@ def inputs(subject: Subject) -> Iterator[Finding]:
                 yield Finding(9, line, f'input "{one.name}" {word} {name}, says the file, but {name} does not move')
 
 
+def constants(subject: Subject) -> Iterator[Finding]:
+    """Check 8: a spread that moves what is 1 by its meaning, such as EUR per EUR."""
+    copies = {name.lower(): copy for name, copy in subject.model.copies.items()}
+    for one in subject.model.model.inputs:
+        copy = copies.get(one.table.lower())
+        if one.spread is None or copy is None:
+            continue
+        names = {one.column.lower(), base(one.unit).lower()}
+        cells = next(column.values for column in copy.columns if column.name.lower() == one.column.lower())
+        for column in copy.columns:
+            if any(cell == 1 and str(own).lower() in names for cell, own in zip(cells, column.values, strict=True)):
+                word = base(one.unit) or one.column.upper()
+                words = (f'the spread of input "{one.name}" moves 1 {word} per {word}, which is a constant: leave that '
+                         f"row out of {copy.name} in [copy], and write coalesce({one.column}, 1)")  # fmt: skip
+                yield Finding(8, subject.model.model.line("input", one.name), words)
+                break
+
+
 def units(subject: Subject) -> Iterator[Finding]:
     """Check 10: all inputs in the unit of a measure, seven times. A parameter may be a constant in that unit."""
     model = subject.model.model

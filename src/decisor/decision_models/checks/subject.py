@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from decisor.decision_models.machine import OpenModel
+from decisor.decision_models.machine import MORE_SECONDS, OpenModel, TimeOver
 from decisor.decision_models.outcomes import Outcomes
 from decisor.finding import Finding
 
@@ -33,10 +33,6 @@ CHECKS = {
 }
 
 
-class TimeOver(Exception):
-    """The checks have no more time."""
-
-
 @dataclass(frozen=True)
 class Subject:
     """An open model, and the outcomes of its candidates as they are; of very many, of a sample. ``until``: the moment
@@ -58,7 +54,7 @@ class Subject:
         seconds = self.until - time.monotonic()
         outcomes = model.outcomes(candidates, most=0, seconds=seconds, **changes)  # type: ignore[arg-type]
         if outcomes.stopped:
-            raise TimeOver
+            raise TimeOver(MORE_SECONDS)
         return outcomes
 
 

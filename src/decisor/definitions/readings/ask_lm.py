@@ -40,7 +40,7 @@ class ReadingsReply:
 def parse_readings(reply: str) -> tuple[OpenReading, ...]:
     """
     >>> parse_readings("Thought: two dates.\\nUnclear: in 1997 | by OrderDate | by ShippedDate")
-    (OpenReading(words='in 1997', choices=('by OrderDate', 'by ShippedDate'), keys=()),)
+    (OpenReading(words='in 1997', choices=('by OrderDate', 'by ShippedDate'), keys=(), asks=False),)
     >>> parse_readings("Unclear: none")
     ()
 

@@ -22,6 +22,8 @@ class OpenReading:
     words: str
     choices: Sequence[str]
     keys: Sequence[str] = ()
+    asks: bool = False
+    """Whether ``words`` are a question of their own, with a choice, about no word of the question."""
 
     def line(self) -> str:
         """As a person is asked.
@@ -30,7 +32,7 @@ class OpenReading:
         'What is meant by "revenue"? 1 gross, 2 net'
         """
         choices = ", ".join(f"{number} {text}" for number, text in enumerate(self.choices, 1))
-        return f'What is meant by "{self.words}"? {choices}'
+        return f"{self.words}: {choices}" if self.asks else f'What is meant by "{self.words}"? {choices}'
 
     def choice(self, answer: str) -> str:
         """What an answer says: the choice that it numbers, or itself; '' where it says nothing.

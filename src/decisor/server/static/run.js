@@ -206,11 +206,12 @@ export class RunView {
     if ("answer" in data) { there?.remove(); return; }
     const own = el("input", { id: `means-${data.number}`, placeholder: "In your own words" });
     const tell = (answer) => ask(`/api/runs/${this.run.id}/readings/${data.number}`, { answer });
-    this.wait(el("section.card.approval", { "data-reading": data.number, "aria-label": "Words wait for what they mean" },
-      el("b", {}, `What is meant by “${data.words}”?`),
+    const words = data.asks ? data.words : `What is meant by “${data.words}”?`;
+    this.wait(el("section.card.approval", { "data-reading": data.number, "aria-label": data.asks ? "A question waits" : "Words wait for what they mean" },
+      el("b", {}, words),
       el("div.bar", {}, ...data.choices.map((choice, at) => button(choice, () => tell(String(at + 1)), at ? {} : { kind: "primary" }))),
-      el("div.bar", {}, el("label.hush", { for: own.id }, "Or"), own, button("Take this", () => own.value.trim() && tell(own.value)), button("Compute both", () => tell("")))));
-    say(`What is meant by ${data.words}?`);
+      ...(data.asks ? [] : [el("div.bar", {}, el("label.hush", { for: own.id }, "Or"), own, button("Take this", () => own.value.trim() && tell(own.value)), button("Compute both", () => tell("")))])));
+    say(words);
   }
 
   draw_soon() {

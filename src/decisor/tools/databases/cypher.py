@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
+from decisor.log import pass_over_faults
 from decisor.max_scan import MaxScan
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
@@ -27,7 +28,7 @@ from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.scan import check_graph_scan, check_limits
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_tables import TableInfo
-from decisor.types import Observation, Record, Table
+from decisor.types import Observation, Pitfall, Record, Table
 
 BULK_SECONDS = 300.0
 
@@ -57,7 +58,7 @@ class CypherTool:
         policy: Policy = NO_POLICY,
         audit: Audit | None = None,
     ) -> CypherTool:
-        """kglite:///PATH, arcadedb:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
+        """kglite:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
 
         ``deny``: labels and relationship types that may be neither read nor seen. Where ``only`` names some, no other
         may be. ``policy``: nodes of labels, and properties, that are not for everybody (kglite and Neo4j).
@@ -67,7 +68,7 @@ class CypherTool:
             SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *map(str.lower, deny)), policy=policy)
+        caps = replace(caps, deny=(*caps.deny, *map(label_of, deny)), policy=policy)
         worker = Worker(engine, address, caps, audit=audit, source=name)
         try:
             if worker.description.form != "cypher":
@@ -86,6 +87,13 @@ class CypherTool:
                 raise SetupError(f"The graph cannot be read: {error}") from error
             raise
         return cls(worker, schema, name, index=SchemaIndex([*type_tables(schema), *label_tables(schema)]))
+
+    @property
+    def is_restricted(self) -> bool:
+        return self.worker.caps.is_restricted
+
+    def examples(self) -> Sequence[str]:
+        return [text for properties in self.schema.properties.values() for one in properties for text in one.samples]
 
     async def about(self, question: str) -> CypherTool:
         """The same tool with a description for this question; itself where the schema is short."""
@@ -128,7 +136,9 @@ class CypherTool:
         )
         near = near_names(statement, self.schema)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        pitfalls = tuple(await self.paths.look(statement))
+        pitfalls: tuple[Pitfall, ...] = ()
+        with pass_over_faults("pitfalls"):
+            pitfalls = tuple(await self.paths.look(statement))
         note = " ".join(filter(None, (nothing, near, *(one.text for one in pitfalls))))
         total = None if table.truncated else len(records)
         return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
@@ -169,6 +179,15 @@ class CypherTool:
         await self.worker.close()
 
 
+def label_of(name: str) -> str:
+    """Return a label or type in lower case, without the quotes that a person wrote around it.
+
+    >>> label_of("`Person`"), label_of("hr.Person")
+    ('person', 'hr.person')
+    """
+    return name.strip('"`').lower()
+
+
 def all_but(names: Sequence[str], schema: GraphSchema) -> tuple[str, ...]:
     """The other labels and types, in lower case. Raises SetupError where the graph has not what a name says.
 
@@ -176,7 +195,7 @@ def all_but(names: Sequence[str], schema: GraphSchema) -> tuple[str, ...]:
     ('secret',)
     """
     there = {name.lower() for name in (*schema.labels, *schema.types)}
-    wishes = {name.lower() for name in names}
+    wishes = {label_of(name) for name in names}
     if missing := sorted(wishes - there):
         raise SetupError(f"The graph has no label or relationship type {', '.join(missing)} to read.")
     return tuple(sorted(there - wishes))

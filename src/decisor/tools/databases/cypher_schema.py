@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from decisor.errors import ToolError
 from decisor.outside import json_line, one_line, printable, short
 from decisor.tools.databases.sandbox.cypher_tokens import quoted as quoted
 from decisor.tools.databases.sandbox.process import Worker
@@ -16,6 +17,11 @@ SAMPLE_CHARS = 40
 TELLING = ("name", "title", "label", "id", "code")
 """Properties by which people know a node."""
 BULK_SECONDS = 120.0
+OWN_TYPES = {
+    "DATE": "date", "ZONED DATETIME": "datetime", "LOCAL DATETIME": "localdatetime", "ZONED TIME": "time",
+    "LOCAL TIME": "localtime", "DURATION": "duration", "POINT": "point",
+}  # fmt: skip
+"""Types whose values come as text, and the functions that make them (Cypher manual, "valueType()")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +79,11 @@ async def read_schema(worker: Worker) -> GraphSchema:
     properties = {}
     for name in labels:
         table = await ask(f"MATCH (n:{quoted(name)}) RETURN n LIMIT {LOOKED_AT}")
-        properties[name] = infos(row[0] for row in table.rows)
+        properties[name] = await with_own_types(infos(row[0] for row in table.rows), f"(n:{quoted(name)})", ask)
     for kind in dict.fromkeys(link[1] for link in links):
         table = await ask(f"MATCH ()-[r:{quoted(kind)}]->() RETURN r LIMIT {LOOKED_AT}")
-        properties[f"[{kind}]"] = infos(row[0] for row in table.rows)
+        place = f"()-[n:{quoted(kind)}]->()"
+        properties[f"[{kind}]"] = await with_own_types(infos(row[0] for row in table.rows), place, ask)
     edges = {}
     for link in links:
         if link[0] == link[2]:
@@ -85,6 +92,34 @@ async def read_schema(worker: Worker) -> GraphSchema:
                 if not denied & {label.lower() for label in (*_labels(here), *_labels(there))}:
                     edges[link] = edge_of(here, there)
     return GraphSchema(labels, links, edges, properties)
+
+
+async def with_own_types(
+    properties: tuple[PropertyInfo, ...], place: str, ask: Callable[[str], Awaitable[Table]]
+) -> tuple[PropertyInfo, ...]:
+    """Return them with the types that come as text, as the server tells them, and samples as a query spells them."""
+    texts = [info for info in properties if {"string", "list"} & set(info.types)]
+    if not texts:
+        return properties
+    columns = [f"valueType(n.{name}), toStringOrNull(n.{name})" for name in (quoted(info.name) for info in texts)]
+    try:
+        table = await ask(f"MATCH {place} RETURN {', '.join(columns)} LIMIT {LOOKED_AT}")
+    except ToolError:  # a server without valueType(): Neo4j before 5.13, and other engines
+        return properties
+    typed = {}
+    for at, info in enumerate(texts):
+        cells = [(str(row[2 * at]), row[2 * at + 1]) for row in table.rows]
+        kinds = {kind.replace(" NOT NULL", "") for kind, _ in cells} - {"NULL"}
+        own = {OWN_TYPES[kind] for kind in kinds & set(OWN_TYPES)}
+        lists = {f"list of {name}" for kind, name in OWN_TYPES.items() if f"LIST<{kind}>" in kinds}
+        if len(own) == 1 and len(kinds) == 1:
+            (name,) = own
+            samples = dict.fromkeys(str(text) if name == "point" else f'{name}("{text}")' for _, text in cells if text)
+            typed[info.name] = replace(info, types=(name,), samples=tuple(samples)[:SAMPLES])
+        elif own or lists:
+            others = set(info.types) - {"string" if own else "", "list" if lists else ""}
+            typed[info.name] = replace(info, types=tuple(sorted({*others, *own, *lists})))
+    return tuple(typed.get(info.name, info) for info in properties)
 
 
 def edge_of(one: Value, two: Value) -> str:

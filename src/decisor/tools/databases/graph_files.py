@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from decisor.errors import SetupError
 from decisor.plurals import counted
-from decisor.tools.databases.files.tables import unique
+from decisor.tools.databases.files.header import unique
 from decisor.tools.databases.graph_draft import Draft, Rows, key_of
 from decisor.tools.databases.graph_write import Edge, Node, labels_of
 from decisor.types import Value

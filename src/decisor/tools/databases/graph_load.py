@@ -1,4 +1,4 @@
-"""Loads a graph into kglite, ArcadeDB or a Bolt server: nodes and relationships from rows, never from text.
+"""Loads a graph into kglite or a Bolt server: nodes and relationships from rows, never from text.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -28,11 +28,11 @@ from decisor.types import Value
 if TYPE_CHECKING:
     import neo4j
 
-PLACES = "kglite:///PATH, arcadedb:///PATH or bolt://HOST/DATABASE"
+PLACES = "kglite:///PATH or bolt://HOST/DATABASE"
 
 
 def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge], progress: Progress = silent) -> None:
-    """A file or folder is made anew and appears whole or not at all; a server's database gets them added.
+    """A file is made anew and appears whole or not at all; a server's database gets them added.
 
     Raises:
         SetupError: the URL names no graph engine, or the place is taken or cannot be written.
@@ -41,10 +41,6 @@ def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge], progress: Progr
     match scheme:
         case "kglite":
             load_kglite(path_of(url), list(nodes), list(edges), progress)
-        case "arcadedb":
-            from decisor.tools.databases.arcadedb_load import load_arcadedb
-
-            load_arcadedb(path_of(url), list(nodes), list(edges))
         case "bolt" | "neo4j":
             load_bolt(url, list(nodes), list(edges), progress)
         case _:
@@ -54,7 +50,7 @@ def load(url: str, nodes: Iterable[Node], edges: Iterable[Edge], progress: Progr
 def check_place(url: str) -> None:
     """Raises SetupError where the URL names no graph, or one that is there: nothing is loaded over it."""
     scheme = url.partition("://")[0].partition("+")[0]
-    if scheme in ("kglite", "arcadedb"):
+    if scheme == "kglite":
         if path_of(url).exists():
             raise SetupError(f"{path_of(url)} is there already: name another place, or remove it.")
     elif scheme in ("bolt", "neo4j"):

@@ -11,10 +11,7 @@ from decisor.max_scan import MaxScan
 from decisor.tools.databases.sandbox.dialect import Dialect
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.process import Worker
-from decisor.tools.databases.scan_plans import READERS as OWN
-from decisor.tools.databases.scan_plans import VALUE_BYTES, Scan, of_graph
-from decisor.tools.databases.scan_warehouses import BYTES_ALONE
-from decisor.tools.databases.scan_warehouses import READERS as WAREHOUSES
+from decisor.tools.databases.scan_plans import READERS, VALUE_BYTES, Scan, of_graph
 from decisor.tools.databases.sql_tables import TableInfo
 
 SECONDS = 5.0
@@ -23,7 +20,6 @@ WAYS = (
     "Let it read less: filter by a column with an index or the key, read one part (a day, a region), join fewer "
     "tables, or add up a smaller table."
 )
-READERS = {**OWN, **WAREHOUSES}
 
 
 def check_limits(engine: Engine, name: str, limits: Sequence[MaxScan]) -> None:
@@ -38,9 +34,6 @@ def check_limits(engine: Engine, name: str, limits: Sequence[MaxScan]) -> None:
     if engine.plans and any(most.bytes for most in limits):
         raise SetupError(f"{engine.title} tells ahead how many rows a query reads, not bytes: limit those of {name}, "
                          "as in --max-scan 5M.")  # fmt: skip
-    if engine.dialect and engine.dialect.name in BYTES_ALONE and any(not most.bytes for most in limits):
-        raise SetupError(f"{engine.title} tells ahead how many bytes a query reads, not rows: limit those of {name}, "
-                         "as in --max-scan 2GB.")  # fmt: skip
 
 
 async def check_scan(worker: Worker, statement: str, tables: Sequence[TableInfo], limits: Sequence[MaxScan]) -> None:

@@ -1,4 +1,4 @@
-"""What will be read, by the plans of PostgreSQL, MySQL, SQLite and DuckDB."""
+"""What will be read, by the plans of PostgreSQL, MySQL, SQLite, DuckDB, Trino, ClickHouse and Spark."""
 
 from __future__ import annotations
 
@@ -182,10 +182,71 @@ def of_graph(plan: Table) -> Iterator[Scan]:
             yield Scan(str(operator).partition("@")[0], float(rows) if isinstance(rows, int | float) else None)
 
 
+LEAF = re.compile(
+    r"[ :|+-]*(?:Relation (?P<table>[\w.]+)|(?P<other>LocalRelation|Range|HiveTableRelation)\b).*"
+    r"Statistics\(sizeInBytes=(?P<size>[\d.E+]+) (?P<unit>[KMGTPE]?i?B)(?:, rowCount=(?P<rows>[\d.E+]+))?\)"
+)
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50, "EiB": 2**60}
+
+
+def of_trino(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]:
+    """``EXPLAIN (TYPE IO)``: each table once, after what its files need not be opened for."""
+    for one in json.loads(str(plan.rows[0][0]))["inputTableColumnInfos"]:
+        about, name = one["estimate"], str(one["table"]["schemaTable"]["table"])
+        rows = number(about.get("outputRowCount"))
+        yield Scan(name, rows_of(name, sizes) if rows is None else rows, number(about.get("outputSizeInBytes")))
+
+
+def number(value: object) -> float | None:
+    """None for "NaN", and where it is not there.
+
+    >>> number(3), number("NaN"), number(None)
+    (3.0, None, None)
+    """
+    return float(value) if isinstance(value, int | float) and value == value else None
+
+
+def of_clickhouse(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]:
+    """``EXPLAIN ESTIMATE`` tells of tables of the MergeTree family; of others the catalog does. What counts all rows of
+    a table reads none."""
+    import sqlglot
+    from sqlglot import exp
+
+    names = set()
+    for _, name, _, rows, _ in plan.rows:
+        names.add(str(name).lower())
+        yield Scan(str(name), float(str(rows)))
+    tree = sqlglot.parse_one(statement, dialect="clickhouse")
+    filters = tree.find(exp.Where, exp.Join, exp.Group, exp.Subquery, exp.CTE, exp.SetOperation)
+    counts = isinstance(tree, exp.Select) and all(isinstance(one.unalias(), exp.Count) for one in tree.selects)
+    for table in () if counts and not filters else tree.find_all(exp.Table):
+        if table.name.lower() in sizes and table.name.lower() not in names:
+            yield Scan(table.name, rows_of(table.name, sizes))
+
+
+def of_spark(plan: Table, sizes: Sizes, statement: str) -> Iterator[Scan]:
+    """``EXPLAIN COST``: the leaves of the optimized plan, with the bytes of their files; rows where they were analyzed.
+
+    >>> line = "+- Relation spark_catalog.shop.t[id#1L] parquet, Statistics(sizeInBytes=2.0 KiB, rowCount=1.50E+3)"
+    >>> list(of_spark(Table(("plan",), ((line,),)), {}, ""))
+    [Scan(table='t', rows=1500.0, bytes=2048.0)]
+    """
+    for line in str(plan.rows[0][0]).partition("== Physical Plan ==")[0].splitlines():
+        if match := LEAF.match(line):
+            name = (match["table"] or match["other"]).rpartition(".")[2]
+            known = rows_of(name, sizes) if name.lower() in sizes else None
+            yield Scan(
+                name, float(match["rows"]) if match["rows"] else known, float(match["size"]) * UNITS[match["unit"]]
+            )
+
+
 READERS: Mapping[str, Read] = {
     "postgres": of_postgres,
     "mysql": of_mysql,
     "sqlite": of_sqlite,
     "duckdb": of_duckdb,
+    "trino": of_trino,
+    "clickhouse": of_clickhouse,
+    "spark": of_spark,
 }
 """How a plan is read, by the dialect."""

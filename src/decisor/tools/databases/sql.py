@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
+from decisor.log import pass_over_faults
 from decisor.max_scan import MaxScan
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
@@ -17,7 +18,7 @@ from decisor.tools.databases.pitfalls.rules import Pitfalls
 from decisor.tools.databases.sandbox.audit import Audit, asker_of
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.engines import engine
-from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy, notes_of
+from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy, bare, notes_of
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.scan import check_limits, check_scan, names_in
@@ -98,6 +99,13 @@ class SqlTool:
         check_limits(self.worker.description, self.name, limits)
         return replace(self, max_scans=(*self.max_scans, *limits))
 
+    @property
+    def is_restricted(self) -> bool:
+        return self.worker.caps.is_restricted
+
+    def examples(self) -> Sequence[str]:
+        return [text for table in self.tables for column in table.columns for text in column.examples]
+
     async def about(self, question: str) -> SqlTool:
         """The same tool with a description for this question; itself where the schema is short."""
         if not await self.schema_view.look(question):
@@ -144,7 +152,10 @@ class SqlTool:
         )
         total = await self._total(statement) if table.truncated else len(records)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        pitfalls = tuple(await self.pitfalls.look(statement, table, within=self._within_scan)) if self.pitfalls else ()
+        pitfalls: tuple[Pitfall, ...] = ()
+        if self.pitfalls:
+            with pass_over_faults("pitfalls"):
+                pitfalls = tuple(await self.pitfalls.look(statement, table, within=self._within_scan))
         note = " ".join(dict.fromkeys(filter(None, (nothing, table.note, *unsaid(pitfalls, nothing)))))
         return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
 
@@ -209,5 +220,5 @@ def lower(names: Sequence[str]) -> tuple[str, ...]:
 def there(names: Sequence[str], schema: Sequence[TableInfo]) -> None:
     """Raises SetupError where one of the names is no table that may be read."""
     for name in names:
-        if name.rpartition(".")[2].strip('"`[]').lower() not in {table.bare.lower() for table in schema}:
+        if bare(name) not in {table.bare.lower() for table in schema}:
             raise SetupError(f"There is no table {name} to read.")

@@ -14,6 +14,8 @@ from decisor.tools.databases.sandbox.engine import Engine
 from decisor.tools.databases.schema_index import SchemaIndex, column_fits, masked
 from decisor.tools.databases.schema_words import question_words
 from decisor.tools.databases.sql_render import (
+    COMMENT_CHARS,
+    about,
     column_line,
     dotted,
     head,
@@ -34,7 +36,6 @@ FEW, MANY = 5, 14
 NAMED = 0.99
 LEAST = 2
 """Tokens of a column, however short."""
-COMMENT_CHARS = 60
 HOW = (
     "It has {count} tables; those that fit the question best are shown. Other inputs: `describe TABLE` shows all of a "
     "table, `find WORDS` says which tables, columns and stored values have them."
@@ -241,10 +242,6 @@ def block_of(entry: Entry, dialect: Dialect | None) -> str:
 def pointer(column: ColumnInfo, dialect: Dialect | None) -> str:
     table, _, name = (column.references or column.joins).rpartition(".")
     return f" -> {dotted(table, dialect)}({identifier(name, dialect)})" if table else ""
-
-
-def about(comment: str) -> str:
-    return f" -- {one_line(comment, COMMENT_CHARS)}" if comment.strip() else ""
 
 
 def alike(entry: Entry) -> str:

@@ -13,6 +13,10 @@ from decisor.tools.databases.sql_tables import TableInfo
 if TYPE_CHECKING:
     from sqlglot import Expr, exp
 
+ANY_CASE = ("mysql", "tsql")
+ANY_CASE_LIKE = (*ANY_CASE, "sqlite")
+"""Dialects in which ``=`` and LIKE compare letters in any case, unless a collation says otherwise."""
+
 
 def literals(statement: str, tables: Sequence[TableInfo], dialect: Dialect) -> tuple[Literal, ...]:
     """Of ``=``, IN and LIKE, each once. A statement that does not parse has none."""
@@ -38,11 +42,26 @@ def _literals(tree: Expr, tables: Sequence[TableInfo], dialect: Dialect) -> Iter
     for node in tree.find_all(exp.EQ, exp.In, exp.Like, exp.ILike):
         sides = [node.this, *(node.args.get("expressions") or [node.args.get("expression")])]
         columns = [side for side in map(_bare, sides) if isinstance(side, exp.Column)]
-        any_case = isinstance(node, exp.ILike) or any(isinstance(side, exp.Lower | exp.Upper) for side in sides)
+        pattern = isinstance(node, exp.Like | exp.ILike)
+        if pattern and not is_part(node):
+            continue
+        any_case = (
+            isinstance(node, exp.ILike)
+            or any(isinstance(side, exp.Lower | exp.Upper) for side in sides)
+            or dialect.name in (ANY_CASE_LIKE if pattern else ANY_CASE)
+        )
         for side in map(_bare, sides):
             if len(columns) == 1 and isinstance(side, exp.Literal):
                 for one in _literal(side, columns[0], aliases, dialect):
-                    yield replace(one, part=isinstance(node, exp.Like | exp.ILike), any_case=any_case)
+                    yield replace(one, part=pattern, any_case=any_case)
+
+
+def is_part(pattern: Expr) -> bool:
+    """Whether a LIKE asks for a part of a text, with ``%`` at the ends alone."""
+    from sqlglot import exp
+
+    inner = pattern.expression.name.strip("%")
+    return not isinstance(pattern.parent, exp.Escape) and not any(mark in inner for mark in "%_\\[")
 
 
 def _bare(side: Expr | None) -> Expr | None:

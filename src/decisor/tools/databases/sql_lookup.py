@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from decisor.tools.databases.lookup import MOST_HITS, SCANNED, Language
 from decisor.tools.databases.sandbox.dialect import Dialect
-from decisor.tools.databases.sql_brief import about
-from decisor.tools.databases.sql_render import column_line, identifier, path, table_head
+from decisor.tools.databases.sql_render import about, column_line, identifier, path, table_head
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo
 
 TEXTS = re.compile(r"CHAR|TEXT|CLOB|STRING|^NAME$|^$", re.I)

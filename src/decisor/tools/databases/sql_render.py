@@ -12,7 +12,7 @@ from decisor.tools.databases.sandbox.engine import Engine
 from decisor.tools.databases.sandbox.names import words
 from decisor.tools.databases.sql_tables import ColumnInfo, TableInfo, key_of
 
-TYPE_CHARS, ENUM_CHARS = 40, 200
+TYPE_CHARS, ENUM_CHARS, COMMENT_CHARS = 40, 200, 60
 RESERVED = words(
     """all and as between by case cross date default delete desc distinct drop else end exists from full group having in
     index inner insert into is join key left like limit not null offset on or order outer primary references right
@@ -40,7 +40,7 @@ def table_lines(table: TableInfo, tables: Mapping[str, TableInfo], dialect: Dial
     whole = composite(table, tables)
     for column in table.columns:
         one = replace(column, key=column.key and not several, nullable=column.nullable or (several and column.key))
-        yield column_line(replace(one, references="") if column in whole else one, dialect)
+        yield column_line(replace(one, references="") if column in whole else one, dialect) + about(column.comment)
     if several:
         yield f"  primary key ({', '.join(identifier(one.name, dialect) for one in key_of(table))})"
     if whole:
@@ -99,6 +99,10 @@ def column_line(column: ColumnInfo, dialect: Dialect | None) -> str:
     if column.examples:
         parts.append("e.g. " + ", ".join(column.examples))
     return ", ".join(parts)
+
+
+def about(comment: str) -> str:
+    return f" -- {one_line(comment, COMMENT_CHARS)}" if comment.strip() else ""
 
 
 def identifier(name: str, dialect: Dialect | None) -> str:

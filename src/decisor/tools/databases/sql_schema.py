@@ -67,7 +67,7 @@ async def sampled(worker: Worker, table: TableInfo, until: float, places: list[P
     """With counts and examples. Columns that may hold the keys of other tables are added to ``places``."""
     left = until - time.monotonic()
     dialect, warehouse = worker.description.dialect, worker.description.warehouse
-    if left <= 0 or not table.runs or table.sampled or dialect is None or (warehouse and not warehouse.samples):
+    if left <= 0 or not table.runs or table.sampled or dialect is None:
         return table
     name = table.place(dialect)
     seconds = left if warehouse else min(LOOK_SECONDS, left)

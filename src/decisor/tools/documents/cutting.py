@@ -11,7 +11,8 @@ from decisor.tools.documents.bm25 import UNSPACED
 from decisor.tools.documents.passage import Passage
 
 WORDS = 100
-END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
+END = re.compile(r"(?<=[.!?…])(?P<close>[\"'”’»)\]]*)\s+|(?<=[。！？])(?P<closed>[」』”’）]*)|\n+")
+"""The marks that close a quotation or a bracket belong to the sentence before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Block:
 
     text: str
     trail: tuple[str, ...] = ()
+    head: str = ""
+    """The row of a table that names the columns of this one; '' where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,48 +59,56 @@ def passages(key: str, content: Content, words: int = WORDS) -> tuple[Passage, .
     return tuple(cut)
 
 
-def _sections(blocks: Iterable[Block]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+def _sections(blocks: Iterable[Block]) -> Iterator[tuple[tuple[str, ...], list[Block]]]:
     trail: tuple[str, ...] = ()
-    texts: list[str] = []
+    texts: list[Block] = []
     for block in blocks:
         if block.trail != trail and texts:
             yield trail, texts
             texts = []
         trail = block.trail
-        texts.append(block.text)
+        texts.append(block)
     if texts:
         yield trail, texts
 
 
-def _cut(texts: Sequence[str], words: int) -> list[str]:
+def _cut(blocks: Sequence[Block], words: int) -> list[str]:
     """A passage is closed when it has ``words``, or when the next sentence would bring it over 1.2 times that.
-    A rest of less than a quarter joins the passage before it."""
+    A rest of less than a quarter joins the passage before it. One that begins within a table begins with the names of
+    its columns."""
     heaps = [_Heap()]
-    for text in texts:
-        for number, sentence in enumerate(_sentences(text, words)):
+    for block in blocks:
+        for number, (joint, sentence) in enumerate(_sentences(block.text, words)):
             size = size_of(sentence)
             if heaps[-1].size >= words or (heaps[-1].size and heaps[-1].size + size > 1.2 * words):
                 heaps.append(_Heap())
-            joint = "\n" if number == 0 else " "
-            heaps[-1].put(f"{joint if heaps[-1].parts else ''}{sentence}", size)
+                if block.head:
+                    heaps[-1].parts.append(f"\n{block.head}")
+            heaps[-1].put(f"{joint if number else chr(10)}{sentence}", size)
     if len(heaps) > 1 and heaps[-1].size < words / 4:
         rest = heaps.pop()
-        heaps[-1].put(f" {''.join(rest.parts)}", rest.size)
+        headed = blocks[-1].head and rest.parts[0] == f"\n{blocks[-1].head}"
+        heaps[-1].put("".join(rest.parts[1 if headed else 0 :]), rest.size)
     return [text for heap in heaps if (text := "".join(heap.parts).strip())]
 
 
-def _sentences(text: str, words: int) -> Iterator[str]:
-    """Sentences, and pieces of those that are longer than a passage."""
-    for sentence in END.split(text):
+def _sentences(text: str, words: int) -> Iterator[tuple[str, str]]:
+    """Sentences, and pieces of those that are longer than a passage, each with the blank before it or ''."""
+    start = 0
+    ends = [
+        (match.end(match.lastgroup) if match.lastgroup else match.start(), match.end()) for match in END.finditer(text)
+    ]
+    for end, following in [*ends, (len(text), len(text))]:
+        sentence = text[start:end]
         parts = sentence.split()
+        joint = " " if start == 0 or text[start - 1].isspace() else ""
+        start = following
         if size_of(sentence) <= words:
-            if parts:
-                yield " ".join(parts)
-        elif len(parts) > 1:
-            for at in range(0, len(parts), words):
-                yield from _unbroken(" ".join(parts[at : at + words]), words)
+            pieces = [[" ".join(parts)]] if parts else []
         else:
-            yield from _unbroken(sentence.strip(), words)
+            pieces = [list(_unbroken(" ".join(parts[at : at + words]), words)) for at in range(0, len(parts), words)]
+        for number, piece in enumerate(pieces):
+            yield from ((joint if at == number == 0 else "" if at else " ", one) for at, one in enumerate(piece))
 
 
 def _unbroken(text: str, words: int) -> Iterator[str]:

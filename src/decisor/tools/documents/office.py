@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from decisor.extras import lacks
-from decisor.tools.databases.files.workbook import header_row, value
+from decisor.tools.databases.files.header import find_header
+from decisor.tools.databases.files.workbook import value
 from decisor.tools.documents.cutting import Block, Content, tidy
 from decisor.tools.documents.text_formats import Unreadable
 
@@ -123,7 +124,8 @@ def word_content(document: Document) -> Content:
                 continue
             texts = [text]
         size = counted_size(size, texts)
-        blocks += [Block(text, names) for text in texts if text]
+        head = texts[0] if isinstance(item, Table) and len(texts) > 1 else ""
+        blocks += [Block(text, names, head if at else "") for at, text in enumerate(texts) if text]
     return Content(title or plain_title(document.core_properties.title, "Word Document"), tuple(blocks))
 
 
@@ -189,7 +191,8 @@ def texts_of(shape: Any) -> Iterator[str]:
 def sheet_blocks(book: Any, number: int, name: str) -> Iterator[Block]:
     rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
     trail = (f"sheet {number}", tidy(name))
-    start = header_row(rows)
+    heading = find_header(rows)
+    start = heading.row if heading is not None and heading.is_named else None
     if start is not None and sum(cell != "" for cell in rows[start]) < 2:
         start = None  # lines of text
     header = [" ".join(str(cell).split()) for cell in rows[start]] if start is not None else []

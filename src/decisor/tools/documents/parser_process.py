@@ -7,6 +7,7 @@ with a line: title and blocks, or why not. It is ended where it takes too long, 
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,12 +18,12 @@ from typing import IO
 
 from decisor.child_process import talk
 from decisor.errors import SetupError
+from decisor.tools.databases.files.limits import limit_memory
 from decisor.tools.documents.cutting import Block, Content
 from decisor.tools.documents.office import read_docx, read_pptx, read_xlsx
 from decisor.tools.documents.pdf import read_pdf
 from decisor.tools.documents.text_formats import Unreadable, read_html, read_markdown, read_text
 
-MEMORY = 2**31
 LONGEST_ANSWER = 400_000_000
 READERS: dict[str, Callable[[bytes], Content]] = {
     ".txt": read_text, ".text": read_text, ".rst": read_text, ".md": read_markdown, ".markdown": read_markdown,
@@ -38,8 +39,9 @@ class ParserProcess:
     seconds: float = 60.0
     child: subprocess.Popen[bytes] | None = None
 
-    def read(self, kind: str, path: Path) -> Content:
-        """
+    def read(self, kind: str, path: Path, tries: int = 2) -> Content:
+        """One that somebody else ended (SIGTERM, as when the thread that started it ends) is followed by another.
+
         Raises:
             Unreadable: it cannot be read, or takes too much memory or time.
             SetupError: a library is not installed.
@@ -60,13 +62,15 @@ class ParserProcess:
             timer.cancel()
         if not line.endswith(b"\n"):
             self.close()
+            if child.returncode == -signal.SIGTERM and tries > 1:
+                return self.read(kind, path, tries - 1)
             raise Unreadable(f"reading it takes too much memory, or more than {seconds:g} seconds")
         reply = json.loads(line)
         if "setup" in reply:
             raise SetupError(reply["setup"])
         if "error" in reply:
             raise Unreadable(reply["error"])
-        return Content(reply["title"], tuple(Block(text, tuple(trail)) for text, trail in reply["blocks"]))
+        return Content(reply["title"], tuple(Block(text, tuple(trail), head) for text, trail, head in reply["blocks"]))
 
     def close(self) -> None:
         if self.child is not None:
@@ -79,10 +83,8 @@ def limit() -> None:
     """What the child may take, where the system can say so. It writes no file."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_memory()
 
 
 def answer(kind: str, path: str) -> dict[str, object]:
@@ -99,7 +101,7 @@ def answer(kind: str, path: str) -> dict[str, object]:
         return {"error": f"it cannot be read: {error}"}
     if content is None or not content.blocks:
         return {"error": "it is empty" if content is None else "it holds no text"}
-    return {"title": content.title, "blocks": [(block.text, block.trail) for block in content.blocks]}
+    return {"title": content.title, "blocks": [(block.text, block.trail, block.head) for block in content.blocks]}
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ class PassagesTool:
 
     A record has the passage's title and section as fields, its text, and as ``source`` the passage's own id, which
     stays the same from run to run. ``end`` closes what the retriever holds. ``audit``: where each search is noted.
+    ``is_restricted``: some documents are not for everybody.
     Satisfies ``types.Tool``.
     """
 
@@ -34,6 +35,7 @@ class PassagesTool:
     name: str = "passages"
     end: Callable[[], Awaitable[None]] = field(default=nothing)
     audit: Audit | None = None
+    is_restricted: bool = False
     form: ClassVar[str] = "passages"
 
     def describe(self) -> str:
@@ -42,6 +44,9 @@ class PassagesTool:
             "Input: what you look for, in plain words (names and the words a text about it would use).\n"
             f"Returns the {self.limit} best passages, best first, each with its title. Ask for one thing at a time."
         )
+
+    def examples(self) -> Sequence[str]:
+        return ()
 
     async def call(self, text: str) -> Observation:
         """Raises ToolError where the input holds no words, or the retriever fails."""

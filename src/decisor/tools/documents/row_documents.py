@@ -76,11 +76,9 @@ class RowForm:
 
 
 def first_of(row: Mapping[str, Value], usual: Sequence[str]) -> str:
-    """The first of these columns that holds something; '' where none does."""
-    for name in usual:
-        if row.get(name) not in (None, ""):
-            return name
-    return ""
+    """The first of these columns that holds something, else the first that is there at all; '' where none is."""
+    present = [name for name in usual if name in row]
+    return next((name for name in present if row[name] not in (None, "")), next(iter(present), ""))
 
 
 def names_of(names: Iterable[str]) -> str:

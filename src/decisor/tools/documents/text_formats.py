@@ -23,6 +23,9 @@ HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 FENCE = re.compile(r" {0,3}(```+|~~~+)")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+TABLE_RULE = re.compile(r"(?=.*\|)\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+NO_WORDS = re.compile(r"[^\W\d_a-zA-Z]{4}|[^\W\d_][¡-©«-¶¸¹»-¿][^\W\d_]")
+"""What Windows-1252 makes of other encodings: four letters with accents in a row, or a sign within a word."""
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 DROPPED = ["script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "head", "select"]
 LEVELS = {f"h{level}": level for level in range(1, 7)}
@@ -43,19 +46,22 @@ def decode(data: bytes, charset: str = "") -> str:
     ('Köln', 'Köln')
 
     Raises:
-        Unreadable: it holds zero bytes, so it is no text.
+        Unreadable: it holds zero bytes, so it is no text; or its encoding is not known.
     """
     for mark, name in MARKS:
         if data.startswith(mark):
             return tidy(data.decode(name, "replace"))
     if b"\x00" in data[:8192]:
         raise Unreadable("it is no text")
-    for name in ("utf-8", text_codec(charset) or "cp1252"):
+    for name in filter(None, ("utf-8", text_codec(charset))):
         try:
             return tidy(data.decode(name))
         except (UnicodeDecodeError, LookupError):
             continue
-    return tidy(data.decode("cp1252", "replace"))
+    text = data.decode("cp1252", "replace")
+    if "\ufffd" in text or NO_WORDS.search(text):
+        raise Unreadable("its encoding is not known, neither UTF-8 nor Windows-1252: save it as UTF-8")
+    return tidy(text)
 
 
 def read_text(data: bytes) -> Content:
@@ -67,7 +73,7 @@ def read_markdown(data: bytes) -> Content:
     """The first heading of the first level is the title; links become their text.
 
     >>> read_markdown(b"# Guide\\n\\n## Install\\n\\nSee [here](x.md).").blocks
-    (Block(text='See here.', trail=('Install',)),)
+    (Block(text='See here.', trail=('Install',), head=''),)
     """
     blocks: list[Block] = []
     trail: list[tuple[int, str]] = []
@@ -75,9 +81,15 @@ def read_markdown(data: bytes) -> Content:
     title, fence = "", ""
 
     def close() -> None:
-        text = LINK.sub(r"\1", "\n".join(lines)).strip()
+        names = tuple(name for _, name in trail)
+        rule = next(
+            (at for at, line in enumerate(lines) if at and "|" in lines[at - 1] and TABLE_RULE.fullmatch(line)), 0
+        )
+        rows = [LINK.sub(r"\1", line).strip() for line in lines[rule + 1 :]] if rule and not fence else []
+        text = LINK.sub(r"\1", "\n".join(lines[: len(lines) - len(rows)])).strip()
         if text:
-            blocks.append(Block(text, tuple(name for _, name in trail)))
+            blocks.append(Block(text, names))
+        blocks.extend(Block(row, names, LINK.sub(r"\1", lines[rule - 1]).strip()) for row in rows)
         lines.clear()
 
     for line in COMMENT.sub("", _without_head(decode(data))).split("\n"):
@@ -137,12 +149,14 @@ def _content(root: LexborNode, title: str) -> Content:
     blocks: list[Block] = []
     trail: list[tuple[int, str]] = []
     texts: list[str] = []
-    level = 0
+    level, cells, named, head = 0, 0, 0, ""
 
     def close() -> None:
-        nonlocal level, title
+        nonlocal level, title, head
         text = " ".join("".join(texts).split())
         texts.clear()
+        if not text.strip("| "):
+            text = ""
         if level and text:
             if level == 1 and not title:
                 title = text
@@ -150,7 +164,9 @@ def _content(root: LexborNode, title: str) -> Content:
             if not (level == 1 and text == title):
                 trail.append((level, text))
         elif text:
-            blocks.append(Block(text, tuple(name for _, name in trail)))
+            is_head = cells > 1 and named == cells
+            blocks.append(Block(text, tuple(name for _, name in trail), head if cells and not is_head else ""))
+            head = text if is_head else head
         level = 0
 
     node: LexborNode | None = root
@@ -161,18 +177,25 @@ def _content(root: LexborNode, title: str) -> Content:
         elif tag in LEVELS or tag in BLOCKS:
             close()
             level = LEVELS.get(tag, 0)
+            if tag in ("table", "tr"):
+                cells = named = 0
+                head = "" if tag == "table" else head
         elif tag in ("td", "th"):
-            texts.append(" | " if "".join(texts).strip() else "")
+            texts.append(" | " if cells else "")
+            cells, named = cells + 1, named + (tag == "th")
         if node.child is not None and tag != "-text":
             node = node.child
             continue
         while node is not None and node.next is None:
             node = node.parent
-            if node is None or node == root:
+            if node is None or node.mem_id == root.mem_id:  # == would compare the HTML of both
                 node = None
                 break
             if node.tag in LEVELS or node.tag in BLOCKS:
                 close()
+                if node.tag in ("table", "tr"):
+                    cells = named = 0
+                    head = "" if node.tag == "table" else head
         node = node.next if node is not None else None
     close()
     return Content(title, tuple(blocks))

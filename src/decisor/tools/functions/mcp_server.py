@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 SPEC = re.compile(r"mcp:(?P<place>.+?)(?:#(?P<names>[\w.,/-]+))?", re.S)
 CUT = Cut()
 MOST_TOOLS, MOST_PAGES, ABOUT = 60, 20, 1_000
-START_SECONDS, CALL_SECONDS = 30.0, 60.0
+START_SECONDS, CALL_SECONDS, LATE_CALLS = 30.0, 30.0, 2
+"""``LATE_CALLS``: after so many calls that ran over their deadline the server is not called any more."""
 
 
 @dataclass(eq=False)
@@ -50,6 +51,8 @@ class McpServer:
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     client: Client | None = None
+    late: int = 0
+    """Number of calls that ran over their deadline."""
 
     @cached_property
     def meter(self) -> Meter:
@@ -148,11 +151,15 @@ class McpServer:
         """Raises ToolError where it does not answer, in time and in so many bytes."""
         if self.client is None:
             raise ToolError(f"{name}: its MCP server has ended. Do without it.", outage=True)
+        if self.late >= LATE_CALLS:
+            raise ToolError(f"{name}: its MCP server did not answer {self.late} calls in {self.seconds:g} s each, and "
+                            "is not called any more. Do without it.")  # fmt: skip
         self.meter.begin()
         try:
             async with asyncio.timeout(self.seconds):
                 return await self.client.call_tool(name, dict(arguments))
         except TimeoutError as error:
+            self.late += 1
             raise ToolError(f"{name} took longer than {self.seconds:g} s.") from error
         except Exception as error:
             raise ToolError(f"{name} failed: {self.words_of(error)}") from error

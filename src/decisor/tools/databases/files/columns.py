@@ -1,61 +1,107 @@
-"""Texts that are numbers or dates to a person: 1.234,50 as it is written in much of the world; n/a where one lacks."""
+"""Columns of texts that are numbers, dates or truth values to a person; what stays text, and why.
+
+Plain types first; then numbers and dates as people write them, the columns that settle how before those that do not.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from decisor.plurals import counted
 from decisor.quoting import quoted
-from decisor.tools.databases.files.tables import literal
+from decisor.tools.databases.files.numerals import (
+    CELL,
+    ERRORS,
+    MISSING,
+    PLAIN,
+    SPACES,
+    Evidence,
+    Numerals,
+    count_numerals,
+    note_numbers,
+    reads_as_number,
+    sql_bare,
+    sql_text,
+    sql_tidy,
+    sql_value,
+    why_text,
+)  # fmt: skip
+from decisor.tools.databases.files.written_dates import (
+    READ,
+    WrittenDates,
+    count_dates,
+    reads_as_date,
+    sql_date,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     import duckdb
 
-MISSING = ("", "-", "--", "?", "n/a", "na", "#n/a", "nan", "null", "none", "nil", "k.a.", "unknown")
-"""What people write for no value, in lower case, beside numbers and dates."""
 TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt", "insgesamt", "gesamtsumme", "totaal", "totale")
 """What people write before a row that adds up the others, in lower case."""
 SMALL = 100_000
 """Rows of a table in which a total is looked for."""
+SAMPLE = 1_000
+"""Texts of a column by which it is decided what it might be."""
+EXACT = 2**53
+"""From here on a DOUBLE holds not every whole number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
-    """A type, and how people write its values. In SQL, with ``{x}`` for a text: ``plain`` is all of it as a pattern,
-    ``value`` what it means, NULL where nothing. ``mark``: what of a text tells that a column is written so even where
-    no value is missing; '' where nothing does."""
+class PlainType:
+    """A type and the pattern of its texts, the same to DuckDB and to Python. ``value``: SQL, with ``{x}`` for a text.
 
-    what: str
+    A cast alone would round 1.5 to a whole number, drop the zeros of 007 and the hours of +02:00, and take 0x1F."""
+
     type: str
-    plain: str
-    value: str
-    mark: str = ""
+    pattern: str
+    value: str = "TRY_CAST({x} AS {type})"
+
+    def sql_value(self, text: str) -> str:
+        return self.value.format(x=text, type=self.type)
+
+    def sql_fits(self, text: str) -> str:
+        return f"regexp_full_match({text}, {sql_text(self.pattern)}) AND {self.sql_value(text)} IS NOT NULL"
 
 
-TYPED = (  # a cast alone would round to whole numbers, and take codes for numbers
-    Writing("BIGINT", "BIGINT", "[+-]?(0|[1-9][0-9]*)", "TRY_CAST({x} AS BIGINT)"),
-    Writing("DOUBLE", "DOUBLE", "[+-]?(0|[^0].*|0[^0-9].*)", "TRY_CAST({x} AS DOUBLE)"),
-    Writing("DATE", "DATE", ".*", "TRY_CAST({x} AS DATE)"),
-    Writing("TIMESTAMP", "TIMESTAMP", ".*", "TRY_CAST({x} AS TIMESTAMP)"),
+DAY, TIME_OF_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?"
+WHOLE = PlainType("BIGINT", "[+-]?(?:0|[1-9][0-9]{0,17})")
+LARGE_WHOLE = PlainType("HUGEINT", "[+-]?(?:0|[1-9][0-9]{0,36})")
+DECIMAL = PlainType("DOUBLE", PLAIN)
+PLAIN_TYPES = (
+    WHOLE,
+    LARGE_WHOLE,
+    PlainType("BOOLEAN", "(?i:true|false)"),
+    PlainType("DATE", DAY),
+    PlainType("TIMESTAMP", f"{DAY}(?:[ T]{TIME_OF_DAY}Z?)?"),
+    PlainType("TIME", "[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?"),
 )
-WRITTEN = (
-    Writing(
-        "a number: its texts have a decimal comma", "DOUBLE", r"-?([1-9]\d{0,2}(\.\d{3})+|0|[1-9]\d*)(,\d+)?",
-        "TRY_CAST(replace(replace({x}, '.', ''), ',', '.') AS DOUBLE)", "contains({x}, ',')",
-    ),
-    Writing(
-        "a date: its texts are day.month.year", "DATE", r"\d{1,2}\.\d{1,2}\.\d{4}",
-        "CAST(TRY_STRPTIME({x}, '%d.%m.%Y') AS DATE)", "TRUE",
-    ),
-)  # fmt: skip
+OFFSET = "(?:[+-][0-9]{2}(?::?[0-9]{2})?)"
 
 
-def texts_of(db: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How the texts of a table are written, as far as its file and the person say."""
+
+    decimal: str = ""
+    """The decimal separator that the person named."""
+    dates: str = ""
+    """"day" or "month": which goes first, as the person said."""
+    comma_hints: frozenset[str] = frozenset()
+    """What of the file lets a decimal comma be expected."""
+    has_types: bool = False
+    """Whether the file has types of its own, so that a plain 12 that is a text there stays one."""
+    is_delimited: bool = False
+    """Whether its DOUBLE columns were texts with a decimal point."""
+
+
+def texts_of(db: duckdb.DuckDBPyConnection, table: str, kind: str = "VARCHAR") -> list[str]:
     """The columns of a table that hold text."""
-    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = 'VARCHAR'"
-    return [str(column) for (column,) in db.execute(query, [table]).fetchall()]
+    query = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND data_type = ?"
+    return [str(column) for (column,) in db.execute(query, [table, kind]).fetchall()]
 
 
 def holds(db: duckdb.DuckDBPyConnection, table: str, condition: str) -> bool:
@@ -63,47 +109,219 @@ def holds(db: duckdb.DuckDBPyConnection, table: str, condition: str) -> bool:
     return db.execute(f"SELECT 1 FROM {quoted(table)} WHERE {condition} LIMIT 1").fetchone() is not None
 
 
-def typed_texts(
-    db: duckdb.DuckDBPyConnection, table: str, text: Mapping[str, str], writings: Sequence[Writing] = (*TYPED, *WRITTEN)
-) -> Iterator[str]:
-    """Columns of texts that all are values of one type, but for words for no value, become that, with a note for each.
-    ``text``: columns that are read as text, and why."""
-    for column in texts_of(db, table):
-        if note := as_type(db, table, column, column in text, writings):
-            yield note
-        elif column in text:
-            yield f"{table}.{column} is text: {text[column]}."
+def sql_missing(column: str) -> str:
+    listed = ", ".join(map(sql_text, (*MISSING, *ERRORS)))
+    return f"lower(trim({quoted(column)}, {sql_text(SPACES)})) IN ({listed})"
 
 
-def as_type(db: duckdb.DuckDBPyConnection, table: str, column: str, is_guess: bool, writings: Sequence[Writing]) -> str:
-    """A note, '' where the column stays as it is. ``is_guess``: most of it was of another type."""
-    name, words = quoted(column), ", ".join(map(literal, MISSING))
-    x, is_missing = f"trim({name})", f"lower(trim({name})) IN ({words})"
+def plain_type(texts: Sequence[str]) -> PlainType | None:
+    """
+    >>> [found.type if (found := plain_type([text])) else "" for text in ("12", "007", "2024-01-31", "True", "1.5")]
+    ['BIGINT', '', 'DATE', 'BOOLEAN', '']
+    """
+    return next((kind for kind in PLAIN_TYPES if all(re.fullmatch(kind.pattern, text) for text in texts)), None)
 
-    def is_so(one: Writing) -> bool:
-        fits = f"regexp_full_match({x}, '{one.plain}') AND {one.value.format(x=x)} IS NOT NULL"
-        return not holds(db, table, f"NOT {is_missing} AND NOT ({fits})")
 
-    writing = next(filter(is_so, writings), None)
-    if writing is None:
-        return ""
-    row = db.execute(
-        f"SELECT count(*) FILTER ({is_missing}), min({name}) FILTER ({is_missing}), count({name}) FROM {quoted(table)}"
-    ).fetchone()
-    marked = writing.mark and holds(db, table, f"{name} IS NOT NULL AND {writing.mark.format(x=x)}")
-    if row is None or row[0] == row[2] or not (row[0] or is_guess or marked):
-        return ""
-    value = f"CASE WHEN {is_missing} THEN NULL ELSE {writing.value.format(x=x)} END"
-    db.execute(f"ALTER TABLE {quoted(table)} ALTER {name} TYPE {writing.type} USING {value}")
-    missing = f"; {row[1]!r} is no value, {counted(int(row[0]), 'time')}" if row[0] else ""
-    return f"{table}.{column} is {writing.what}{missing}."
+@dataclass
+class TextColumns:
+    """The texts of one table on their way to types. ``numerals``, ``dates``: by the names of their columns."""
+
+    db: duckdb.DuckDBPyConnection
+    table: str
+    habits: Habits
+    numerals: dict[str, Numerals] = field(default_factory=dict)
+    dates: dict[str, WrittenDates] = field(default_factory=dict)
+
+    def type_all(self, why: Mapping[str, str]) -> Iterator[str]:
+        """Give types to columns, with a note for each that is not plain. ``why``: what spoke against a type of one."""
+        for column in texts_of(self.db, self.table):
+            texts = self.sample(column)
+            if not texts:
+                continue
+            kind = None if self.habits.has_types else plain_type(texts)
+            if kind is not None and (note := self.as_plain(column, kind, column in why)) is not None:
+                yield from note
+            elif 2 * sum(map(reads_as_number, texts)) >= len(texts):
+                self.numerals[column] = count_numerals(self.db, self.table, column)
+            elif 2 * sum(map(reads_as_date, texts)) >= len(texts):
+                self.dates[column] = count_dates(self.db, self.table, column)
+            else:
+                yield from self.note_errors(column)
+        orders = {name: order for name, dates in self.dates.items() if (order := dates.order())}
+        for column, dates in self.dates.items():
+            others = frozenset(order for name, order in orders.items() if name != column) & {"day", "month"}
+            yield from self.as_dates(column, dates, dates.order(others, self.habits.dates))
+        yield from self.type_numbers()
+        for column in texts_of(self.db, self.table):
+            name = quoted(column)
+            if holds(self.db, self.table, f"{name}[1] = {sql_text(CELL)}"):
+                self.db.execute(f"UPDATE {quoted(self.table)} SET {name} = {name}[2:] WHERE {name}[1] = '{CELL}'")
+
+    def sample(self, column: str) -> list[str]:
+        query = f"SELECT {quoted(column)} FROM {quoted(self.table)} WHERE NOT {sql_missing(column)} LIMIT {SAMPLE}"
+        return [str(text).strip(SPACES) for (text,) in self.db.execute(query).fetchall()]
+
+    def as_plain(self, column: str, kind: PlainType, is_noted: bool) -> list[str] | None:
+        """Its notes; None where a value is not of this type."""
+        tidy = sql_tidy(quoted(column))
+        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND NOT ({kind.sql_fits(tidy)})"):
+            return None
+        missing = self.note_missing(column)
+        self.change(column, kind.type, kind.sql_value(tidy))
+        names = {"BIGINT": "a whole number", "HUGEINT": "a whole number", "TIMESTAMP": "a date and time",
+                 "DATE": "a date", "TIME": "a time"}  # fmt: skip
+        if missing or is_noted:
+            return [f"{self.table}.{column} is {names.get(kind.type, kind.type)}{missing}."]
+        return []
+
+    def type_numbers(self) -> Iterator[str]:
+        sure = {name: decimal for name, numerals in self.numerals.items() if (decimal := numerals.settles)}
+        if self.habits.is_delimited and texts_of(self.db, self.table, "DOUBLE"):
+            sure[""] = "."
+        hints = set(self.habits.comma_hints)
+        if any(dates.dotted and dates.dotted == dates.texts for dates in self.dates.values()):
+            hints.add("dates")
+        for column, numerals in self.numerals.items():
+            others = frozenset(decimal for name, decimal in sure.items() if name != column)
+            decimal = numerals.decimal(Evidence(self.habits.decimal, others, frozenset(hints)))
+            yield from self.as_number(column, numerals, decimal)
+
+    def as_number(self, column: str, numerals: Numerals, decimal: str) -> Iterator[str]:
+        is_plain = not holds(
+            self.db, self.table, f"NOT {sql_missing(column)} AND NOT ({DECIMAL.sql_fits(sql_tidy(quoted(column)))})"
+        )
+        if self.habits.has_types and is_plain:
+            return
+        tidy = sql_tidy(quoted(column))
+        if reason := self.why_no_number(column, numerals, decimal):
+            is_open = not (decimal or numerals.strange or (numerals.point and numerals.comma))
+            yield f"{self.table}.{column} is text: {reason}{f'; {SAY_DECIMAL}' if is_open else ''}."
+            yield from self.note_errors(column)
+            return
+        bare, value = sql_bare(tidy), sql_value(tidy, decimal)
+        broken = (f"contains({bare}, '{decimal}') OR regexp_matches({bare}, '[eE]') OR abs({value}) >= {EXACT} OR "
+                  f"({tidy}[1] = '{CELL}' AND contains({tidy}, '.'))")  # fmt: skip
+        is_whole = not holds(self.db, self.table, f"NOT {sql_missing(column)} AND ({broken})")
+        missing = self.note_missing(column)
+        notes = list(note_numbers(numerals, decimal))
+        self.change(
+            column, "BIGINT" if is_whole else "DOUBLE", f"CAST({value} AS {'BIGINT' if is_whole else 'DOUBLE'})"
+        )
+        unsure = (numerals.either_comma or numerals.either_point) and not (
+            numerals.point or numerals.comma or self.habits.decimal
+        )
+        if notes:
+            self.comment(column, "; ".join(notes))
+        if notes or missing:
+            advice = f". If that is wrong, {SAY_DECIMAL}" if unsure and notes else ""
+            yield f"{self.table}.{column} is a number{': ' * bool(notes)}{'; '.join(notes)}{missing}{advice}."
+
+    def why_no_number(self, column: str, numerals: Numerals, decimal: str) -> str:
+        if reason := why_text(numerals, decimal):
+            return reason
+        if misfits := {".": numerals.comma, ",": numerals.point}[decimal]:
+            return f"{counted(misfits, 'number')} in it is written otherwise"
+        value = sql_value(sql_tidy(quoted(column)), decimal)
+        is_lost = holds(self.db, self.table, f"NOT {sql_missing(column)} AND {value} IS NULL")
+        return "a number in it cannot be read" if is_lost else ""
+
+    def as_dates(self, column: str, dates: WrittenDates, order: str) -> Iterator[str]:
+        tidy = sql_tidy(quoted(column))
+        if self.is_of_one_offset(column):
+            yield from self.without_offset(column)
+            return
+        if not order:
+            settled = dates.texts == dates.figures and not (dates.bad or (dates.day_over_12 and dates.month_over_12))
+            advice = f"; {SAY_DATES}" if settled else ""
+            yield f"{self.table}.{column} is text: {dates.why_text()}{advice}."
+            return
+        value = sql_date(quoted(column), order, is_day=not dates.clocks, has_short_years=bool(dates.short_years))
+        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND {value} IS NULL"):
+            row = self.db.execute(
+                f"SELECT {tidy} FROM {quoted(self.table)} WHERE NOT {sql_missing(column)} AND {value} IS NULL LIMIT 1"
+            ).fetchone()
+            example = str(row[0]) if row else ""
+            yield f"{self.table}.{column} is text: {example!r} is no date as the others are ({READ[order]})."
+            return
+        missing = self.note_missing(column)
+        self.change(column, "TIMESTAMP" if dates.clocks else "DATE", value)
+        self.comment(column, f"its texts are {READ[order]}")
+        unsettled = order in ("day", "month") and not (dates.day_over_12 or dates.month_over_12 or self.habits.dates)
+        advice = f". If that is wrong, {SAY_DATES}" if unsettled else ""
+        yield f"{self.table}.{column} is a date: its texts are {READ[order]}{missing}{advice}."
+
+    def is_of_one_offset(self, column: str) -> bool:
+        """Whether all are ISO times with one offset from UTC."""
+        tidy = sql_tidy(quoted(column))
+        pattern = f"{DAY}[ T]{TIME_OF_DAY}{OFFSET}"
+        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND NOT regexp_full_match({tidy}, '{pattern}')"):
+            return False
+        query = f"SELECT count(DISTINCT regexp_extract({tidy}, '{OFFSET}$')) FROM {quoted(self.table)} " \
+                f"WHERE NOT {sql_missing(column)}"  # fmt: skip
+        return self.db.execute(query).fetchone() == (1,)
+
+    def without_offset(self, column: str) -> Iterator[str]:
+        tidy = sql_tidy(quoted(column))
+        query = (
+            f"SELECT min(regexp_extract({tidy}, '{OFFSET}$')) FROM {quoted(self.table)} WHERE NOT {sql_missing(column)}"
+        )
+        row = self.db.execute(query).fetchone()
+        missing = self.note_missing(column)
+        self.change(column, "TIMESTAMP", f"TRY_CAST(regexp_replace({tidy}, '{OFFSET}$', '') AS TIMESTAMP)")
+        note = f"local time, {row[0] if row else ''} from UTC"
+        self.comment(column, note)
+        yield f"{self.table}.{column} is a date and time: {note}{missing}."
+
+    def change(self, column: str, kind: str, value: str) -> None:
+        using = f"CASE WHEN {sql_missing(column)} THEN NULL ELSE {value} END"
+        self.db.execute(f"ALTER TABLE {quoted(self.table)} ALTER {quoted(column)} TYPE {kind} USING {using}")
+
+    def comment(self, column: str, note: str) -> None:
+        self.db.execute(f"COMMENT ON COLUMN {quoted(self.table)}.{quoted(column)} IS {sql_text(note)}")
+
+    def note_missing(self, column: str) -> str:
+        """Say which words for no value, and which errors of a spreadsheet, become NULL."""
+        name = quoted(column)
+        errors = ", ".join(map(sql_text, ERRORS))
+        rows = self.db.execute(
+            f"SELECT trim({name}), count(*), lower(trim({name})) IN ({errors}) FROM {quoted(self.table)} "
+            f"WHERE {sql_missing(column)} GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 4"
+        ).fetchall()
+        return "".join(
+            f"; {word!r} is {'an error of the spreadsheet and ' if is_error else ''}no value, {counted(count, 'time')}"
+            for word, count, is_error in rows
+        )
+
+    def note_errors(self, column: str) -> Iterator[str]:
+        """Say which errors of a spreadsheet stand among texts."""
+        errors = ", ".join(map(sql_text, (*ERRORS, "#n/a")))
+        rows = self.db.execute(
+            f"SELECT {quoted(column)}, count(*) FROM {quoted(self.table)} WHERE lower({quoted(column)}) IN ({errors}) "
+            "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 4"
+        ).fetchall()
+        for word, count in rows:
+            yield f"{self.table}.{column} holds {word!r}, an error of the spreadsheet, {counted(int(count), 'time')}."
+
+
+SAY_DECIMAL = "write #decimal=comma or #decimal=point after the name of the file"
+SAY_DATES = "write #dates=day or #dates=month after the name of the file"
+
+
+def without_nan(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
+    """NaN, which is no value to a person and spoils every sum, becomes NULL."""
+    for column in texts_of(db, table, "DOUBLE"):
+        if holds(db, table, f"isnan({quoted(column)})"):
+            db.execute(f"UPDATE {quoted(table)} SET {quoted(column)} = NULL WHERE isnan({quoted(column)})")
+            yield f"{table}.{column}: NaN is no value."
+        if holds(db, table, f"isinf({quoted(column)})"):
+            yield f"{table}.{column} holds an infinite number, which spoils sums and means."
 
 
 def totals(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
     """A note where one row is named as the total of the others, which a sum would count twice."""
     row = db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
     for column in texts_of(db, table) if row and 2 < row[0] <= SMALL else ():
-        is_total = f"lower(trim({quoted(column)}, ' :')) IN ({', '.join(map(literal, TOTALS))})"
+        is_total = f"lower(trim({quoted(column)}, ' :')) IN ({', '.join(map(sql_text, TOTALS))})"
         rows = db.execute(f"SELECT {quoted(column)} FROM {quoted(table)} WHERE {is_total} LIMIT 2").fetchall()
         if len(rows) == 1:
             what = f"the row with {column} {rows[0][0]!r} seems to add up the others"

@@ -7,6 +7,7 @@ A line of JSON comes in, {"target": PATH, "parts": [[name, kind, paths], ...]}, 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decisor.errors import SetupError
-from decisor.tools.databases.files.columns import WRITTEN, totals, typed_texts
+from decisor.tools.databases.files.columns import Habits, TextColumns, totals, without_nan
 from decisor.tools.databases.files.delimited import read_delimited
-from decisor.tools.databases.files.places import Part, kind_of
+from decisor.tools.databases.files.limits import ENGINE_MEMORY, ENGINE_THREADS, TOO_LARGE, limit_memory, reason_of
+from decisor.tools.databases.files.places import Part, kind_of, table_name
 from decisor.tools.databases.files.tables import Target, literal
 from decisor.tools.databases.files.typed import read_duckdb, read_json, read_parquet, read_sqlite
 from decisor.tools.databases.files.workbook import read_workbook
@@ -26,8 +28,6 @@ from decisor.tools.databases.files.workbook import read_workbook
 if TYPE_CHECKING:
     import duckdb
 
-MEMORY = "1GB"
-ADDRESS_SPACE = 16 * 2**30
 LARGE = 2**28
 """Bytes from which on rows need not stay in their order, which takes memory."""
 READERS: dict[str, Callable[[Target, Part], Iterator[str]]] = {
@@ -37,19 +37,21 @@ READERS: dict[str, Callable[[Target, Part], Iterator[str]]] = {
 """Each makes tables, and gives a note for every one and for what is amiss in it."""
 
 
-def load(target: Path, parts: list[Part]) -> list[str]:
+def load(target: Path, parts: list[Part], decimal: str = "", dates: str = "") -> list[str]:
     """The notes. Raises SetupError where a file cannot be read, or all of them hold no table."""
     scratch = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
         db = connect(target, scratch, [path for part in parts for path in part.paths])
-        whole = Target(db, scratch)
+        whole = Target(db, scratch, decimal=decimal, dates=dates)
         notes: list[str] = []
         for part in parts:
             notes += read(whole, part, alone=len(parts) == len(part.paths) == 1)
         if not whole.names:
             raise SetupError("The files hold no table: no row with values is in them.")
         for name in whole.names:
-            notes += [*typed_texts(db, name, {}, WRITTEN), *totals(db, name)]
+            if whole.kinds.get(name) not in ("csv", "excel"):
+                notes += TextColumns(db, name, Habits(decimal, dates, has_types=True)).type_all({})
+            notes += [*without_nan(db, name), *totals(db, name)]
         db.close()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -57,11 +59,11 @@ def load(target: Path, parts: list[Part]) -> list[str]:
 
 
 def read(target: Target, part: Part, alone: bool) -> list[str]:
-    """The notes of one part. Raises SetupError where it cannot be read and is ``alone``; else the files that cannot are
-    left out and told."""
+    """The notes of one part. Files that cannot be read are left out and told; those that do not fit together are a
+    table each. Raises SetupError where the part cannot be read and is ``alone``."""
     before = len(target.names)
     try:
-        return list(READERS[part.kind](target, part))
+        return read_whole(target, part)
     except SetupError as error:
         if alone:
             raise
@@ -71,21 +73,51 @@ def read(target: Target, part: Part, alone: bool) -> list[str]:
     notes: list[str] = []
     readable: list[str] = []
     for path in part.paths:  # each by itself, to tell which of them it is
+        mark = len(target.names)
         own = read(target, replace(part, paths=(path,)), alone=False)
-        if len(target.names) > before:
+        if len(target.names) > mark:
             readable.append(path)
-            target.forget(before)
+            target.forget(mark)
         else:
             notes += own
-    return [*notes, *(READERS[part.kind](target, replace(part, paths=tuple(readable))) if readable else ())]
+    if not readable:
+        return notes
+    try:
+        return [*notes, *read_whole(target, replace(part, paths=tuple(readable)))]
+    except SetupError as error:
+        target.forget(before)
+        notes.append(f"{part.name}: the files do not fit together, and are a table each: {error}")
+    return [*notes, *(note for path in readable for note in read_whole(target, single(part, path)))]
+
+
+def single(part: Part, path: str) -> Part:
+    return replace(part, name=table_name(path), paths=(path,))
+
+
+def read_whole(target: Target, part: Part) -> list[str]:
+    """Raises SetupError where it cannot be read, whatever the library says of it."""
+    import duckdb
+
+    before = len(target.names)
+    try:
+        notes = list(READERS[part.kind](target, part))
+    except (duckdb.Error, OSError, ValueError, UnicodeError) as error:
+        raise SetupError(f"{part.paths[0]} cannot be read: {reason_of(error)}") from error
+    for name in target.names[before:]:
+        target.kinds[name] = part.kind
+    return notes
 
 
 def connect(target: Path, scratch: Path, paths: list[str]) -> duckdb.DuckDBPyConnection:
     """A new store that may read these files and no others."""
     import duckdb
 
-    db = duckdb.connect(str(target), config={"memory_limit": MEMORY, "temp_directory": str(scratch)})
+    db = duckdb.connect(str(target), config={
+        "memory_limit": ENGINE_MEMORY, "temp_directory": str(scratch / "spill"),
+        "threads": min(ENGINE_THREADS, os.cpu_count() or 1),
+    })  # fmt: skip
     db.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
+    db.execute("SET enable_progress_bar = false")  # after 2 s it would stand on standard output, beside the reply
     if sum(map(size_of, paths)) > LARGE:
         db.execute("SET preserve_insertion_order = false")
     db.execute(f"SET allowed_directories = [{literal(str(scratch))}]")
@@ -100,27 +132,19 @@ def size_of(path: str) -> int:
     return Path(path).stat().st_size
 
 
-def limit() -> None:
-    """What the process may take, where the system can say so."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-
-
 def main() -> None:
     import duckdb
 
-    limit()
+    limit_memory()
     job = json.loads(sys.stdin.buffer.read())
     parts = [Part(name, kind, tuple(paths)) for name, kind, paths in job["parts"]]
     try:
-        reply: dict[str, object] = {"notes": load(Path(job["target"]), parts)}
+        reply: dict[str, object] = {"notes": load(Path(job["target"]), parts, job["decimal"], job["dates"])}
     except SetupError as error:
         reply = {"error": str(error)}
-    except (duckdb.Error, OSError, MemoryError, ValueError) as error:
-        reply = {
-            "error": f"The files cannot be read: {' '.join(str(error).split())[:400] or 'they take too much memory'}"
-        }
+    except MemoryError:
+        reply = {"end": TOO_LARGE}
+    except (duckdb.Error, OSError, ValueError) as error:
+        reason = reason_of(error)  # memory may end anywhere: then the files are read one by one
+        reply = {"end": reason} if reason == TOO_LARGE else {"error": f"The files cannot be read: {reason}."}
     sys.stdout.write(json.dumps(reply) + "\n")

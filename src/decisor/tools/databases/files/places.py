@@ -25,6 +25,8 @@ KINDS = {
 DATABASES = ("sqlite", "duckdb")
 MOST_FILES = 10_000
 PATTERN = re.compile(r"[*?\[]")
+HABITS = {"decimal": {"comma": ",", "point": "."}, "dates": {"day": "day", "month": "month"}}
+"""What may follow the name of a file after #, and what it means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,40 @@ class Part:
     name: str
     kind: str
     paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What a place names. ``left_out``: notes on links that are not followed."""
+
+    parts: tuple[Part, ...]
+    decimal: str = ""
+    """The decimal separator of its texts, "," or "."; '' if the person does not say."""
+    dates: str = ""
+    """"day" or "month": which goes first in its dates; '' if the person does not say."""
+    left_out: tuple[str, ...] = ()
+
+
+def split_habits(place: str) -> tuple[str, dict[str, str]]:
+    """The path, and how its numbers and dates are written.
+
+    >>> split_habits("sales.csv#decimal=comma,dates=day")
+    ('sales.csv', {'decimal': ',', 'dates': 'day'})
+
+    Raises:
+        SetupError: a word after # means nothing.
+    """
+    path, mark, words = place.rpartition("#")
+    if not mark or "=" not in words or Path(place).exists():
+        return place, {}
+    habits: dict[str, str] = {}
+    for word in words.split(","):
+        name, _, choice = word.strip().partition("=")
+        if choice not in HABITS.get(name, {}):
+            raise SetupError(f"Unknown {word.strip()!r} after the name of a file. Write #decimal=comma or "
+                             "#decimal=point, #dates=day or #dates=month.")  # fmt: skip
+        habits[name] = HABITS[name][choice]
+    return path, habits
 
 
 def kind_of(path: str | Path) -> str:
@@ -56,37 +92,58 @@ def names_files(place: str) -> bool:
     """
     if "://" in place:
         return False
+    place = split_habits(place)[0]
     return bool(PATTERN.search(place)) or kind_of(place) not in ("", *DATABASES) or Path(place).is_dir()
 
 
-def parts_of(place: str) -> tuple[Part, ...]:
-    """What is to be read.
+def files_of(place: str) -> Files:
+    """Return the files of a place. A link in a folder that leads out of it is not followed.
 
-    >>> parts_of("nowhere.csv")
+    >>> files_of("nowhere.csv")
     Traceback (most recent call last):
     decisor.errors.SetupError: There is no file nowhere.csv. Check the path.
 
     Raises:
         SetupError: there is nothing, or too much.
     """
+    place, habits = split_habits(place)
     root = Path(place)
     if root.is_file():
-        return (Part(table_name(root), kind_of(root), (str(root.absolute()),)),)
+        part = Part(table_name(root), kind_of(root), (str(root.absolute()),))
+        return Files((part,), left_out=(), **habits)
     if root.is_dir():
-        paths = [path for path in root.rglob("*") if path.is_file() and not is_hidden(path, root)]
-        base = root
+        paths = [path for path in root.rglob("*") if not is_hidden(path, root)]
+        base = inside = root
     elif PATTERN.search(place):
-        paths = [Path(name) for name in glob.glob(place, recursive=True) if Path(name).is_file()]  # noqa: PTH207
+        paths = [Path(name) for name in glob.glob(place, recursive=True)]  # noqa: PTH207
         base = Path(PATTERN.split(place)[0])
+        inside = base if place[: len(str(base)) + 1].endswith("/") else base.parent
     else:
         raise SetupError(f"There is no file {without_password(place)}. Check the path.")
-    readable = sorted(path for path in paths if kind_of(path))
+    real = inside.resolve()
+    readable, left_out = [], []
+    for path in sorted(path for path in paths if kind_of(path)):
+        if not is_within(path, real):
+            left_out.append(f"Left out: {path} is a link that leads out of {inside}, or to nothing: name it by itself.")
+        elif path.is_file():
+            readable.append(path)
     if not readable:
         endings = ", ".join(KINDS)
-        raise SetupError(f"{without_password(place)} holds no file that is read as data: their names end in {endings}.")
+        because = f" {left_out[0]}" if left_out else ""
+        raise SetupError(
+            f"{without_password(place)} holds no file that is read as data: their names end in {endings}.{because}"
+        )
     if len(readable) > MOST_FILES:
         raise SetupError(f"{place} names {len(readable):,} files, more than {MOST_FILES:,}: name fewer.")
-    return tuple(groups(readable, base, by_digits=root.is_dir()))
+    return Files(tuple(groups(readable, base, by_digits=root.is_dir())), left_out=tuple(left_out), **habits)
+
+
+def is_within(path: Path, folder: Path) -> bool:
+    """Whether it is there, and no link of its path leads out of a folder."""
+    try:
+        return path.resolve(strict=True).is_relative_to(folder)
+    except (OSError, RuntimeError):
+        return False
 
 
 def is_hidden(path: Path, root: Path) -> bool:

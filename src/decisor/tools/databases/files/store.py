@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +23,10 @@ from decisor.log import logger
 from decisor.outside import one_line
 from decisor.private_file import open_private
 from decisor.secrets import redact
-from decisor.tools.databases.files.places import Part, parts_of
+from decisor.tools.databases.files.limits import TOO_LARGE
+from decisor.tools.databases.files.places import Files, Part, files_of
 
-VERSION = 2
+VERSION = 3
 MOST_BYTES = 20 * 2**30
 """Of all stores together; those that were not used for longest go first."""
 CHUNK = 2**20
@@ -43,18 +46,18 @@ def store_of(place: str) -> Store:
     Raises:
         SetupError: there are no such files, or one cannot be read.
     """
-    parts = parts_of(place)
+    files = files_of(place)
     folder = stores()
-    path = folder / f"{digest_of(parts, folder)}.duckdb"
+    path = folder / f"{digest_of(files, folder)}.duckdb"
     report = path.with_suffix(".json")
     if not (path.is_file() and report.is_file()):
         began = time.monotonic()
-        load(parts, path, report)
+        load(files, path, report)
         logger.info("read %s in %.1f s", place, time.monotonic() - began)
         prune(folder, path)
-    for one in (path, report):
-        os.utime(one)
-    return Store(f"duckdb:///{path}", tuple(json.loads(report.read_text("utf-8"))["notes"]))
+    for file in (path, report):
+        os.utime(file)
+    return Store(f"duckdb:///{path}", (*files.left_out, *json.loads(report.read_text("utf-8"))["notes"]))
 
 
 def stores() -> Path:
@@ -69,12 +72,12 @@ def stores() -> Path:
     return folder
 
 
-def digest_of(parts: Sequence[Part], folder: Path) -> str:
+def digest_of(files: Files, folder: Path) -> str:
     """Of the names of the tables and all that the files hold."""
     known = read_known(folder / "digests.json")
-    whole = hashlib.blake2b(f"{VERSION}".encode(), digest_size=16)
+    whole = hashlib.blake2b(f"{VERSION} {files.decimal} {files.dates}".encode(), digest_size=16)
     now: dict[str, list[object]] = {}
-    for part in parts:
+    for part in files.parts:
         whole.update(json.dumps([part.name, part.kind, [Path(path).name for path in part.paths]]).encode())
         for path in part.paths:
             state = stamp(path)
@@ -113,40 +116,84 @@ def read_known(path: Path) -> dict[str, list[object]]:
 
 
 def write_known(path: Path, known: dict[str, list[object]]) -> None:
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    write_whole(path, dict(list(known.items())[-MOST_KNOWN:]))
+
+
+def write_whole(path: Path, content: object) -> None:
+    """Nobody who reads it at the same time, in this process or another, sees a part of it."""
+    fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     with open_private(fresh) as file:
-        json.dump(dict(list(known.items())[-MOST_KNOWN:]), file)
+        json.dump(content, file, ensure_ascii=False)
     fresh.replace(path)
 
 
 MOST_KNOWN = 100_000
 
 
-def load(parts: Sequence[Part], path: Path, report: Path) -> None:
+def load(files: Files, path: Path, report: Path) -> None:
     """In a process of its own, with no more than the files at hand. The store is there whole, or not at all."""
-    fresh = path.with_name(f"{path.stem}.{os.getpid()}.new")
-    job = {"target": str(fresh), "parts": [[part.name, part.kind, part.paths] for part in parts]}
+    fresh = path.with_name(f"{path.stem}.{uuid.uuid4().hex}.new")
     try:
-        ended = child_process.run("decisor.tools.databases.files.load", json.dumps(job).encode())
-        lines = ended.stdout.splitlines()
-        reply = json.loads(lines[-1]) if lines else {}
+        reply = read_parts(files, files.parts, fresh)
+        if "notes" not in reply and "error" not in reply and len(files.parts) > 1:
+            reply = read_survivors(files, fresh)
         if "notes" not in reply:
-            raise SetupError(reply.get("error") or why_it_ended(ended))
+            names = ", ".join(Path(name).name for part in files.parts for name in part.paths[:3])
+            raise SetupError(str(reply.get("error") or f"{names}: {reply['end']}"))
         fresh.chmod(0o600)
-        with open_private(report) as file:
-            json.dump(reply, file, ensure_ascii=False)
+        write_whole(report, reply)
         fresh.replace(path)
     finally:
-        for rest in path.parent.glob(f"{fresh.name}*"):
+        remove_store(fresh)
+
+
+def read_parts(files: Files, parts: Sequence[Part], fresh: Path) -> dict[str, object]:
+    """Return the "notes" or the "error" of a reader; "end": how it ended without either."""
+    job = {"target": str(fresh), "decimal": files.decimal, "dates": files.dates,
+           "parts": [[part.name, part.kind, part.paths] for part in parts]}  # fmt: skip
+    ended = child_process.run("decisor.tools.databases.files.load", json.dumps(job).encode())
+    lines = ended.stdout.splitlines()
+    reply: dict[str, object] = json.loads(lines[-1]) if lines else {"end": why_it_ended(ended)}
+    return reply
+
+
+def read_survivors(files: Files, fresh: Path) -> dict[str, object]:
+    """Read once more, without the files that end their reader by themselves."""
+    notes: list[str] = []
+    survivors: list[Part] = []
+    for part in files.parts:
+        remove_store(fresh)
+        reply = read_parts(files, [part], fresh)
+        if "notes" not in reply:
+            names = ", ".join(Path(path).name for path in part.paths[:3])
+            notes.append(
+                f"Left out: {names}{', ...' if len(part.paths) > 3 else ''}: {reply.get('end') or reply['error']}"
+            )
+        else:
+            survivors.append(part)
+    remove_store(fresh)
+    if not survivors:
+        return {"error": notes[0]}
+    reply = read_parts(files, survivors, fresh)
+    known = reply.get("notes")
+    return {"notes": [*notes, *known]} if isinstance(known, list) else reply
+
+
+def remove_store(fresh: Path) -> None:
+    for rest in fresh.parent.glob(f"{fresh.name}*"):
+        if rest.is_dir():  # scratch of a reader that was killed
+            shutil.rmtree(rest, ignore_errors=True)
+        else:
             rest.unlink(missing_ok=True)
 
 
 def why_it_ended(ended: subprocess.CompletedProcess[bytes]) -> str:
     """Of a reader that gave no reply: a signal and a MemoryError are limits, anything else says itself what it is."""
     lines = ended.stderr.decode(errors="replace").splitlines()
-    if ended.returncode > 0 and lines and "MemoryError" not in lines[-1]:
+    is_memory = any("MemoryError" in line or "memory allocation" in line or "bad_alloc" in line for line in lines)
+    if ended.returncode > 0 and lines and not is_memory:
         return f"The files cannot be read: {redact(one_line(lines[-1], 300))}"
-    return "Reading the files took too much memory or time. Name fewer files."
+    return f"The files cannot be read: {TOO_LARGE}."
 
 
 def prune(folder: Path, latest: Path) -> None:

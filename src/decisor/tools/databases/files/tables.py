@@ -19,11 +19,16 @@ NULL = "\x01NULL"
 
 @dataclass(eq=False)
 class Target:
-    """``scratch``: a folder for files of ours, gone at the end. ``names``: the tables that are there."""
+    """``scratch``: a folder for files of ours, gone at the end. ``names``: the tables that are there. ``decimal``,
+    ``dates``: how the person says that numbers and dates are written, '' where they do not."""
 
     db: duckdb.DuckDBPyConnection
     scratch: Path
     names: list[str] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=dict)
+    """Kind of file by the name of a table."""
+    decimal: str = ""
+    dates: str = ""
 
     def name(self, wish: str) -> str:
         """A name that is free, in the spelling of ``wish``."""
@@ -62,27 +67,10 @@ class Target:
         self.db.execute(
             f"CREATE TABLE {quoted(name)} AS SELECT * FROM read_csv({literal(str(path))}, header=false, delim=',', "
             f"quote='\"', escape='\"', nullstr={literal(NULL)}, columns={{{columns}}}, auto_detect=false, "
-            "max_line_size=4000000)"
+            "max_line_size=16000000, buffer_size=64000000)"
         )
         path.unlink()
 
 
 def literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Names of columns, none empty and none twice.
-
-    >>> unique(["a", "", "A", "a"])
-    ['a', 'column_2', 'A_2', 'a_3']
-    """
-    result: list[str] = []
-    for number, name in enumerate(names, 1):
-        base = " ".join(str(name).split()) or f"column_{number}"
-        whole, again = base, 1
-        while whole.lower() in {one.lower() for one in result}:
-            again += 1
-            whole = f"{base}_{again}"
-        result.append(whole)
-    return result

@@ -11,8 +11,10 @@ from decisor.errors import SetupError
 from decisor.plurals import counted
 from decisor.quoting import quoted
 from decisor.tools.databases.files.delimited import names_of, opened
+from decisor.tools.databases.files.header import unique
+from decisor.tools.databases.files.limits import MOST_LEVELS, reason_of
 from decisor.tools.databases.files.places import Part
-from decisor.tools.databases.files.tables import Target, literal, unique
+from decisor.tools.databases.files.tables import Target, literal
 
 
 def read_parquet(target: Target, part: Part) -> Iterator[str]:
@@ -25,7 +27,7 @@ def read_parquet(target: Target, part: Part) -> Iterator[str]:
     try:
         target.db.execute(f"CREATE TABLE {quoted(name)} AS SELECT {columns} FROM read_parquet([{files}]{several})")
     except duckdb.Error as error:
-        raise SetupError(f"{part.paths[0]} cannot be read as Parquet: {first_line(error)}") from error
+        raise SetupError(f"{part.paths[0]} cannot be read as Parquet: {reason_of(error)}") from error
     yield f"{name}: {counted(target.count(name), 'row')} from {names_of(part.paths)}."
 
 
@@ -35,7 +37,8 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
 
     name = target.name(part.name)
     files = ", ".join(map(literal, part.paths))
-    create = f"CREATE TABLE {quoted(name)} AS SELECT * FROM read_json([{files}], maximum_object_size=100000000"
+    options = f"maximum_object_size=16000000, maximum_depth={MOST_LEVELS}"
+    create = f"CREATE TABLE {quoted(name)} AS SELECT * FROM read_json([{files}], {options}"
     lost = 0
     try:
         target.db.execute(f"{create})")
@@ -43,7 +46,7 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
         try:
             target.db.execute(f"{create}, format='newline_delimited', ignore_errors=true)")
         except duckdb.Error:
-            raise SetupError(f"{part.paths[0]} cannot be read as JSON: {first_line(error)}") from error
+            raise SetupError(f"{part.paths[0]} cannot be read as JSON: {reason_of(error)}") from error
         empty = " AND ".join(f"{quoted(column)} IS NULL" for column, _ in target.columns(name))
         target.db.execute(f"DELETE FROM {quoted(name)} WHERE {empty}")
         lost = sum(map(lines_in, part.paths)) - target.count(name)
@@ -98,7 +101,7 @@ def read_duckdb(target: Target, part: Part) -> Iterator[str]:
         try:
             target.db.execute(f"ATTACH {literal(path)} AS other (READ_ONLY)")
         except duckdb.Error as error:
-            raise SetupError(f"{path} cannot be read as a DuckDB database: {first_line(error)}") from error
+            raise SetupError(f"{path} cannot be read as a DuckDB database: {reason_of(error)}") from error
         query = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'other'"
         for schema, table in target.db.execute(query).fetchall():
             name = target.name(str(table))
@@ -106,7 +109,3 @@ def read_duckdb(target: Target, part: Part) -> Iterator[str]:
             target.db.execute(f"CREATE TABLE {quoted(name)} AS FROM {source}")
             yield f"{name}: {counted(target.count(name), 'row')} from {Path(path).name}."
         target.db.execute("DETACH other")
-
-
-def first_line(error: Exception) -> str:
-    return " ".join(str(error).splitlines()[0].split())[:300]

@@ -93,18 +93,23 @@ async def ties(block: Block, rows: int, look: Look) -> bool:
         names = [name for value in values for name, output in block.outputs.items() if output == value]
         if len(names) != len(values):
             return False
-        columns = [look.dialect.quoted(name) for name in names]
+        quoted = [look.dialect.quoted(name) for name in names]
         by = ", ".join(f"{name}{' DESC' if one.args.get('desc') else ''}"
-                          for name, one in zip(columns, ordered, strict=True))  # fmt: skip
+                          for name, one in zip(quoted, ordered, strict=True))  # fmt: skip
         inner = copy.sql(dialect=look.dialect.name)
-        query = f"SELECT {', '.join(columns)} FROM ({inner}) AS q ORDER BY {by} LIMIT 2 OFFSET {rows - 1}"
+        query = f"SELECT {', '.join(quoted)} FROM ({inner}) AS q ORDER BY {by} LIMIT 2 OFFSET {rows - 1}"
     else:
-        copy.set("expressions", [exp.alias_(value.copy(), f"o{at}") for at, value in enumerate(values)])
+        # The columns stay before those of the order: GROUP BY 1 and HAVING n > 1 speak of them.
+        columns = [] if any(one.is_star for one in select.expressions) else copy.expressions
+        copy.set("expressions", [*columns, *(exp.alias_(value.copy(), f"o{at}") for at, value in enumerate(values))])
         order = exp.Order(expressions=[with_value(one, value) for one, value in zip(ordered, values, strict=True)])
         copy.set("order", order)
         query = f"{copy.sql(dialect=look.dialect.name)} LIMIT 2 OFFSET {rows - 1}"
     table = await look.stored.rows(prefix(block, copy) + query)
-    return table is not None and len(table.rows) == 2 and table.rows[0] == table.rows[1]
+    if table is None or len(table.rows) < 2:
+        return False
+    before, behind = (row[-len(values) :] for row in table.rows)
+    return before == behind
 
 
 def with_value(ordered: Expr, value: Expr) -> Expr:

@@ -111,8 +111,8 @@ class QueryReader:
         from sqlglot import exp
 
         inner = node.this if isinstance(node, exp.Subquery | exp.Lateral) else None
-        if isinstance(node, exp.Subquery) and isinstance(inner, exp.Table):
-            self.add(block, inner, env)
+        if isinstance(node, exp.Subquery) and inner is not None and not isinstance(node.unnest(), exp.Query):
+            self.add(block, with_alias_of(node, inner), env)
         else:
             holder = self.holder(node, env, block)
             if one_row and isinstance(holder, FromItem):
@@ -134,10 +134,10 @@ class QueryReader:
 
         renamed = tuple(name.lower() for name in node.alias_column_names) if hasattr(node, "alias_column_names") else ()
         inner = node.this
-        if isinstance(node, exp.Subquery) or (isinstance(node, exp.Lateral) and isinstance(inner, exp.Subquery)):
-            text = "" if isinstance(node, exp.Lateral) else self.standing(node)
-            query = inner if isinstance(node, exp.Subquery) else inner.this
-            return self.derived(query, env, block, node.alias or "the subquery", text, renamed)
+        lateral = isinstance(node, exp.Lateral) and isinstance(inner.unnest(), exp.Query)
+        if isinstance(node, exp.Subquery) or lateral:
+            text = "" if lateral else self.standing(node)
+            return self.derived(inner, env, block, node.alias or "the subquery", text, renamed)
         if isinstance(node, exp.Table) and isinstance(inner, exp.Identifier):
             return self.named(node, env, renamed)
         if isinstance(node, exp.Values):
@@ -198,7 +198,9 @@ class QueryReader:
         return block if is_plain(block) else part(block, name, text)
 
     def columns_of_set(self, query: Expr) -> tuple[str, ...]:
-        while not isinstance(query, _select()):
+        from sqlglot import exp
+
+        while isinstance(query, exp.SetOperation | exp.Subquery):
             query = query.this
         block = self.within.get(id(query))
         return tuple(block.outputs) if block else ()
@@ -214,15 +216,18 @@ class QueryReader:
         elif (block := self.within.get(id(query))) is not None:
             yield block
 
-    def standing(self, node: exp.Subquery) -> str:
+    def standing(self, node: Expr) -> str:
         """A subquery as it may stand behind FROM of another query."""
         return node.sql(dialect=self.dialect.name, comments=False)
 
 
-def _select() -> type[exp.Select]:
-    from sqlglot import exp
-
-    return exp.Select
+def with_alias_of(brackets: exp.Subquery, inner: Expr) -> Expr:
+    """Return what stands in the brackets of ``(orders) AS o``, under the alias behind them."""
+    if not brackets.alias or inner.args.get("joins"):
+        return inner
+    copy = inner.copy()
+    copy.set("alias", brackets.args["alias"].copy())
+    return copy
 
 
 def tables_in(query: Expr) -> Iterator[exp.Table]:

@@ -16,7 +16,7 @@ from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox.dialect import NAME, Dialect
 from decisor.tools.databases.sandbox.engine import Caps
 from decisor.tools.databases.sandbox.naming import FullName, Naming, naming_of
-from decisor.tools.databases.sandbox.policy import Restricted, TableRule, bare
+from decisor.tools.databases.sandbox.policy import Restricted, TableRule, bare, name_parts
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ def read_access(dialect: Dialect, caps: Caps, rows: Rows, passes: Callable[[str]
     joined = {one: " ".join(part.text or "" for part in its).strip() for one, its in parts.items()}
     texts = {one: text for one, text in joined.items() if text and one not in unknown}
     macros = {one for one, its in parts.items() if {part.kind for part in its} == {"macro"}}
+    check_schemas([*map(name_parts, (*caps.deny, *caps.only)), *caps.policy.places()], naming)
     denied, only = {bare(name) for name in caps.deny}, {bare(name) for name in caps.only}
     if only:
         only = with_partitions(only, parts, naming)
@@ -175,6 +176,16 @@ def parts_of(definitions: Iterable[Sequence[object]]) -> dict[FullName, list[Par
 
 def is_view(parts: Iterable[Part]) -> bool:
     return any(part.kind == "view" for part in parts)
+
+
+def check_schemas(names: Iterable[Sequence[str]], naming: Naming) -> None:
+    """Raise SetupError if a table is named with a schema, or more, that has no table of this name."""
+    for *schema, table in names:
+        known = naming.schemas.get(table)
+        if schema and known and (len(schema) > 1 or schema[0] not in known):
+            schemas = ", ".join(sorted(filter(None, known))) or "no schema"
+            raise SetupError(f"There is no table {'.'.join((*schema, table))}: {table} is in {schemas}. Write TABLE, "
+                             "SCHEMA.TABLE, or with several sources SOURCE.TABLE.")  # fmt: skip
 
 
 def rules_of(

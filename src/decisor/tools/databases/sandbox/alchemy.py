@@ -17,7 +17,7 @@ from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.inspecting import inspected
 from decisor.tools.databases.sandbox.values import table
-from decisor.tools.databases.sandbox.warehouse import ASKED_ANOTHER_WAY, Warehouse
+from decisor.tools.databases.sandbox.warehouse import Warehouse
 from decisor.types import Table, Value
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ class Alchemy:
             self.say(self.warehouse.begins, caps)
             if (catalog := inspected(statement, self.db)) is not None:
                 return table(*catalog, caps)
-            if self.warehouse.plan and statement.startswith(ASKED_ANOTHER_WAY):
-                return table(["plan"], self.warehouse.plan(self.db, statement.removeprefix(ASKED_ANOTHER_WAY)), caps)
             return self.rows(self.worded(statement), parameters, caps)
         except ToolError:
             raise

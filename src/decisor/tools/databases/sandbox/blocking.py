@@ -66,11 +66,6 @@ class Blocking:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
 
-async def open_scratch(content: str) -> Blocking:
-    """The scratch copy of a decision model (``scratch_copy``), with room in memory for its tables and for work."""
-    return await Blocking.open("scratch", content, Caps(memory_mb=1024 + 8 * len(content) // 2**20))
-
-
 async def start_machine(content: str) -> Blocking:
     """The machine of a decision model (``models.machine``), with room in memory for its tables and for work."""
     return await Blocking.open("model", content, Caps(memory_mb=1536 + 8 * len(content) // 2**20))

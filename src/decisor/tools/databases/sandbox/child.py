@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -16,17 +17,31 @@ from typing import cast
 from decisor.child_process import Start
 from decisor.errors import ToolError
 from decisor.tools.databases.sandbox.engine import STOPPED
-from decisor.tools.databases.sandbox.memory import memory_of
+from decisor.tools.databases.sandbox.memory import memory_of, processes_killed_for_memory
 from decisor.tools.databases.sandbox.wire import HEAD, Frame
 
 WATCH_SECONDS = 0.02
 PATIENCE_SECONDS = 7.0
 AHEAD = 16
+EXIT_SECONDS = 1.0
+"""In which a process whose pipe broke has ended, so that the system says by what."""
 CRASHED = "The engine crashed on this statement. Try another one."
+OUTSIDE = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP, signal.SIGKILL] if hasattr(signal, "SIGKILL") else []))
+"""Signals that somebody sends; a fault of the process itself is another (SIGSEGV, SIGABRT, SIGALRM)."""
+SMALL_SHARE = 1 / 2
+"""Of the memory that it may have: one that held more may have been killed for that, by a guard outside the kernel."""
 
 
 class Elsewhere(Exception):
     """The process ended before it came to this request."""
+
+
+class KilledOutside(Exception):
+    """Somebody else ended the process while it worked on this request, and not for want of memory."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        """How long it had worked on it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +53,8 @@ class Request:
     memory_mb: int | None
     reply: asyncio.Future[Frame]
     began: float = 0.0
+    memory: int = 0
+    """Bytes that the process held at most, as far as was seen."""
 
 
 class Child(asyncio.SubprocessProtocol):
@@ -56,6 +73,7 @@ class Child(asyncio.SubprocessProtocol):
         self.tick: asyncio.TimerHandle | None = None
         self.ended = False
         self.soon = False
+        self.killed_before = processes_killed_for_memory()
 
     @property
     def pid(self) -> int:
@@ -67,6 +85,7 @@ class Child(asyncio.SubprocessProtocol):
 
         Raises:
             ToolError: stopped for time or memory, or the process ended on it.
+            KilledOutside: the process was ended from outside.
             Elsewhere: the process ended before it came to it.
         """
         if self.ended:
@@ -116,12 +135,25 @@ class Child(asyncio.SubprocessProtocol):
         self._send()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == 1:
-            self._stop(ToolError(CRASHED))
+        if fd == 1 and not self.ended:
+            self.loop.call_later(EXIT_SECONDS, self._stop, ToolError(CRASHED))
 
     def process_exited(self) -> None:
-        self._stop(ToolError(CRASHED))
+        error: ToolError | KilledOutside = ToolError(CRASHED)
+        if not self.ended and self.sent and self._was_killed_outside(self.sent[0]):
+            error = KilledOutside(self.loop.time() - self.sent[0].began)
+        self._stop(error)
         self.process.close()
+
+    def _was_killed_outside(self, request: Request) -> bool:
+        """Whether a signal of somebody else ended it. Not where memory may have been the reason, or that cannot be
+        told: the same query would take it again."""
+        return (
+            -(self.process.get_returncode() or 0) in OUTSIDE
+            and self.killed_before is not None
+            and self.killed_before == processes_killed_for_memory()
+            and request.memory <= SMALL_SHARE * (request.memory_mb or 0) * 2**20
+        )
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.gone.done():
@@ -149,17 +181,19 @@ class Child(asyncio.SubprocessProtocol):
         if self.ended or not self.sent:
             return
         first = self.sent[0]
+        if first.memory_mb is not None:
+            first.memory = max(first.memory, memory_of(self.pid))
         if first.reply.done():
             self._stop(None)
         elif self.loop.time() - first.began >= first.seconds + self.grace:
             self._stop(ToolError(STOPPED.format(first.seconds)))
-        elif first.memory_mb is not None and memory_of(self.pid) > first.memory_mb * 2**20:
+        elif first.memory_mb is not None and first.memory > first.memory_mb * 2**20:
             self._stop(ToolError(f"Stopped: the query used more than {first.memory_mb} MB of memory."))
         else:
             left = first.began + first.seconds + self.grace - self.loop.time()
             self.tick = self.loop.call_later(min(WATCH_SECONDS, max(left, 0.001)), self._watch)
 
-    def _stop(self, error: ToolError | None) -> None:
+    def _stop(self, error: ToolError | KilledOutside | None) -> None:
         """Kill it; the first in line gets ``error``, the others go elsewhere."""
         if not self.ended:
             self.ended = True

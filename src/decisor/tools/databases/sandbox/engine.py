@@ -36,6 +36,11 @@ class Caps:
     only: tuple[str, ...] = ()
     policy: Policy = NO_POLICY
 
+    @property
+    def is_restricted(self) -> bool:
+        """Whether tables, rows or columns are kept back."""
+        return bool(self.policy or self.deny or self.only)
+
 
 class ConnectionLost(ToolError):
     """The connection broke off, or what came through it made no sense. The engine has let go of it, and connects anew

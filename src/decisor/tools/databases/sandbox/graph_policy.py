@@ -78,6 +78,9 @@ def rules_of(policy: Policy, labels: Iterable[str], properties: Mapping[str, Ite
         SetupError: the graph has no such label, type or property, or a condition is none.
     """
     labels = set(labels)
+    if wrong := [one for one in policy.places() if len(one) > 1]:
+        raise SetupError(f"There is no source {wrong[0][0]} with a label {wrong[0][-1]}. Write LABEL, or SOURCE.LABEL; "
+                         "a label with a dot stands in quotes.")  # fmt: skip
     rows: dict[str, tuple[str, ...]] = {}
     masked: dict[str, frozenset[str]] = {}
     for name, rule in policy.tables().items():

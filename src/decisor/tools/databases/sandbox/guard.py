@@ -114,6 +114,8 @@ class Guard:
         from sqlglot import TokenType, exp
         from sqlglot.errors import ErrorLevel, SqlglotError
 
+        from decisor.tools.databases.sandbox.limits import bracket_limits
+
         name = self.dialect.name
         try:
             for token in () if text.isascii() else sqlglot.tokenize(text, dialect=name):
@@ -121,7 +123,12 @@ class Guard:
                     only_letters(token.text)
             if name == "mysql" and re.match(r"\s*VALUES\b", text, re.I):
                 return values_of(text)
-            trees = sqlglot.parse(text, dialect=name, error_level=ErrorLevel.RAISE)
+            try:
+                trees = sqlglot.parse(text, dialect=name, error_level=ErrorLevel.RAISE)
+            except SqlglotError:
+                if (bracketed := bracket_limits(text, name)) == text:
+                    raise
+                trees = sqlglot.parse(bracketed, dialect=name, error_level=ErrorLevel.RAISE)
         except SqlglotError as error:
             raise refuse(f"this does not parse as {name} SQL: {_plain(error)}") from error
         statements = [tree for tree in trees if tree and not isinstance(tree, exp.Semicolon)]

@@ -13,6 +13,7 @@ from pathlib import Path
 from decisor.tools.databases.sandbox.platforms import STATM
 
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+VMSTAT = Path("/proc/vmstat")
 LEAST_SHARE = 1 / 4
 """Of what a process had left at first: with less it goes."""
 
@@ -20,6 +21,15 @@ LEAST_SHARE = 1 / 4
 def memory_of(pid: int) -> int:
     """Bytes of memory that a process holds; 0 where the system does not tell."""
     return sizes(Path(f"/proc/{pid}/statm"))[1]
+
+
+def processes_killed_for_memory() -> int | None:
+    """How many the system has killed so far because memory was short; None where it does not tell."""
+    try:
+        words = VMSTAT.read_text().split()
+        return int(words[words.index("oom_kill") + 1])
+    except (OSError, ValueError):
+        return None
 
 
 def sizes(statm: Path) -> tuple[int, int]:

@@ -15,6 +15,7 @@ TOKEN = re.compile(r"masked_[0-9a-f]{16}")
 EXCERPT = re.compile(r"\s*LINE \d+:.*?(?=\n(?:HINT|DETAIL)|\Z)|\snear '.*", re.S)
 """The place in the statement, as PostgreSQL, DuckDB and MySQL tell it."""
 FEWEST = 6
+PART = re.compile(r""""[^"]*"|`[^`]*`|\[[^\]]*\]|[^.]+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,17 @@ class Policy:
 
     def tables(self) -> dict[str, TableRule]:
         """By name in lower case, without its schema."""
-        names = [bare(name) for name, _ in self.rows] + [bare(name.rpartition(".")[0]) for name in self.mask]
         return {
             name: TableRule(
                 tuple(text for table, text in self.rows if bare(table) == name),
-                frozenset(bare(one) for one in self.mask if bare(one.rpartition(".")[0]) == name),
+                frozenset(bare(one) for one in self.mask if name_parts(one)[-2:-1] == (name,)),
             )
-            for name in names
+            for *_, name in self.places()
         }
+
+    def places(self) -> list[tuple[str, ...]]:
+        """Its tables, with the schema where one is written."""
+        return [*(name_parts(name) for name, _ in self.rows), *(name_parts(name)[:-1] for name in self.mask)]
 
 
 NO_POLICY = Policy()
@@ -105,10 +109,19 @@ def token_for(key: str, value: object) -> str | None:
 
 def bare(name: str) -> str:
     """
-    >>> bare('public."Orders"')
-    'orders'
+    >>> bare('public."Orders"'), bare('"odd.name"')
+    ('orders', 'odd.name')
     """
-    return name.rpartition(".")[2].strip('"`[]').lower()
+    return (name_parts(name) or ("",))[-1]
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """Return schema, table and column of a name in lower case; a dot within quotes is part of a name.
+
+    >>> name_parts('Public."Odd.Orders".total')
+    ('public', 'odd.orders', 'total')
+    """
+    return tuple(part.strip().strip('"`[]').lower() for part in PART.findall(name))
 
 
 def notes_of(policy: Policy) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from decisor.child_process import Start, absolute, python
 from decisor.errors import SetupError, ToolError
+from decisor.log import logger
 from decisor.secrets import redact, redact_known, secrets_in
 from decisor.tools.databases.sandbox.audit import Asker, Audit
-from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, spawn
+from decisor.tools.databases.sandbox.child import CRASHED, Child, Elsewhere, KilledOutside, spawn
 from decisor.tools.databases.sandbox.engine import Caps, Engine
 from decisor.tools.databases.sandbox.engines import engine
 from decisor.tools.databases.sandbox.platforms import here, ready
@@ -29,6 +30,7 @@ ENDING_SECONDS = 3.0
 """In which a warehouse ends a query that took too long, so that its connection is not opened anew."""
 REACH_SECONDS = 4.0
 """In which a server answers to whom it was too slow."""
+KILLED_TWICE = "Somebody outside ended the process of this query, twice. Look at what ends processes on this machine."
 VARIABLES = ("HOME", "JAVA_HOME", "VIRTUAL_ENV")
 TLS_FILES = ("PGSSLROOTCERT", "PGSSLCERT", "PGSSLKEY", "PGSSLCRL", "PGSSLCRLDIR")
 
@@ -126,8 +128,9 @@ class Worker:
 
     async def _ask(self, op: str, statement: str, parameters: Mapping[str, Value], caps: Caps, trusted: bool) -> Frame:
         frame = request(op, statement, dict(parameters), caps, trusted)
+        left, is_second = caps.seconds, False
         while True:
-            child, seconds = self.child, caps.seconds
+            child, seconds = self.child, left
             if child is None or child.ended:
                 again, began = self.opened and self.description.server, time.monotonic()
                 child = await self._child(caps.seconds)
@@ -138,6 +141,11 @@ class Worker:
                 break
             except Elsewhere:
                 continue
+            except KilledOutside as error:  # every statement that comes here only reads: it may run again
+                if is_second:
+                    raise ToolError(KILLED_TWICE) from error
+                left, is_second = max(AGAIN_SECONDS, left - error.seconds), True
+                logger.warning("a worker of %s was killed from outside; its query is tried once more", self.engine)
             except ToolError:
                 if self.description.server and child.ended:
                     await self._child(
@@ -169,24 +177,31 @@ class Worker:
                 again = max(seconds + AGAIN_SECONDS, warehouse.opening * AGAIN_SHARE if warehouse else 0.0)
                 limit = again if self.opened else opening
             ready(here())
-            child = self.child = await spawn(
-                start(), self.description.server, ENDING_SECONDS if self.description.warehouse else 0.0
-            )
-            hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
             try:
-                reply = await child.ask(hello, limit, None)
-            except (ToolError, Elsewhere) as error:
+                try:
+                    reply = await self._hello(limit)
+                except KilledOutside:
+                    reply = await self._hello(limit)
+            except (ToolError, Elsewhere, KilledOutside) as error:
                 why = "its worker ended" if CRASHED in str(error) else f"it did not within {limit:g} s"
                 raise self.failure(f"The {self.engine} database did not open: {why}.") from error
             finally:
-                if not self.opened and child.ended:
-                    await child.end()
+                if not self.opened and self.child and self.child.ended:
+                    await self.child.end()
+            assert self.child is not None
             if "error" in reply:
-                await child.end()
+                await self.child.end()
                 raise self.failure(reply["error"])
             self.opened = True
             self.hidden, self.closed = frozenset(reply["hidden"]), frozenset(reply["closed"])
-            return child
+            return self.child
+
+    async def _hello(self, seconds: float) -> Frame:
+        """Start a child, which is to open the database; return what it says to that."""
+        warehouse = self.description.warehouse
+        self.child = await spawn(start(), self.description.server, ENDING_SECONDS if warehouse else 0.0)
+        hello = pack({"engine": self.engine, "url": self.url, "caps": caps_to(self.caps)})
+        return await self.child.ask(hello, seconds, None)
 
 
 def start() -> Start:

@@ -91,7 +91,7 @@ def examples(form: str) -> str:
     """The URLs of one form, as a person writes them.
 
     >>> examples("cypher")
-    'kglite:///PATH, arcadedb:///PATH or bolt://HOST'
+    'kglite:///PATH or bolt://HOST'
     """
     texts = [
         f"{one.schemes[0]}:///PATH" if one.file else f"{one.schemes[0]}://HOST"

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import sqlalchemy
 
 SECONDS = 60.0
 """That one query may run: a warehouse may have to wake up first."""
-ASKED_ANOTHER_WAY = "decisor_plans"
-"""Before a query whose plan no word of the engine's own brings: ``Warehouse.plan`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +16,7 @@ class Warehouse:
     query that is too long; '' where nothing does. ``number``: a query for the connection's own number, ``kill``: a
     statement that ends what runs on ``{number}``, from another connection; ``cancels``: its driver can do that by
     itself. ``role``: statements that make an account which only reads, for a person. ``tried``: on which real one it
-    was run; '' where only its SQL was ever written. ``opening``: seconds that it may take to open. ``plan``: brings the
-    rows of a query's plan, where no word before the query does. ``samples``: whether a few rows of a table are read to
-    show values; not where they cost as much as all.
+    was run; '' where only its SQL was ever written. ``opening``: seconds that it may take to open.
     """
 
     package: str = ""
@@ -39,8 +30,6 @@ class Warehouse:
     role: tuple[str, ...] = ()
     tried: str = ""
     opening: float = 60.0
-    samples: bool = True
-    plan: Callable[[sqlalchemy.Connection, str], list[tuple[object, ...]]] | None = None
 
     def layers(self, masks: bool, rows: bool, plan: str = "") -> tuple[str, ...]:
         """What holds, for people, a line each. ``masks``, ``rows``: whether masked columns and rows of a reader are
@@ -48,11 +37,10 @@ class Warehouse:
         ends = f"by the server ({self.ends}), and by" if self.ends else "by"
         way = self.kill or ("by its driver" if self.cancels else "")
         given_up = f"ended on the server ({way})" if way else "the server is not asked to end it"
-        way_to_tell = "its driver" if plan == ASKED_ANOTHER_WAY else plan
-        ahead = f"told ahead by {way_to_tell}" if plan else "not told, so no limit is kept to"
+        ahead = f"told ahead by {plan}" if plan else "not told, so no limit is kept to"
         policy = {(True, True): "rows and masks are kept to", (True, False): "masks are kept to, rows are refused"}
         return (
-            f"run on a real one: {self.tried}" if self.tried else "never run: only its SQL was written and parsed",
+            f"run on a real one: {self.tried}" if self.tried else "never run on a real one",
             "guard: one reading statement, each part of it on a list, written anew",
             f"reading only: {self.reads_only or 'by the rights of the account alone: use one that may only read'}",
             "rows, bytes, memory: by the worker process",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -31,6 +32,8 @@ from decisor.types import Table, Value
 GRACE_SECONDS = 5.0
 """The parent kills at the limit; after this much longer the worker ends itself (the parent may be gone)."""
 CANCEL_SECONDS = 6.0
+ADVICE = re.compile(r"(Out of Memory Error: [^(\n]*\([^)]*\))\s.*", re.DOTALL)
+"""DuckDB goes on with settings for whoever administers it."""
 
 
 @runtime_checkable
@@ -87,7 +90,8 @@ def _cancel(database: Cancellable, *_: object) -> None:
     signal.setitimer(signal.ITIMER_REAL, CANCEL_SECONDS)
     with contextlib.suppress(BaseException):
         database.cancel()
-    os._exit(1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # so that who waits for this process sees by what it ended
+    signal.raise_signal(signal.SIGTERM)
 
 
 def answer(database: Database, request: Frame, probe: str = "", ends: bool = False) -> Frame:
@@ -119,7 +123,7 @@ def answer(database: Database, request: Frame, probe: str = "", ends: bool = Fal
         return {"table": table_to(result)}
     except ToolError as error:
         outage = error.outage and not (probe and works(database, probe, caps))
-        complaint = access_of(database).without_hidden(str(error), request["statement"])
+        complaint = access_of(database).without_hidden(without_advice(str(error)), request["statement"])
         return {"error": complaint, "kind": "refused" if error.refused else "outage" if outage else "tool"}
     except RecursionError:
         return {"error": "The statement is nested too deeply.", "kind": "refused"}
@@ -211,6 +215,15 @@ def no_core_files() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def without_advice(complaint: str) -> str:
+    """What an engine complains of, without settings that nobody here may change.
+
+    >>> without_advice("measure.cost: Out of Memory Error: no room (47 MiB/48 MiB used) Or set SET temp_directory='/x'")
+    'measure.cost: Out of Memory Error: no room (47 MiB/48 MiB used). Ask for fewer rows or columns.'
+    """
+    return ADVICE.sub(r"\1. Ask for fewer rows or columns.", complaint)
+
+
 def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = without_advice(" ".join(str(error).split()))
     return text if isinstance(error, SetupError | ToolError) else text or type(error).__name__

@@ -11,7 +11,7 @@ import secrets
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from decisor.errors import SetupError, ToolError
@@ -153,12 +153,18 @@ def rows(result: neo4j.Result, label: str = "", rules: GraphRules = NO_RULES) ->
 def plain(value: object, label: str = "", rules: GraphRules = NO_RULES) -> object:
     """Nodes (without ``label``), relationships, paths and dates of the driver as plain values."""
     from neo4j.graph import Node, Path, Relationship
+    from neo4j.spatial import Point
 
     match value:
         case Node():
-            return graph_values.node(sorted(value.labels - {label}), rules.visible(value.labels, dict(value.items())))
+            properties = plain(rules.visible(value.labels, dict(value.items())))
+            return graph_values.node(sorted(value.labels - {label}), cast("Mapping[str, object]", properties))
         case Relationship():
-            return graph_values.relationship(value.type, rules.visible({value.type}, dict(value.items())))
+            properties = plain(rules.visible({value.type}, dict(value.items())))
+            return graph_values.relationship(value.type, cast("Mapping[str, object]", properties))
+        case Point():  # a tuple, which would be a list of numbers
+            axes = "".join(f", {axis}: {number!r}" for axis, number in zip("xyz", value, strict=False))
+            return f"point({{srid: {value.srid}{axes}}})"
         case Path():
             nodes = (plain(node, label, rules) for node in value.nodes)
             return graph_values.path(nodes, (plain(link, label, rules) for link in value.relationships))

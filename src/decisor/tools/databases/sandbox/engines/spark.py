@@ -16,10 +16,9 @@ from decisor.tools.databases.sandbox.access import allowed, read_access
 from decisor.tools.databases.sandbox.dialect import INFORMATION_SCHEMA, Dialect
 from decisor.tools.databases.sandbox.engine import Caps, ConnectionLost, Engine
 from decisor.tools.databases.sandbox.engines.alchemy import FILES
-from decisor.tools.databases.sandbox.engines.databricks import FUNCTIONS
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.inspecting import INSPECTED
-from decisor.tools.databases.sandbox.names import words
+from decisor.tools.databases.sandbox.names import COMMON, words
 from decisor.tools.databases.sandbox.spark_catalog import SparkTable, column_rows, definition_rows, read_tables
 from decisor.tools.databases.sandbox.values import table
 from decisor.tools.databases.sandbox.warehouse import SECONDS, Warehouse
@@ -32,6 +31,20 @@ if TYPE_CHECKING:
 URL = re.compile(r"(?:sc|spark)://(?P<host>[^/;]+)/?(?P<schema>[^;]*)(?P<options>;.*)?")
 LOST = re.compile(
     r"UNAVAILABLE|INVALID_HANDLE|SESSION_(CHANGED|CLOSED|NOT_FOUND)|failed to connect|Socket closed", re.I
+)
+FUNCTIONS = COMMON | words(
+    """add_months aggregate any_value approx_percentile array array_contains array_distinct array_join array_max
+    array_min array_position array_size array_sort bool_and bool_or bround cardinality ceil collect_list
+    collect_set conv corr count_if covar_pop covar_samp crc32 date_add date_diff date_format date_from_unix_date
+    date_part date_sub date_trunc datediff dayofmonth dayofweek dayofyear element_at elt endswith exists explode
+    filter find_in_set flatten forall from_json from_unixtime get_json_object grouping grouping_id
+    histogram_numeric inline isnan isnotnull isnull json_object_keys kurtosis last_day levenshtein listagg
+    locate make_date make_timestamp map map_keys map_values max_by md5 min_by mode months_between next_day nvl
+    nvl2 percentile percentile_approx pmod posexplode quarter regexp_extract regexp_extract_all regexp_replace
+    regr_slope repeat reverse rint sequence sha1 sha2 size skewness slice sort_array soundex split split_part
+    stack startswith std stddev_pop string_agg struct substring_index timestampdiff to_json to_unix_timestamp
+    transform translate trunc try_add try_cast try_divide try_subtract try_to_number try_to_timestamp typeof
+    unix_date unix_timestamp var_pop var_samp weekday weekofyear width_bucket zip_with"""
 )
 DIALECT = Dialect(
     name="spark",

@@ -14,7 +14,7 @@ from decisor.tools.databases.sandbox.models.choosing import ROWS, Anew, read_ane
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program
 from decisor.tools.databases.sandbox.models.results import Results
-from decisor.tools.databases.sandbox.models.spread import literals, varied
+from decisor.tools.databases.sandbox.models.spread import DRAWS, register_draws, replaced, tables_of
 from decisor.tools.databases.sandbox.models.statements import Statement
 from decisor.tools.databases.sandbox.models.together import MAX_ROUNDS, beyond, settled
 from decisor.types import Value
@@ -46,7 +46,7 @@ def evaluate(
             for name, statement in parts.bounds.items():
                 bounds[name][at] = number(db, statement, values)
     for name, bound in bounds.items():
-        beyond(program.limits[name], results, results.broken[name], bound)
+        beyond(name, program.limits[name], results, bound)
     return results
 
 
@@ -67,12 +67,14 @@ def changed(
     db: duckdb.DuckDBPyConnection, program: Program, before: Iterable[Statement], seed: int | None
 ) -> Iterator[None]:
     """A transaction in which the inputs are varied and ``before`` holds; rolled back."""
+    seeds = [] if seed is None else [seed]
     db.execute("BEGIN")
     try:
-        words = [] if seed is None else literals(program.spreads, seed)
-        for name, columns in varied(program.spreads, words) if words else ():
-            sets = ", ".join(f"{place} = {value}" for place, value in columns)
-            db.execute(f"UPDATE {quoted(name)} SET {sets}")
+        for name, spreads in tables_of(program.spreads if seeds else ()).items():
+            sets = ", ".join(f"{place} = {value}" for place, value in replaced(name, spreads))
+            register_draws(db, name, spreads, seeds)
+            db.execute(f"UPDATE {quoted(name)} SET {sets} FROM {DRAWS} AS __d WHERE __d.r = {quoted(name)}.rowid")
+            db.unregister(DRAWS)
         for statement in before:
             execute(db, statement, {})
         yield

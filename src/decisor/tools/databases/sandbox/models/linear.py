@@ -22,6 +22,7 @@ from decisor.tools.databases.sandbox.models.highs import Matrix
 from decisor.tools.databases.sandbox.models.program import Linear, Program
 from decisor.tools.databases.sandbox.models.results import Floats
 from decisor.tools.databases.sandbox.models.statements import queries
+from decisor.tools.databases.sandbox.values import plain
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 TERM = re.compile(r"\s*([+-]?)\s*(?:([A-Za-z_][\w.]*|\d+\.?\d*)\s*\*\s*)?([A-Za-z_]\w*)\s*(?:\[([^\]]*)\])?\s*")
 KINDS = {"yes or no": (0.0, 1.0, True), "whole": (0.0, np.inf, True), "amount": (0.0, np.inf, False)}
 MOST_UNKNOWNS = 1_000_000
+ANSWER = ("amount", "chosen")
+"""Columns that the solver's answer adds to those of a variable."""
+CELL_CHARS = 40
 
 
 @dataclass
@@ -45,7 +49,11 @@ class Unknowns:
     def read(self) -> None:
         """A table ``__x_NAME`` for each variable. Raises ToolError with the part of the file."""
         for one in self.program.variables:
-            self.columns[one.name] = self.numbered(f"__x_{one.name}", f"variable.{one.name}.each", one.fields["each"])
+            part = f"variable.{one.name}.each"
+            self.columns[one.name] = self.numbered(f"__x_{one.name}", part, one.fields["each"])
+            if clash := next((name for name in self.columns[one.name] if name.lower() in ANSWER), ""):
+                raise ToolError(f"{part}: a column is called {clash}, as a column of the solver's answer is. Give it "
+                                f"another name: {clash} AS {clash}_1.")  # fmt: skip
             size = self.db.execute(f"SELECT count(*) FROM {quoted('__x_' + one.name)}").fetchall()[0][0]
             self.starts[one.name], self.sizes[one.name] = self.count, size
             self.count += size
@@ -102,14 +110,28 @@ class Unknowns:
     def bound(self, part: str, value: Any, keys: list[str], size: int) -> Floats:
         """A number, a column of ``each``, or a query that gives one number."""
         if isinstance(value, str) and value.strip() in keys:
-            cells = self.db.execute(f"SELECT CAST({quoted(value.strip())} AS DOUBLE) AS v FROM __key ORDER BY __n")
+            column = quoted(value.strip())
+            self.check_numbers(f"SELECT *, {column} AS __v FROM __key", f"{part}: its bound {value.strip()}")
+            cells = self.db.execute(f"SELECT CAST({column} AS DOUBLE) AS v FROM __key ORDER BY __n")
             return np.asarray(cells.fetchnumpy()["v"], dtype=np.float64)
         if isinstance(value, str):
             rows = execute(self.db, queries(part, value, self.program.parameters), {}).fetchmany(2)
-            if len(rows) != 1 or len(rows[0]) != 1 or rows[0][0] is None:
-                raise ToolError(f"{part}: its bound must be one number.")
+            if len(rows) != 1 or len(rows[0]) != 1 or rows[0][0] is None or rows[0][0] != rows[0][0]:
+                raise ToolError(f"{part}: its bound must be one number; the query gives NULL, none or several.")
             value = rows[0][0]
         return np.full(size, float(value))
+
+    def check_numbers(self, query: str, subject: str) -> None:
+        """Raise ToolError with the first row whose ``__v`` is no number: the solver would read it as 0."""
+        odd = 'CAST("__v" AS DOUBLE) IS NULL OR isnan(CAST("__v" AS DOUBLE))'
+        cursor = self.db.execute(f"SELECT * EXCLUDE (__n) FROM ({query}) WHERE {odd} LIMIT 1")
+        names = [name for name, *_ in cursor.description or ()]
+        for row in cursor.fetchall():
+            cells = [f"{name} {plain(cell, CELL_CHARS)}" for name, cell in zip(names, row, strict=True)
+                     if name != "__v" and cell is not None]  # fmt: skip
+            value = "NULL" if row[-1] is None else "not a number"
+            raise ToolError(f"{subject} is {value} in the row of {', '.join(cells) or 'nothing'}. Mend the data, or "
+                            "say with coalesce what it is.")  # fmt: skip
 
     def terms(self, part: str, words: str, keys: list[str]) -> dict[str, NDArray[np.generic]]:
         """Row ``n`` of __key, unknown ``x`` and coefficient ``c``, each pair once."""
@@ -121,8 +143,6 @@ class Unknowns:
             cells = self.db.execute(summed).fetchnumpy()
         except duckdb.Error as error:
             raise ToolError(f"{part}: {' '.join(str(error).split())[:300]}") from error
-        if np.ma.isMaskedArray(cells["c"]) and cells["c"].mask.any():
-            raise ToolError(f"{part}: a coefficient is NULL.")
         return {name: np.asarray(values) for name, values in cells.items()}
 
     def term(self, part: str, sign: str, coefficient: str, variable: str, pairs: str, keys: list[str]) -> str:
@@ -141,8 +161,12 @@ class Unknowns:
         joined = " AND ".join(f"v.{quoted(here[a.lower()])} = k.{quoted(there[b.lower()])}" for a, b in same) or "TRUE"
         value = factor(part, coefficient, here, there)
         start = self.starts[variable]
+        source = f"FROM __key AS k JOIN {quoted('__x_' + variable)} AS v ON {joined}"
+        self.check_numbers(
+            f"SELECT v.*, {value} AS __v {source}", f"{part}: the coefficient {coefficient or 1} of {variable}"
+        )
         return (f"SELECT k.__n AS n, {start} + v.__n AS x, {sign}1 * CAST({value} AS DOUBLE) AS c "
-                f"FROM __key AS k JOIN {quoted('__x_' + variable)} AS v ON {joined}")  # fmt: skip
+                f"{source}")  # fmt: skip
 
     def as_tables(self, amounts: Floats) -> None:
         """What is proposed, as tables under the names of the variables: their columns, ``amount``, ``chosen``."""

@@ -103,10 +103,12 @@ class Machine:
         return Table(self.columns, tuple(tuple(plain(cell, CELL_CHARS) for cell in row) for row in rows))
 
     def _decimals(self) -> None:
-        """DECIMALs of the choice as DOUBLE: an exact 12.25 and a 12.25 of the data are one candidate."""
+        """DECIMALs of the choice as DOUBLE: an exact 12.25 and a 12.25 of the data are one candidate. Whole ones stay
+        exact."""
         for name, kind, *_ in self.db.execute("DESCRIBE __rows").fetchall():
             if kind.startswith("DECIMAL"):
-                self.db.execute(f"ALTER TABLE __rows ALTER {quoted(name)} TYPE DOUBLE")
+                exact = "HUGEINT" if kind.endswith(",0)") else "DOUBLE"
+                self.db.execute(f"ALTER TABLE __rows ALTER {quoted(name)} TYPE {exact}")
 
     def outcomes(
         self, candidates: Sequence[Sequence[int]], scenario: str = "", changes: str = "",

@@ -18,7 +18,7 @@ from decisor.tools.databases.sandbox.models.new_rows import run
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Limit, Program
 from decisor.tools.databases.sandbox.models.results import Broken, Floats, Results
-from decisor.tools.databases.sandbox.models.spread import draws, literals, varied
+from decisor.tools.databases.sandbox.models.spread import DRAWS, register_draws, replaced, tables_of
 from decisor.tools.databases.sandbox.models.statements import FACTOR, Statement
 from decisor.tools.databases.sandbox.models.versions import CANDIDATES, TRIALS, K, Version, Versions
 
@@ -38,17 +38,18 @@ def prepare(
 ) -> None:  # fmt: skip
     """The inputs varied, in one trial or several, and the changes that hold for all candidates, in each trial with its
     factor. Raises Unfit."""
-    spreads = program.spreads if seeds else ()
-    words = literals(spreads, seeds[0]) if len(seeds) == 1 else [f"{K}.f{at}" for at in range(len(spreads))]
     if len(seeds) > 1:
         versions.key = "__t"
-        trials(db, versions, program, seeds)
-    for name, columns in varied(spreads, words):
-        replaced = ", ".join(f"{value} AS {place}" for place, value in columns)
-        star = f"{quoted(name)}.* REPLACE ({replaced})"
-        source = f"{quoted(name)} CROSS JOIN {TRIALS} AS {K}" if len(seeds) > 1 else quoted(name)
-        more = f", {K}.__t" if len(seeds) > 1 else ""
-        versions.put(name, f"SELECT {star}{more} FROM {source}", "__t" if more else "", keep=True)
+        hold(db, versions, TRIALS, {"__t": np.arange(len(seeds))})
+    for name, spreads in tables_of(program.spreads if seeds else ()).items():
+        columns = ", ".join(f"{value} AS {place}" for place, value in replaced(name, spreads))
+        more = ", __d.t AS __t" if len(seeds) > 1 else ""
+        register_draws(db, name, spreads, seeds)
+        # By position, the rows of one trial cost no join.
+        joined = f"JOIN {DRAWS} AS __d ON __d.r = {quoted(name)}.rowid" if more else f"POSITIONAL JOIN {DRAWS} AS __d"
+        sql = f"SELECT {quoted(name)}.* REPLACE ({columns}){more} FROM {quoted(name)} {joined}"
+        versions.put(name, sql, "__t" if more else "", keep=True)
+        db.unregister(DRAWS)
     names = versions.names
     if factors:
         versions.key, versions.names = "__t", (FACTOR,)
@@ -56,13 +57,6 @@ def prepare(
     for statement in before:
         run(versions, statement, keep=True)
     versions.key, versions.names = "__c", names
-
-
-def trials(db: duckdb.DuckDBPyConnection, versions: Versions, program: Program, seeds: Sequence[int]) -> None:
-    """The table of trials, with a column for each draw."""
-    each = list(zip(*(draws(program.spreads, seed) for seed in seeds), strict=True))
-    cells = {f"f{at}": np.array(column) for at, column in enumerate(each)}
-    hold(db, versions, TRIALS, {"__t": np.arange(len(seeds)), **cells})
 
 
 def hold(db: duckdb.DuckDBPyConnection, versions: Versions, name: str, cells: dict[str, object]) -> None:
@@ -101,7 +95,7 @@ def evaluate(
     for name, statement in parts.rules.items():
         breaking(db, versions, statement, results.broken[name], most)
     for name, statement in parts.bounds.items():
-        beyond(program.limits[name], results, results.broken[name], numbers(db, versions, statement))
+        beyond(name, program.limits[name], results, numbers(db, versions, statement))
     return results
 
 
@@ -197,9 +191,17 @@ def breaking(
         broken.add(row[0], row[-1], cells if most else None)
 
 
-def beyond(limit: Limit, results: Results, broken: Broken, bounds: Floats) -> None:
-    """A rule on a measure, whose bound is there."""
-    values = results.values[limit.measure]
+def beyond(name: str, limit: Limit, results: Results, bounds: Floats) -> None:
+    """A rule on a measure, whose bound is there. A measure that gives no number is not within it.
+
+    Raises:
+        ToolError: the bound of a candidate is no number.
+    """
+    values, broken = results.values[limit.measure], results.broken[name]
+    if count := int(np.isnan(bounds).sum()):
+        raise ToolError(f"rule.{name}: its limit is NULL for {count:,} of {len(bounds):,} candidates, so nothing can "
+                        "be held against it; write coalesce, or mend the data.")  # fmt: skip
     for at, (value, bound) in enumerate(zip(values.tolist(), bounds.tolist(), strict=True)):
-        if limit.side * (value - bound) > SETTLED * max(abs(bound), abs(value)):
-            broken.add(at, 1, {limit.measure: value, "limit": bound})
+        near = np.isfinite(value) and abs(value - bound) <= SETTLED * max(abs(bound), abs(value))
+        if value != value or (limit.side * value > limit.side * bound and not near):
+            broken.add(at, 1, {limit.measure: None if value != value else value, "limit": bound})

@@ -1,0 +1,40 @@
+"""What a process that reads files may take, and how large the tables in a file may be."""
+
+from __future__ import annotations
+
+import sys
+
+MOST_MEMORY = 2**30
+"""Bytes of memory of its own, of one process that reads files."""
+ENGINE_MEMORY = "400MB"
+"""Of DuckDB within it; beyond that it writes to disk."""
+ENGINE_THREADS = 4
+MOST_CELLS = 20_000_000
+"""Of a sheet, with those that are empty between others; Python holds them all at once."""
+MOST_LEVELS = 16
+"""Of objects within objects of JSON; what lies deeper stays JSON."""
+
+
+TOO_LARGE = "it takes more memory than a reader of files may have: split the file, or save it as CSV or Parquet"
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first sentence of a complaint: what follows is advice for who sets up a database."""
+    first = " ".join(str(error).splitlines()[0].split()) if str(error) else type(error).__name__
+    is_memory = any(sign in first for sign in ("Out of Memory", "bad_alloc", "Is a directory", "Cannot allocate"))
+    return TOO_LARGE if is_memory else first[:300]
+
+
+def limit_memory(size_bytes: int = MOST_MEMORY) -> None:
+    """Let this process have no more, where the system can say so, and write no image of its memory.
+
+    The limit is on writable memory (RLIMIT_DATA, which Linux holds for malloc and private maps alike). One on addresses
+    alone would count libraries, the stacks of threads and what allocators reserve and never touch, which is several
+    times what is used; it stands above as a second fence.
+    """
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_DATA, (size_bytes, size_bytes))
+        resource.setrlimit(resource.RLIMIT_AS, (4 * size_bytes, 4 * size_bytes))

@@ -1,0 +1,246 @@
+"""Numbers as people write them: 1,234.50 and 1.234,50, $12, 7.5 %, (450.00), 450-, 1 234, 1'234.
+
+A column of texts is counted once, by what each text can mean; then it is decided whether its comma is a decimal comma.
+A column that does not settle it is settled by the others of its table, by the separator of its file, or by the person
+(``#decimal=comma``); where they do not either, it stays text, and the note says how to say it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from decisor.plurals import counted
+from decisor.quoting import quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+MISSING = ("", "-", "--", "?", "n/a", "na", "#n/a", "nan", "null", "none", "nil", "k.a.", "unknown")
+"""What people write for no value, in lower case, beside numbers and dates."""
+ERRORS = ("#div/0!", "#ref!", "#value!", "#name?", "#num!", "#null!", "#spill!", "#calc!", "#getting_data", "#error!")
+"""What a spreadsheet writes for a value that it could not compute, in lower case; #N/A is in ``MISSING``."""
+SPACES = " \t\r\n\u00a0\u202f\u2009\u2007"
+CELL = "\x02"
+"""Begins a number that was a number in its sheet, beside texts: it is read as Python writes it."""
+SYMBOLS = "[$€£¥₹₽₩₺₪₴₫₱฿¢]"
+CODES = (
+    "EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|MXN|ZAR|TRY|RUB|KRW|SGD|HKD|AED|SAR|ILS|THB"
+    "|IDR|MYR|PHP|VND|RON|BGN|UAH|kr\\.?|zł|Kč|Ft|Rs\\.?|Fr\\."
+)
+CURRENCY = f"(?:(?:US|AU|CA|NZ|HK|R|A|C|S)?{SYMBOLS}|(?i:{CODES}))"
+WHOLE = r"(?:0|[1-9][0-9]*)"
+PLAIN = r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+"""A number as programs write it, with a decimal point. 007 is a code."""
+
+
+def body_of(group: str, decimal: str) -> str:
+    """Return the pattern of digits with these separators: of groups of three (in India two), and of decimals."""
+    groups = "|".join(f"(?:{mark}[0-9]{{3}})+" for mark in (group, " ", "'"))
+    whole = f"{WHOLE}|[1-9][0-9]{{0,2}}(?:{groups})|[1-9][0-9]?(?:{group}[0-9]{{2}})+{group}[0-9]{{3}}"
+    return rf"(?:(?:{whole})(?:{decimal}[0-9]*)?|{decimal}[0-9]+)"
+
+
+def signed(body: str) -> str:
+    return rf"[+-]? ?{body}|{body} ?-|\( ?{body} ?\)"
+
+
+POINT = f"{PLAIN}|{signed(body_of(',', '[.]'))}"
+COMMA = signed(body_of("[.]", ","))
+CERTAIN = signed(r"[0-9]{1,3}(?:,[0-9]{2,3})+\.[0-9]*") + "|" + signed(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*")
+"""Both separators in one text, which settles it by itself."""
+EITHER = {mark: signed(rf"[1-9][0-9]{{0,2}}{mark}[0-9]{{3}}") for mark in (",", "[.]")}
+"""Three digits after one separator: thousands or decimals."""
+LONG = signed("[1-9][0-9]{3,}")
+"""Four digits or more and no separator."""
+LEADING = rf"^([(+-]? ?){CURRENCY} ?"
+TRAILING = rf" ?(?:{CURRENCY}|[%‰])( ?[)+-]?)$"
+UNIT = rf"^[(+-]? ?({CURRENCY})|({CURRENCY}|[%‰]) ?[)+-]?$"
+NUMBER = re.compile(f"(?:{POINT})|(?:{COMMA})")
+
+
+def reads_as_number(text: str) -> bool:
+    """
+    >>> [reads_as_number(text) for text in ("12", "$1,234.50", "(3)", "7,5 %", "007", "12 Main St", "a")]
+    [True, True, True, True, False, False, False]
+    """
+    if text.startswith(CELL):
+        return True
+    text = text.strip(SPACES).translate({ord(old): new for old, new in zip(FROM, TO, strict=True)})
+    text = re.sub(TRAILING, r"\1", re.sub(LEADING, r"\1", text, count=1), count=1)
+    return bool(NUMBER.fullmatch(re.sub(r"([0-9])[.,]--?$", r"\1", text)))
+
+
+FROM, TO = "\u00a0\u202f\u2009\u2007’−–—", "    '---"
+
+
+def sql_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def sql_tidy(column: str) -> str:
+    """Return SQL for a text without spaces around it, and with one kind of space, apostrophe and minus."""
+    return f"translate(trim({column}, {sql_text(SPACES)}), {sql_text(FROM)}, {sql_text(TO)})"
+
+
+def sql_bare(tidy: str) -> str:
+    """Return SQL for a tidy text without its currency, its percent sign and the dash of ``100,-``."""
+    inner = f"regexp_replace({tidy}, {sql_text(LEADING)}, '\\1')"
+    outer = f"regexp_replace({inner}, {sql_text(TRAILING)}, '\\1')"
+    return f"regexp_replace({outer}, '([0-9])[.,]--?$', '\\1')"
+
+
+def sql_value(tidy: str, decimal: str) -> str:
+    """Return SQL for the number that a tidy text means. ``decimal``: its separator, a point or a comma."""
+    bare = sql_bare(tidy)
+    digits = f"regexp_replace({bare}, '[^0-9{decimal}]', '', 'g')"
+    amount = f"TRY_CAST(replace({digits}, ',', '.') AS DOUBLE)"
+    spelled = f"CASE WHEN regexp_matches({bare}, '^[(-]|-$') THEN -{amount} ELSE {amount} END"
+    exact = f"WHEN regexp_full_match({bare}, {sql_text(PLAIN)}) THEN TRY_CAST({bare} AS DOUBLE) " * (decimal == ".")
+    return f"CASE WHEN {tidy}[1] = {sql_text(CELL)} THEN TRY_CAST({tidy}[2:] AS DOUBLE) {exact}ELSE {spelled} END"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of a table beside the column at hand: which decimal separators it writes."""
+
+    setting: str = ""
+    """The decimal separator that the person named; '' for none."""
+    sure: frozenset[str] = frozenset()
+    """Those of columns that settle it by themselves."""
+    hints: frozenset[str] = frozenset()
+    """Reasons to expect a decimal comma: ``;`` between values, dates as 31.12.2024."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numerals:
+    """How many texts of a column can mean what. A word for no value does not count."""
+
+    texts: int
+    strange: int
+    """Texts that are no number in any reading."""
+    example: str
+    """The first of those."""
+    point: int
+    """Texts that are a number with a decimal point only."""
+    comma: int
+    certain: int
+    either_comma: int
+    either_point: int
+    long: int
+    bracketed: int
+    percent: int
+    tagged: int
+    """Texts with a currency or a percent sign."""
+    infinite: int
+    units: tuple[str, ...] = field(default=())
+    sample: str = ""
+    """A text that could be read in two ways."""
+    spaced: str = ""
+    """A text with spaces or apostrophes between its digits."""
+
+    def decimal(self, evidence: Evidence) -> str:
+        """Return the decimal separator; '' if nothing settles it.
+
+        What a column holds goes before what stands beside it. Three digits after a comma in
+        every text are thousands, unless the file expects a decimal comma; three after a point are decimals, likewise.
+        """
+        if evidence.setting:
+            return evidence.setting
+        if self.point and self.comma:
+            return ""
+        if self.comma:
+            return "" if evidence.sure == {"."} and not self.certain else ","
+        if self.point:
+            return "."
+        if not (self.either_comma or self.either_point):
+            return "."
+        if self.either_comma and self.either_point:
+            return ""
+        if len(evidence.sure) == 1:
+            return next(iter(evidence.sure))
+        if evidence.sure or len(evidence.hints) == 1 or (self.either_comma and self.long):
+            return ""
+        return "," if evidence.hints else "."
+
+    @property
+    def settles(self) -> str:
+        """The decimal separator, where this column needs no other to settle it and shows one; else ''."""
+        marked = (self.point and not self.comma) or (self.comma and not self.point)
+        return self.decimal(Evidence()) if marked and not self.strange else ""
+
+
+def count_numerals(db: duckdb.DuckDBPyConnection, table: str, column: str) -> Numerals:
+    missing = ", ".join(map(sql_text, (*MISSING, *ERRORS)))
+    unit = f"regexp_extract(x, {sql_text(UNIT)}, 1) || regexp_extract(x, {sql_text(UNIT)}, 2)"
+    fits = {name: f"regexp_full_match(y, {sql_text(pattern)})" for name, pattern in {
+        "point": POINT, "comma": COMMA, "certain": CERTAIN, "either_comma": EITHER[","], "either_point": EITHER["[.]"],
+        "long": LONG,
+    }.items()}  # fmt: skip
+    row = db.execute(f"""
+        WITH texts AS (SELECT {sql_tidy(quoted(column))} AS x FROM {quoted(table)} WHERE {quoted(column)} IS NOT NULL
+            AND lower(trim({quoted(column)}, {sql_text(SPACES)})) NOT IN ({missing})),
+        bare AS (SELECT x, {sql_bare("x")} AS y, x[1] = {sql_text(CELL)} AS is_cell, {unit} AS unit FROM texts),
+        facts AS (SELECT *, is_cell OR {fits["point"]} AS point, is_cell OR {fits["comma"]} AS comma FROM bare)
+        SELECT count(*), count(*) FILTER (NOT point AND NOT comma), min(x) FILTER (NOT point AND NOT comma),
+            count(*) FILTER (point AND NOT comma), count(*) FILTER (comma AND NOT point),
+            count(*) FILTER ({fits["certain"]}), count(*) FILTER (NOT is_cell AND {fits["either_comma"]}),
+            count(*) FILTER (NOT is_cell AND {fits["either_point"]}), count(*) FILTER (NOT is_cell AND {fits["long"]}),
+            count(*) FILTER (y[1] = '('), count(*) FILTER (unit IN ('%', '‰')), count(*) FILTER (unit <> ''),
+            count(*) FILTER (NOT isfinite(coalesce(TRY_CAST(y AS DOUBLE), 0))),
+            list_sort(list(DISTINCT unit) FILTER (unit <> ''))[:4],
+            min(x) FILTER ({fits["either_comma"]} OR {fits["either_point"]}),
+            min(x) FILTER (regexp_matches(y, '[0-9][ ''][0-9]')) FROM facts
+    """).fetchone()
+    assert row is not None
+    counts: tuple[Any, ...] = tuple(int(number or 0) for number in row[3:13])
+    words: tuple[Any, ...] = (tuple(row[13] or ()), str(row[14] or ""), str(row[15] or ""))
+    return Numerals(*(row[0], row[1], str(row[2] or ""), *counts, *words))
+
+
+def why_text(numerals: Numerals, decimal: str) -> str:
+    """Return why a column of numbers stays text; '' if it does not."""
+    units = " and ".join(numerals.units)
+    if numerals.strange:
+        return f"{numerals.example.replace(CELL, '')[:40]!r} is no number ({counted(numerals.strange, 'such text')})"
+    if len(numerals.units) > 1:
+        return f"its amounts are in {units}, and one sum of them means nothing"
+    if numerals.percent and numerals.percent < numerals.texts:
+        return f"{counted(numerals.percent, 'value')} of {numerals.texts:,} are in {units}, the others are not"
+    if numerals.bracketed == numerals.texts:
+        return "all of its numbers stand in brackets, which may be negative or mere brackets"
+    if numerals.infinite:
+        return "it has a number beyond what a computer's numbers hold"
+    if not decimal and numerals.point and numerals.comma:
+        return "some of its numbers have a decimal comma, and some a decimal point"
+    if not decimal:
+        either = "," if "," in numerals.sample or numerals.comma else "."
+        meaning = "parts thousands or decimals" if either == "," else "parts decimals or thousands"
+        sample = f" of {numerals.sample!r}" if numerals.sample else ""
+        return f"nothing says whether the {'comma' if either == ',' else 'point'}{sample} {meaning}"
+    return ""
+
+
+def note_numbers(numerals: Numerals, decimal: str) -> Iterator[str]:
+    """Say how the texts of a column are read."""
+    marks = {".": "point", ",": "comma"}
+    if decimal == "," and (numerals.comma or numerals.either_comma):
+        yield "its texts have a decimal comma"
+    elif decimal == "." and numerals.either_comma:
+        yield f"its comma parts thousands, as in {numerals.sample!r}"
+    elif decimal == "," and numerals.either_point:
+        yield f"its point parts thousands, as in {numerals.sample!r}"
+    elif decimal == "." and numerals.either_point and not numerals.point:
+        yield f"its point is a decimal {marks[decimal]}, as in {numerals.sample!r}"
+    if numerals.spaced:
+        marks_of_groups = "apostrophes" if "'" in numerals.spaced else "spaces"
+        yield f"its {marks_of_groups} part thousands, as in {numerals.spaced!r}"
+    if numerals.bracketed:
+        yield "a number in brackets is negative"
+    if numerals.units:
+        without = numerals.texts - numerals.tagged
+        yield f"in {numerals.units[0]}" + (
+            f", which {counted(without, 'value')} of {numerals.texts:,} lack" * bool(without)
+        )

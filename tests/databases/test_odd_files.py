@@ -1,0 +1,112 @@
+"""Odd files are read as a person reads them: a corpus with the right values, held against pandas, polars and DuckDB."""
+
+from __future__ import annotations
+
+import io
+import math
+from datetime import date, datetime
+from pathlib import Path
+
+import duckdb
+import openpyxl
+import pandas
+import polars
+import pytest
+
+from databases.odd_files import DATES, NUMBERS, ODD_FILES, OddFile
+from decisor.tools.databases.files.load import load
+from decisor.tools.databases.files.places import files_of
+
+
+def written(odd: OddFile, folder: Path) -> Path:
+    path = folder / f"t.{odd.ending}"
+    path.write_bytes(odd.content if isinstance(odd.content, bytes) else odd.content.encode())
+    return path
+
+
+def columns_of(path: str, folder: Path) -> tuple[dict[str, list[object]], list[str]]:
+    files = files_of(path)
+    store = folder / "store.duckdb"
+    notes = load(store, list(files.parts), files.decimal, files.dates)
+    with duckdb.connect(str(store), read_only=True) as database:
+        result = database.execute("SELECT * FROM t")
+        names = [column[0] for column in result.description]
+        rows = result.fetchall()
+    return {name: [row[at] for row in rows] for at, name in enumerate(names)}, notes
+
+
+@pytest.mark.parametrize("odd", ODD_FILES, ids=lambda odd: odd.name)
+def test_an_odd_file_is_read_as_a_person_reads_it(odd: OddFile, tmp_path: Path) -> None:
+    columns, notes = columns_of(f"{written(odd, tmp_path)}{odd.habits}", tmp_path)
+    assert columns == odd.columns, notes
+    assert [list(map(type, values)) for values in columns.values()] == [
+        [float if isinstance(value, float) else type(value) for value in values] for values in columns.values()
+    ]
+    assert odd.note in " ".join(notes)
+
+
+@pytest.mark.parametrize("odd", [odd for odd in (*NUMBERS, *DATES) if odd.content and "\t" not in str(odd.content)],
+                         ids=lambda odd: odd.name)  # fmt: skip
+def test_texts_of_a_sheet_are_read_as_those_of_a_csv_file(odd: OddFile, tmp_path: Path) -> None:
+    """But for a file whose separator says something, and errors, which a sheet has as cells without a value."""
+    assert isinstance(odd.content, str)
+    if odd.name == "error_in_texts" or (";" in odd.content and not odd.habits and "#decimal" in odd.note):
+        return
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    quote = ";" if ";" in odd.content else ","
+    for row in pandas.read_csv(io.StringIO(odd.content), sep=quote, dtype=str, header=None, keep_default_na=False,
+                               skip_blank_lines=False).itertuples(index=False):  # fmt: skip
+        book.active.append(list(row))
+    book.save(tmp_path / "t.xlsx")
+    columns, notes = columns_of(f"{tmp_path / 't.xlsx'}{odd.habits}", tmp_path)
+    assert columns == odd.columns, notes
+
+
+def read_by_pandas(path: Path, separator: str) -> dict[str, list[object]]:
+    frame = pandas.read_csv(path, sep=separator)
+    return {str(name): [None if pandas.isna(value) else value for value in frame[name].tolist()] for name in frame}
+
+
+def read_by_polars(path: Path, separator: str) -> dict[str, list[object]]:
+    return polars.read_csv(path, separator=separator, try_parse_dates=True).to_dict(as_series=False)
+
+
+def read_by_duckdb(path: Path, separator: str) -> dict[str, list[object]]:
+    result = duckdb.connect().execute(f"FROM read_csv('{path}', delim='{separator}', header=true)")
+    rows = result.fetchall()
+    return {column[0]: [row[at] for row in rows] for at, column in enumerate(result.description)}
+
+
+@pytest.mark.parametrize(
+    "odd", [odd for odd in ODD_FILES if not odd.apart and not odd.habits], ids=lambda odd: odd.name
+)
+def test_what_three_libraries_agree_on_is_right(odd: OddFile, tmp_path: Path) -> None:
+    """Where all of them read a column as values that are no texts, and read the same, so does the corpus."""
+    path = written(odd, tmp_path)
+    text = odd.content if isinstance(odd.content, str) else ""
+    separator = next((mark for mark in ("\t", ";", "|") if mark in text.split("\n")[0]), ",")
+    try:
+        readings = [read(path, separator) for read in (read_by_pandas, read_by_polars, read_by_duckdb)]
+    except Exception as error:  # one of them reads nothing, so they agree on nothing
+        pytest.skip(str(error)[:80])
+    for name, right in odd.columns.items():
+        if not all(name in reading for reading in readings):
+            continue
+        first, *others = ([plain(value) for value in reading[name]] for reading in readings)
+        if all(other == first for other in others) and not any(isinstance(value, str) for value in first):
+            assert first == [plain(value) for value in right], name
+
+
+def plain(value: object) -> object:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return float(value) if isinstance(value, int | float) else value
+
+
+def test_the_corpus_has_150_files() -> None:
+    assert len({odd.name for odd in ODD_FILES}) == len(ODD_FILES) >= 150

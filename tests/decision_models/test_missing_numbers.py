@@ -1,0 +1,129 @@
+"""What is missing, infinite or too long is said or stays as it is: never a 0, never a winner."""
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from decision_shops import opened
+from decisor.decision_models.rank_model import rank_model
+from decisor.decision_models.solver import solve
+from decisor.errors import ToolError
+from decisor.rankings import note
+
+OFFERS = """CREATE TABLE offer AS SELECT * FROM (VALUES ('Ahorn', 12.5, 2), ('Buche', NULL, 3), ('Cedar', 9.0, 0))
+    t(name, price, share)"""
+CHEAPEST = """decide = "x"
+choice = "SELECT name, price, share FROM offer"
+[measure.cost]
+goal = "min"
+sql = "SELECT $price"
+"""
+
+
+async def test_a_supplier_without_a_price_is_out_and_its_row_and_column_are_named(tmp_path: Path) -> None:
+    async with opened(tmp_path, CHEAPEST, OFFERS) as model:
+        ranking = rank_model(model)
+    assert [one.name for one in ranking.options] == ["Cedar", "Ahorn"]
+    assert "cost is NULL or not a number: price is NULL in the chosen row name Buche" in note(ranking)
+
+
+async def test_the_row_of_another_table_that_lacks_a_number_is_named(tmp_path: Path) -> None:
+    text = CHEAPEST.replace("SELECT $price", "SELECT price + 0 FROM offer WHERE name = $name").replace(
+        "SELECT name, price, share FROM", "SELECT name FROM"
+    )
+    async with opened(tmp_path, text, OFFERS) as model:
+        assert "offer.price is NULL in the row name Buche" in note(rank_model(model))
+
+
+async def test_an_infinite_outcome_does_not_win(tmp_path: Path) -> None:
+    text = CHEAPEST.replace("SELECT $price", "SELECT $price / $share").replace('"min"', '"max"')
+    async with opened(tmp_path, text, OFFERS) as model:
+        ranking = rank_model(model)
+    assert [one.name for one in ranking.options] == ["Ahorn"] and "nan" not in note(ranking)
+    assert "cost is infinite" in note(ranking)
+
+
+async def test_all_ties_are_counted(tmp_path: Path) -> None:
+    text = 'decide = "x"\nchoice = "SELECT n FROM many"\n[measure.a]\ngoal = "min"\nsql = "SELECT 1"'
+    async with opened(tmp_path, text, "CREATE TABLE many AS SELECT range AS n FROM range(2500)") as model:
+        assert "(2,500 in all)" in note(rank_model(model))
+
+
+async def test_a_limit_that_is_null_is_an_error(tmp_path: Path) -> None:
+    text = CHEAPEST + '[rule.most]\nmeasure = "cost"\nat_most = "SELECT max(price) FROM offer WHERE name = \'none\'"'
+    async with opened(tmp_path, text, OFFERS) as model:
+        with pytest.raises(ToolError, match=r"rule\.most: its limit is NULL"):
+            model.outcomes()
+
+
+async def test_ids_of_thirty_digits_are_told_apart(tmp_path: Path) -> None:
+    ids = "123456789012345678901234567890", "123456789012345678901234567891"
+    table = f"CREATE TABLE offer AS SELECT unnest([{ids[0]}, {ids[1]}])::DECIMAL(38, 0) AS id, unnest([1, 2]) AS price"
+    text = 'decide = "x"\nchoice = "SELECT id FROM offer"\n[measure.a]\ngoal = "min"\n'
+    async with opened(tmp_path, text + 'sql = "SELECT sum(price) FROM offer WHERE id = $id"', table) as model:
+        assert model.outcomes().values[:, 0].tolist() == [1, 2] and model.candidates.name(1) == ids[1]
+        with pytest.raises(ToolError, match="no candidate"):
+            model.candidates.find("123456789012345678901234567899")
+
+
+@pytest.mark.parametrize("kind", ["BIGINT", "HUGEINT", "DOUBLE", "DECIMAL(9, 2)", "BOOLEAN", "DATE", "VARCHAR"])
+async def test_null_stays_null_in_every_type(kind: str, tmp_path: Path) -> None:
+    table = f"CREATE TABLE t AS SELECT NULL::{kind} AS x, 1 AS n UNION ALL SELECT NULL, 2"
+    text = 'decide = "x"\nchoice = "SELECT n FROM t"\n[measure.a]\ngoal = "min"\nsql = "SELECT count(x) FROM t"'
+    async with opened(tmp_path, text, table) as model:
+        assert model.outcomes().values[:, 0].tolist() == [0, 0]
+
+
+BUY = """decide = "what to buy"
+[variable.buy]
+each = "SELECT name, price, most FROM part"
+kind = "whole"
+[require.enough]
+sum = "buy"
+at_least = 3
+[require.most]
+each = "SELECT name, most FROM part"
+sum = "buy"
+at_most = "most"
+[measure.cost]
+goal = "min"
+sum = "price * buy"
+sql = "SELECT sum(price * amount) FROM buy"
+"""
+
+
+@pytest.mark.parametrize(("text", "rows", "complaint"), [
+    (BUY, "('a', 1.0, 2), ('b', NULL, 5)", r"coefficient price of buy is NULL in the row of name b"),
+    (BUY, "('a', 1.0, 2), ('b', 2.0, NULL)", r"require\.most: its bound most is NULL in the row of name b"),
+    (BUY.replace("price", "amount"), "('a', 1.0, 2)", "a column is called amount"),
+])  # fmt: skip
+async def test_a_program_with_a_missing_number_is_no_program(
+    text: str, rows: str, complaint: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("highspy")
+    name = "amount" if "amount, most" in text else "price"
+    table = f"CREATE TABLE part AS SELECT * FROM (VALUES {rows}) t(name, {name}, most)"
+    async with opened(tmp_path, text, table) as model:
+        with pytest.raises(ToolError, match=complaint):
+            await asyncio.to_thread(solve, model)
+
+
+@pytest.mark.slow
+async def test_small_programs_are_solved_as_well_as_by_trying_every_plan(tmp_path: Path) -> None:
+    pytest.importorskip("highspy")
+    from itertools import product
+
+    rng = np.random.default_rng(5)
+    for number in range(12):
+        prices, most = (rng.integers(1, 40, 4) / 10).tolist(), rng.integers(0, 4, 4).tolist()
+        rows = ", ".join(f"('p{at}', {price}, {top})" for at, (price, top) in enumerate(zip(prices, most, strict=True)))
+        plans = [plan for plan in product(*(range(top + 1) for top in most)) if sum(plan) >= 3]
+        best = min((sum(p * n for p, n in zip(prices, plan, strict=True)) for plan in plans), default=None)
+        table = f"CREATE TABLE part AS SELECT * FROM (VALUES {rows}) t(name, price, most)"
+        (tmp_path / str(number)).mkdir()
+        async with opened(tmp_path / str(number), BUY, table) as model:
+            proposal = await asyncio.to_thread(solve, model)
+        assert (proposal.status == "infeasible") == (best is None)
+        assert best is None or proposal.measures["cost"] == pytest.approx(best)
