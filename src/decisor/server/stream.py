@@ -23,7 +23,7 @@ ALIVE_SECONDS = 15.0
 PAUSE_SECONDS, MORE_SECONDS = 0.05, 0.004
 """How long news are gathered before they are sent: of one stream, and more for each other one that is open. That a run
 is over is told at once."""
-MOST_STREAMS = 400
+MOST_STREAMS = 256
 MOST_AT_ONCE = 200
 ALIVE = ": still here\n\n"
 
