@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from decisor.tools.databases.graph_write import Edge, Node
-from decisor.types import Value
 from servers.sql_databases import MYSQL, mysql_database, postgres_database
 
 FOLDER = Path(__file__).parent / "pitfalls"
@@ -134,33 +132,3 @@ def world(engine: str, folder: Path) -> Iterator[str]:
                 for statement in statements():
                     duck.execute(statement)
         yield f"{engine}:///{path}"
-
-
-def graph() -> tuple[list[Node], list[Edge]]:
-    """The shop as a graph."""
-    rows = tables()
-    nodes: list[Node] = []
-    at: dict[tuple[str, object], int] = {}
-
-    def add(kind: str, key: object, **properties: Value) -> None:
-        at[kind, key] = len(nodes)
-        nodes.append(Node(kind, properties))
-
-    for n, name, country, credit, _ in rows["customers"]:
-        add("Customer", n, name=str(name), country=str(country), credit=int(str(credit)))
-    for n, _, _, status, total, shipping in rows["orders"]:
-        add("Order", n, id=int(str(n)), status=str(status), total=int(str(total)), shipping=int(str(shipping)))
-    for n, name, _, _, stock in rows["products"]:
-        add("Product", n, name=str(name), stock=int(str(stock)))
-    for n, label in rows["tags"]:
-        add("Tag", n, label=str(label))
-    for n, _, hours in rows["tickets"]:
-        add("Ticket", n, hours=float(str(hours)))
-    for order, line, _, quantity, price in rows["order_items"]:
-        add("Item", (order, line), quantity=int(str(quantity)), price=int(str(price)))
-    edges = [Edge("PLACED", at["Customer", one[1]], at["Order", one[0]]) for one in rows["orders"]]
-    edges += [Edge("OPENED", at["Customer", one[1]], at["Ticket", one[0]]) for one in rows["tickets"]]
-    edges += [Edge("HAS", at["Order", one[0]], at["Item", one[:2]]) for one in rows["order_items"]]
-    edges += [Edge("OF", at["Item", one[:2]], at["Product", one[2]]) for one in rows["order_items"]]
-    edges += [Edge("TAGGED", at["Order", one[0]], at["Tag", one[1]]) for one in rows["order_tags"]]
-    return nodes, edges

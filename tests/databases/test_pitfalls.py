@@ -3,19 +3,16 @@ while the rules were written."""
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from databases.pitfall_world import ENGINES, FOLDER, graph, kinds, queries, world
+from databases.pitfall_world import ENGINES, kinds, queries, world
 from decisor.errors import ToolError
-from decisor.tools.databases.cypher import CypherTool
-from decisor.tools.databases.graph_load import load
 from decisor.tools.databases.pitfalls.fan_out import fan_out
 from decisor.tools.databases.pitfalls.rules import LOOKUP
 from decisor.tools.databases.sql import SqlTool
-from servers.neo4j_server import neo4j_database
 
 FEWEST = 60
 MISSES, FALSE_ALARMS = 3, 1
@@ -71,24 +68,6 @@ async def test_each_kind_of_wrong_query_is_noticed_nine_times_of_ten(place: tupl
         right.setdefault((rule, wrong), []).append(any(one.kind == rule for one in pitfalls) == wrong)
     await tool.close()
     assert {key: sum(marks) for key, marks in right.items() if len(marks) != 10 or sum(marks) < MEANT} == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["kglite", "neo4j"])
-async def test_paths_that_multiply_are_noticed_in_a_graph_and_others_are_not(engine: str, tmp_path: Path) -> None:
-    with neo4j_database() if engine == "neo4j" else nullcontext(f"kglite:///{tmp_path}/shop.kgl") as url:
-        load(url, *graph())
-        await each_is_judged(url)
-
-
-async def each_is_judged(url: str) -> None:
-    tool = await CypherTool.open(url)
-    for kind in ("inflating", "harmless"):
-        for query in (FOLDER / f"{kind}.cypher").read_text().splitlines():
-            observation = await tool.call(query)
-            assert bool(observation.pitfalls) == (kind == "inflating"), query
-            assert all(pitfall.text in observation.note for pitfall in observation.pitfalls)
-    await tool.close()
 
 
 async def test_a_value_that_rows_came_back_for_is_not_looked_up(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from decisor.errors import SetupError
 from decisor.session.sources import Source, Sources, split_names, tables_of
 from decisor.tools.databases.sandbox.audit import Audit
-from decisor.tools.databases.sandbox.policy import TOKEN, Policy, name_parts
+from decisor.tools.databases.sandbox.policy import NOT_ON_GRAPHS, TOKEN, Policy, name_parts
 from decisor.trace.events import Entry
 from decisor.trace.file import array_text
 from decisor.types import Tool
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DOCUMENTS = "documents"
-HOW = "rows are of a table, of a label, or of NAME.documents, and masks of a column or property"
+HOW = "rows are of a table or of NAME.documents, and masks of a column"
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,8 @@ def of_place(
 
 def check_policy(source: Source, policy: Policy) -> None:
     """Raises SetupError where a name cannot be of such a source."""
+    if source.form == "cypher" and policy:
+        raise SetupError(NOT_ON_GRAPHS)
     if source.form != "passages":
         if wrong := [name for name in policy.mask if len(name_parts(name)) < 2]:
             raise SetupError(f"Which column of {wrong[0]} is to be masked? Write TABLE.COLUMN.")
@@ -151,10 +153,9 @@ def user_name() -> str:
 async def revealed(result: Result, tools: Sequence[Tool]) -> Result:
     """With values in place of tokens in the decision and its records, where the reader may see them. What was sent to
     an LM, and the trace, keep the tokens."""
-    from decisor.tools.databases.cypher import CypherTool
     from decisor.tools.databases.sql import SqlTool
 
-    owners = [tool for tool in tools if isinstance(tool, SqlTool | CypherTool) and tool.worker.caps.policy.reveal]
+    owners = [tool for tool in tools if isinstance(tool, SqlTool) and tool.worker.caps.policy.reveal]
     if not owners:
         return result
     tokens = " ".join(sorted(set(TOKEN.findall(repr((result.decision, result.records))))))

@@ -45,8 +45,8 @@ async def open_form(source: Source, tables: Sequence[str], deny_tables: Sequence
     if source.form == "cypher":
         from decisor.tools.databases.cypher import CypherTool
 
-        return await CypherTool.open(source.place, source.name, caps or Caps(), deny_tables, tables,
-                                     policy=source.policy, audit=source.audit)  # fmt: skip
+        caps = replace(caps or Caps(), policy=source.policy)
+        return await CypherTool.open(source.place, source.name, caps, deny_tables, tables, source.audit)
     from decisor.tools.databases.files.places import names_files
     from decisor.tools.databases.sql import SqlTool
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Literal
 
 from decisor.errors import SetupError, ToolError
-from decisor.log import pass_over_faults
 from decisor.max_scan import MaxScan
 from decisor.replies.cleaning import strip_fence
 from decisor.secrets import without_password
@@ -19,16 +18,15 @@ from decisor.tools.databases.cypher_names import near_names, wrong_ways
 from decisor.tools.databases.cypher_schema import GraphSchema, read_schema
 from decisor.tools.databases.hints import about_nothing, advice, brought_nothing
 from decisor.tools.databases.lookup import Lookup, description, find, named_tables, parse_lookup
-from decisor.tools.databases.pitfalls.cypher_fan_out import Paths
 from decisor.tools.databases.sandbox.audit import Audit, asker_of
 from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.policy import NO_POLICY, Policy, notes_of
+from decisor.tools.databases.sandbox.policy import NOT_ON_GRAPHS
 from decisor.tools.databases.sandbox.process import Worker
 from decisor.tools.databases.sandbox.urls import examples, parse_url
 from decisor.tools.databases.scan import check_graph_scan, check_limits
 from decisor.tools.databases.schema_index import SchemaIndex
 from decisor.tools.databases.sql_tables import TableInfo
-from decisor.types import Observation, Pitfall, Record, Table
+from decisor.types import Observation, Record, Table
 
 BULK_SECONDS = 300.0
 
@@ -55,20 +53,20 @@ class CypherTool:
         caps: Caps = Caps(),
         deny: Sequence[str] = (),
         only: Sequence[str] = (),
-        policy: Policy = NO_POLICY,
         audit: Audit | None = None,
     ) -> CypherTool:
         """kglite:///PATH, bolt://USER:PASSWORD@HOST:PORT/DATABASE (or neo4j://, with +s for TLS).
 
         ``deny``: labels and relationship types that may be neither read nor seen. Where ``only`` names some, no other
-        may be. ``policy``: nodes of labels, and properties, that are not for everybody (kglite and Neo4j).
-        ``audit``: where each query is noted.
+        may be. ``audit``: where each query is noted.
 
         Raises:
             SetupError: the URL names no graph, or it cannot be opened. No file is ever made.
         """
         engine, address = parse_url(url)
-        caps = replace(caps, deny=(*caps.deny, *map(label_of, deny)), policy=policy)
+        if caps.policy:
+            raise SetupError(NOT_ON_GRAPHS)
+        caps = replace(caps, deny=(*caps.deny, *map(label_of, deny)))
         worker = Worker(engine, address, caps, audit=audit, source=name)
         try:
             if worker.description.form != "cypher":
@@ -102,9 +100,6 @@ class CypherTool:
 
     def limited(self, *limits: MaxScan) -> CypherTool:
         """The same tool, whose queries keep to these limits too. Raises SetupError where its engine does not tell."""
-        if self.worker.caps.policy:  # how much it would read tells of nodes that are not for its reader
-            raise SetupError(f"Rows and masks do not hold together with a limit on what a query reads, for "
-                             f"{self.name}: leave out --max-scan.")  # fmt: skip
         check_limits(self.worker.description, self.name, limits)
         return replace(self, max_scans=(*self.max_scans, *limits))
 
@@ -114,7 +109,7 @@ class CypherTool:
     @cached_property
     def described(self) -> str:
         """Written once: a loop shows it with every call."""
-        return "\n".join([brief(self.schema, self.index, self.question), *notes_of(self.worker.caps.policy)])
+        return brief(self.schema, self.index, self.question)
 
     async def call(self, text: str) -> Observation:
         """One reading statement, or ``describe LABEL``, ``find WORDS``. Raises ToolError, with close names where one is
@@ -136,16 +131,9 @@ class CypherTool:
         )
         near = near_names(statement, self.schema)
         nothing = await self._nothing(statement, table) if brought_nothing(table) else ""
-        pitfalls: tuple[Pitfall, ...] = ()
-        with pass_over_faults("pitfalls"):
-            pitfalls = tuple(await self.paths.look(statement))
-        note = " ".join(filter(None, (nothing, near, *(one.text for one in pitfalls))))
+        note = " ".join(filter(None, (nothing, near)))
         total = None if table.truncated else len(records)
-        return Observation(records, note, truncated=table.truncated, total=total, pitfalls=pitfalls)
-
-    @cached_property
-    def paths(self) -> Paths:
-        return Paths(self.worker, self.schema)
+        return Observation(records, note, truncated=table.truncated, total=total)
 
     @cached_property
     def tables(self) -> Sequence[TableInfo]:

@@ -15,6 +15,9 @@ TOKEN = re.compile(r"masked_[0-9a-f]{16}")
 EXCERPT = re.compile(r"\s*LINE \d+:.*?(?=\n(?:HINT|DETAIL)|\Z)|\snear '.*", re.S)
 """The place in the statement, as PostgreSQL, DuckDB and MySQL tell it."""
 FEWEST = 6
+NOT_ON_GRAPHS = (
+    "Row and column rules are not applied to graphs. Use the roles of the graph's server, or --deny-tables LABEL."
+)
 PART = re.compile(r""""[^"]*"|`[^`]*`|\[[^\]]*\]|[^.]+""")
 
 

@@ -22,7 +22,6 @@ from decisor.tools.databases.sandbox.comments import without_comments
 from decisor.tools.databases.sandbox.engine import STOPPED, Cancellable, Caps, ConnectionLost, Database, Planning
 from decisor.tools.databases.sandbox.engines import connect, engine
 from decisor.tools.databases.sandbox.forms import special
-from decisor.tools.databases.sandbox.graph_policy import GraphRules
 from decisor.tools.databases.sandbox.guard import Guard
 from decisor.tools.databases.sandbox.memory import limit_memory
 from decisor.tools.databases.sandbox.revealing import revealed
@@ -42,14 +41,6 @@ class Guarded(Protocol):
 
     @property
     def guard(self) -> Guard: ...
-
-
-@runtime_checkable
-class Ruled(Protocol):
-    """A graph."""
-
-    @property
-    def rules(self) -> GraphRules: ...
 
 
 def main() -> None:
@@ -168,8 +159,6 @@ def timed(database: Database, statement: str, parameters: Mapping[str, Value], c
 
 
 def reveal(database: Database, text: str, caps: Caps) -> Table:
-    if isinstance(database, Ruled):
-        return database.rules.revealed(text)
     if not isinstance(database, Guarded):
         raise ToolError("Nothing is masked here.")
     guard = database.guard

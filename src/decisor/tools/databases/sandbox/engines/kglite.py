@@ -7,16 +7,14 @@ have them. What ``properties(n)`` and ``keys(n)`` return still holds ``id`` and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from decisor.errors import SetupError, ToolError
 from decisor.tools.databases.sandbox import cypher_guard, graph_values
-from decisor.tools.databases.sandbox.cypher_tokens import clean, quoted, tokens
+from decisor.tools.databases.sandbox.cypher_tokens import clean, tokens
 from decisor.tools.databases.sandbox.engine import Caps, Engine
-from decisor.tools.databases.sandbox.graph_policy import GraphRules, check_statement, condition_of, rules_of, wrong
-from decisor.tools.databases.sandbox.policy import TOKEN, Policy
 from decisor.tools.databases.sandbox.urls import path_of
 from decisor.tools.databases.sandbox.values import table
 from decisor.types import Table, Value
@@ -46,17 +44,13 @@ class Graph(Protocol):
 
 @dataclass(eq=False)
 class Kglite:
-    """``own``: the properties of those three names that the data themselves have, by label. ``rules``: what of the
-    graph is not for its reader, and so is not in it."""
+    """``own``: the properties of those three names that the data themselves have, by label."""
 
     graph: Graph
     own: Mapping[str, frozenset[str]]
     deny: frozenset[str] = frozenset()
-    rules: GraphRules = field(default_factory=GraphRules)
 
     def check(self, statement: str) -> str:
-        if self.rules:
-            check_statement(tokens(statement))
         return respelled(cypher_guard.check(statement, self.deny))
 
     def run(self, statement: str, parameters: Mapping[str, Value], caps: Caps) -> Table:
@@ -128,52 +122,9 @@ def connect(url: str, caps: Caps) -> Kglite:
         graph = cast(Graph, kglite.load(str(path)))
     except Exception as error:
         raise SetupError(f"{path} cannot be opened as a kglite graph: {error}") from error
-    rules = keep_to(caps.policy, graph) if caps.policy else GraphRules()
     graph.read_only(True)
     own = {label: _own(graph, label, names) for label, names in _properties(graph).items()}
-    return Kglite(graph, own, frozenset(caps.deny), rules)
-
-
-def keep_to(policy: Policy, graph: Graph) -> GraphRules:
-    """Takes out of the graph in memory what is not for its reader: nodes, and values, for which tokens stand then.
-
-    Raises:
-        SetupError: something of the policy is not in the graph, or cannot be taken out of it.
-    """
-    there = graph.schema()
-    homes = {**there["node_types"], **there["connection_types"]}
-    names = {str(name) for row in graph.cypher("MATCH (n) RETURN DISTINCT labels(n) AS l") for name in row["l"]}
-    rules = rules_of(policy, names, {name: set(home["properties"]) for name, home in homes.items()})
-    for label, conditions in rules.rows.items():
-        for one in conditions:
-            test = f"NOT coalesce(({condition_of(one, 'n')}), false)"
-            try:
-                graph.cypher(f"MATCH (n:{quoted(label)}) WHERE {test} DETACH DELETE n")
-            except Exception as error:
-                raise wrong(one, " ".join(str(error).split())) from error
-    for home, properties in rules.masked.items():
-        for name in sorted(properties):
-            mask(graph, f"(n:{quoted(home)})" if home in names else f"()-[n:{quoted(home)}]->()", name, rules)
-    return rules
-
-
-def mask(graph: Graph, pattern: str, name: str, rules: GraphRules) -> None:
-    """A token for each value. kglite shows one property of a node as its title too. Raises SetupError where a value is
-    left, as of the property that nodes are numbered by."""
-    value = f"n.{quoted(name)}"
-    some = f"MATCH {pattern} WHERE {value} IS NOT NULL"
-    texts = [row["v"] for row in graph.cypher(f"{some} RETURN DISTINCT toString({value}) AS v")]
-    known = {text: rules.token(text) for text in texts if isinstance(text, str) and not TOKEN.fullmatch(text)}
-    try:
-        graph.cypher(f"{some} SET {value} = coalesce($m[toString({value})], {value})", params={"m": known})
-    except Exception as error:
-        raise SetupError(f"{name} cannot be masked in this graph: its nodes are numbered by it.") from error
-    if pattern.startswith("(n"):
-        graph.cypher(f"MATCH {pattern} WHERE $m[toString(n.title)] IS NOT NULL SET n.title = $m[toString(n.title)]",
-                     params={"m": known})  # fmt: skip
-    left = [row["v"] for row in graph.cypher(f"{some} RETURN DISTINCT {value} AS v")]
-    if not all(isinstance(one, str) and TOKEN.fullmatch(one) for one in left):
-        raise SetupError(f"{name} cannot be masked in this graph.")
+    return Kglite(graph, own, frozenset(caps.deny))
 
 
 def _properties(graph: Graph) -> dict[str, set[str]]:
