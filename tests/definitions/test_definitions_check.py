@@ -195,57 +195,6 @@ async def test_a_manifest_of_dbt_is_imported_and_holds_on_the_rows(rows: SqlTool
     assert definitions.joins[0].left == ("purchase.customer_id",) and definitions.metrics[3].synonyms == ("Buyers",)
 
 
-INTERCHANGE = """
-version: 0.2.0
-semantic_model:
-  - name: shop
-    datasets:
-      - name: lines
-        source: db.main.line
-        primary_key: [purchase_id, product]
-        fields:
-          - {name: product, expression: product, dimension: {is_time: false}, ai_context: {synonyms: [article]}}
-      - {name: orders, source: db.main.purchase, primary_key: [id]}
-    relationships:
-      - {name: line_order, from: lines, to: orders, from_columns: [purchase_id], to_columns: [id]}
-    metrics:
-      - name: gross
-        description: before discounts
-        expression:
-          dialects:
-            - {dialect: TABLEAU, expression: "SUM([price])"}
-            - {dialect: ANSI_SQL, expression: "SUM(lines.price * lines.quantity)"}
-        ai_context: {synonyms: [turnover]}
-      - name: per_order
-        expression:
-          - {dialect: ANSI_SQL, expression: "SUM(lines.price) / COUNT(DISTINCT orders.id)"}
-      - {name: pieces, expression: [{dialect: ANSI_SQL, aggregation_type: SUM, input_expr: lines.quantity}]}
-      - {name: odd, expression: {dialects: [{dialect: MDX, expression: "[Measures].[x]"}]}}
-      - {name: share, expression: "SUM(lines.quantity) / SUM(orders.id)"}
-"""
-
-
-async def test_a_model_of_the_semantic_interchange_is_imported_and_holds_on_the_rows(
-    rows: SqlTool, tmp_path: Path
-) -> None:
-    path = tmp_path / "model.yaml"
-    path.write_text(INTERCHANGE)
-    whole = imported(path)
-    definitions = parse(whole.text())
-    assert [str(one) for one in await check(definitions, rows)] == []
-    assert [one.name for one in definitions.metrics] == ["gross", "per_order", "pieces"]
-    assert definitions.metrics[1].source == (
-        "line AS lines LEFT JOIN purchase AS orders ON lines.purchase_id = orders.id")  # fmt: skip
-    assert whole.notes == [
-        "metric per_order, which is taken over: COUNT(DISTINCT orders.id) is of rows that a row of lines names; others "
-        "are left out",
-        "metric odd: it has no SQL",
-        "metric share: SUM(orders.id) would take a row once for each row of lines that it belongs to: write it as a "
-        "query",
-    ]
-    assert definitions.dimensions[0].synonyms == ("article",)
-
-
 @pytest.mark.parametrize(
     "text", ["{}", "[1]", "a: !!python/object/apply:os.getcwd []", "a: [", '{"semantic_models": 3}']
 )

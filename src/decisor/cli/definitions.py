@@ -55,10 +55,10 @@ def draft_command(
 
 @app.command("import")
 def import_command(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json, or an interchange YAML.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="semantic_manifest.json of dbt.")],
     out: OutOf = None,
 ) -> None:
-    """Import dbt's semantic manifest, or a model of the open semantic interchange. What is left out is said."""
+    """Import dbt's semantic manifest. What is left out is said."""
     from decisor.definitions.imported import imported
     from decisor.session.definitions_draft import counts
 
