@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from decisor.errors import ToolError
@@ -14,6 +14,8 @@ from decisor.types import Table, Value
 LOOKED_AT = 200
 SAMPLES = 3
 SAMPLE_CHARS = 40
+LONGEST = 100
+"""Characters of a sample that a query must repeat whole: half a date finds nothing."""
 TELLING = ("name", "title", "label", "id", "code")
 """Properties by which people know a node."""
 BULK_SECONDS = 120.0
@@ -22,6 +24,8 @@ OWN_TYPES = {
     "LOCAL TIME": "localtime", "DURATION": "duration", "POINT": "point",
 }  # fmt: skip
 """Types whose values come as text, and the functions that make them (Cypher manual, "valueType()")."""
+OWN_VALUES = """valueType(n.{0}),
+[x IN CASE WHEN valueType(n.{0}) STARTS WITH 'LIST' THEN n.{0} ELSE [n.{0}] END | toStringOrNull(x)]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +105,56 @@ async def with_own_types(
     texts = [info for info in properties if {"string", "list"} & set(info.types)]
     if not texts:
         return properties
-    columns = [f"valueType(n.{name}), toStringOrNull(n.{name})" for name in (quoted(info.name) for info in texts)]
+    columns = [OWN_VALUES.format(quoted(info.name)) for info in texts]
     try:
         table = await ask(f"MATCH {place} RETURN {', '.join(columns)} LIMIT {LOOKED_AT}")
     except ToolError:  # a server without valueType(): Neo4j before 5.13, and other engines
         return properties
     typed = {}
     for at, info in enumerate(texts):
-        cells = [(str(row[2 * at]), row[2 * at + 1]) for row in table.rows]
-        kinds = {kind.replace(" NOT NULL", "") for kind, _ in cells} - {"NULL"}
-        own = {OWN_TYPES[kind] for kind in kinds & set(OWN_TYPES)}
-        lists = {f"list of {name}" for kind, name in OWN_TYPES.items() if f"LIST<{kind}>" in kinds}
-        if len(own) == 1 and len(kinds) == 1:
-            (name,) = own
-            samples = dict.fromkeys(str(text) if name == "point" else f'{name}("{text}")' for _, text in cells if text)
-            typed[info.name] = replace(info, types=(name,), samples=tuple(samples)[:SAMPLES])
-        elif own or lists:
-            others = set(info.types) - {"string" if own else "", "list" if lists else ""}
-            typed[info.name] = replace(info, types=tuple(sorted({*others, *own, *lists})))
+        cells = [(str(row[2 * at]).replace(" NOT NULL", ""), _strings(row[2 * at + 1])) for row in table.rows]
+        cells = [(kind, parts) for kind, parts in cells if kind != "NULL"]
+        if any(element_of(kind) in OWN_TYPES for kind, _ in cells):
+            types = sorted({type_of(kind) for kind, _ in cells})
+            typed[info.name] = PropertyInfo(
+                info.name, tuple(types), _first((spelled(*cell) for cell in cells), LONGEST)
+            )
     return tuple(typed.get(info.name, info) for info in properties)
+
+
+def element_of(kind: str) -> str:
+    """Return the type of a list's elements, or the type itself.
+
+    >>> element_of("LIST<DATE>"), element_of("DATE")
+    ('DATE', 'DATE')
+    """
+    return kind[5:-1] if kind.startswith("LIST<") else kind
+
+
+def type_of(kind: str) -> str:
+    """Name a server's type as the description does.
+
+    >>> type_of("LIST<DATE>"), type_of("INTEGER"), type_of("LIST<STRING>")
+    ('list of date', 'int', 'list')
+    """
+    element = element_of(kind)
+    name = OWN_TYPES.get(element) or {"INTEGER": "int"}.get(element, element.lower())
+    return name if element == kind else f"list of {name}" if element in OWN_TYPES else "list"
+
+
+def spelled(kind: str, parts: Sequence[str]) -> str:
+    """Write a value as a query spells it, from the texts of its parts.
+
+    >>> spelled("LIST<DATE>", ["2024-01-02"]), spelled("STRING", ["a"]), spelled("INTEGER", ["3"])
+    ('[date("2024-01-02")]', '"a"', '3')
+    """
+    element = element_of(kind)
+    made = OWN_TYPES.get(element)
+    if made and made != "point":
+        parts = [f'{made}("{part}")' for part in parts]
+    elif element == "STRING":
+        parts = [json_line(short(part)) for part in parts]
+    return ", ".join(parts) if element == kind else f"[{', '.join(parts)}]"
 
 
 def edge_of(one: Value, two: Value) -> str:
@@ -193,8 +228,13 @@ def property_line(info: PropertyInfo) -> str:
 
 
 def _samples(values: list[Value]) -> tuple[str, ...]:
-    texts = dict.fromkeys(json_line(short(value)) for value in values)
-    return tuple(text if len(text) <= SAMPLE_CHARS else text[:SAMPLE_CHARS] + "…" for text in list(texts)[:SAMPLES])
+    return _first(json_line(short(value)) for value in values)
+
+
+def _first(samples: Iterable[str], most: int = SAMPLE_CHARS) -> tuple[str, ...]:
+    """Return a few different ones, cut where they are long."""
+    texts = dict.fromkeys(samples)
+    return tuple(text if len(text) <= most else text[:most] + "…" for text in list(texts)[:SAMPLES])
 
 
 def _type(value: Value) -> str:
