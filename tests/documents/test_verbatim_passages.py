@@ -12,6 +12,7 @@ TEXTS = [
     'He said "It is done." Then he left. (So he did.) She wrote: “No!” And more [see p. 3.] followed.',
     "彼は「はい。」と言った。次の文。終わり！",
     "A «quote.» And more.",
+    "Girl (彼女。 , Kanojo. ) is a novel.",
 ]
 
 

@@ -101,7 +101,7 @@ def _sentences(text: str, words: int) -> Iterator[tuple[str, str]]:
     for end, following in [*ends, (len(text), len(text))]:
         sentence = text[start:end]
         parts = sentence.split()
-        joint = " " if start == 0 or text[start - 1].isspace() else ""
+        joint = " " if start == 0 or any(map(str.isspace, text[start - 1 : start + 1])) else ""
         start = following
         if size_of(sentence) <= words:
             pieces = [[" ".join(parts)]] if parts else []
