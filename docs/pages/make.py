@@ -26,7 +26,6 @@ BESIDE = {
     "SECURITY.md": "security.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
-    "LOG.md": "log.md",
 }
 LINK = re.compile(r"(\]\()([^)#\s]*)(#[^)\s]*)?(\))")
 ADDRESS = re.compile(r"[a-z]+:")
@@ -183,6 +182,7 @@ def menu(techniques: Menu, api: Menu) -> Menu:
     measured = ("benchmarks", "evaluation", "reports", "document-qa", "decision-qa-worlds", "generator")
     others = {"index", "techniques", "search", "reasoning-dag", "furepa", "performance", "architecture", "faq"}
     rest = sorted({path.stem for path in DOCS.glob("*.md")} - others - {*guides, *measured})
+    subjects = sorted(path.stem for path in (DOCS / "measurements").glob("*.md") if path.stem != "index")
     house = [("The house", "architecture.md"), ("Contributing", "contributing.md"), ("Decisions", decisions)]
     return [
         ("Home", "index.md"),
@@ -190,7 +190,7 @@ def menu(techniques: Menu, api: Menu) -> Menu:
         ("How to", pages(*guides, *rest)),
         ("Techniques", [("All", "techniques.md"), *techniques, *pages("search", "reasoning-dag", "furepa")]),
         ("Benchmarks", pages(*measured)),
-        ("Performance", [("Performance", "performance.md"), ("Log", "log.md")]),
+        ("Performance", [("Performance", "performance.md"), *pages("index", *subjects, folder="measurements/")]),
         ("Safety", "security.md"),
         ("API", api),
         ("Architecture", house),

@@ -68,7 +68,7 @@ def query_scorer(
         **figures,
         "splits": splits(scorer),
     }
-    # A scorer of made-up passages is asked about real ones: the untrained rule steadies it (LOG.md has the figures).
+    # A scorer of made-up passages is asked about real ones: the untrained rule steadies it (docs/measurements).
     rule = 0.4 if generated and assess == "after" else 0.0
     save(QueryScorer(scorer.trees, scorer.rarity, card, rule), out)
     for name, value in figures.items():

@@ -2,7 +2,7 @@
 
 Words are those of the Unicode standard's annex 29, near enough: a point or an apostrophe stays between two letters or
 two digits, a colon between letters, a comma or semicolon between digits, an underscore anywhere; a pictograph or a
-character of Chinese or Japanese stands alone. Checked against Lucene 10.5 (LOG.md).
+character of Chinese or Japanese stands alone. Checked against Lucene 10.5 (docs/measurements/search.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """BM25 by tantivy, where a term of the title counts three times (BM25F of Robertson, Zaragoza and Taylor, CIKM 2004).
 
 A query is a set of analysed terms, never tantivy's query language, which fails on IN, AND and OR. How often the title
-counts was chosen by cross-validation on three multi-hop sets (performance/retrieval.py choose; LOG.md).
+counts was chosen by cross-validation on three multi-hop sets (docs/measurements/documents.md).
 """
 
 from __future__ import annotations

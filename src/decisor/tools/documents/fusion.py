@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
 RANK_CONSTANT, WORDS_SHARE = 2, 0.6
-"""By cross-validation on three multi-hop sets (performance/retrieval_choice.py; LOG.md); 60 and 0.5 are usual."""
+"""By cross-validation on three multi-hop sets (performance/retrieval_choice.py); 60 and 0.5 are usual."""
 
 T = TypeVar("T", bound=Hashable)
 

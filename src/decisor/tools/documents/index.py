@@ -33,7 +33,7 @@ class Index:
     """Open with ``open_index`` or ``index_of``. ``depth``: how many of each ranking are joined or ranked again.
 
     ``fusion``: how hybrid joins its rankings, by their ranks (reciprocal rank fusion) or by their scores, which puts a
-    right passage first a little more often and finds a little less among ten (LOG.md).
+    right passage first a little more often and finds a little less among ten (docs/measurements/documents.md).
     """
 
     words: WordIndex
