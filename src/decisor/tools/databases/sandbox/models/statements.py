@@ -28,8 +28,8 @@ NEAR = """CREATE MACRO __near(a, b) AS (typeof(a) IN ('DOUBLE', 'FLOAT') OR type
 AND isfinite(TRY_CAST(a AS DOUBLE)) AND isfinite(TRY_CAST(b AS DOUBLE))
 AND abs(TRY_CAST(a AS DOUBLE) - TRY_CAST(b AS DOUBLE))
     <= 1e-9 * greatest(abs(TRY_CAST(a AS DOUBLE)), abs(TRY_CAST(b AS DOUBLE)))"""
-"""Whether two numbers are one but for rounding, where one is a DOUBLE: 0.1 + 0.2 and 0.3. Whole numbers, decimals, dates
-and texts are compared as they are."""
+"""Whether two numbers are one but for rounding, where one is a DOUBLE: 0.1 + 0.2 and 0.3. Whole numbers, decimals,
+dates and texts are compared as they are."""
 FACTOR = "__factor"
 """A parameter that the machine has a value for in each trial."""
 
