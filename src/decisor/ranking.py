@@ -54,7 +54,7 @@ class Ranking:
     ``compared`` of ``candidates`` were computed (None: not known), ``excluded_count`` of them may not be chosen;
     ``excluded`` are the nearest of these, ``excluded_by`` counts them by rule. ``stopped``: what ended it early.
     ``method``: how it was computed, where not by computing every candidate. ``covered``: what the trials computed,
-    where not every candidate in every trial.
+    where not every candidate in every trial. ``left_out``: cells without a value that a sum or a mean passes over.
     """
 
     measure: str
@@ -77,6 +77,7 @@ class Ranking:
     stopped: str = ""
     method: str = ""
     covered: str = ""
+    left_out: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:

@@ -125,4 +125,4 @@ def lines(ranking: Ranking) -> Sequence[str]:
     if len(ranking.ties) > 1:
         words.append(f"Equally good: {', '.join(ranking.ties[:SHOWN_TIES])} ({len(ranking.ties):,} in all).")
     words += [line for line in (margin(ranking), compared(ranking)) if line]
-    return [*words, *excluded(ranking), *([line] if (line := varied(ranking)) else [])]
+    return [*words, *ranking.left_out, *excluded(ranking), *([line] if (line := varied(ranking)) else [])]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from decision_shops import opened
+from decisor.decision_models.checks.run import check
 from decisor.decision_models.rank_model import rank_model
 from decisor.decision_models.solver import solve
 from decisor.errors import ToolError
@@ -43,6 +44,23 @@ async def test_an_infinite_outcome_does_not_win(tmp_path: Path) -> None:
         ranking = rank_model(model)
     assert [one.name for one in ranking.options] == ["Ahorn"] and "nan" not in note(ranking)
     assert "cost is infinite" in note(ranking)
+
+
+@pytest.mark.parametrize(("sql", "told"), [
+    ("SELECT sum(price) FROM offer WHERE name <> $name",
+     "SUM(price) passes over rows of offer whose price is NULL (1 of 3)"),
+    ("SELECT avg(o.price) FROM offer AS o, choice AS c WHERE o.name <> c.name", "whose price is NULL (1 of 3)"),
+    ("SELECT min(price) FROM choice", "MIN(price) passes over rows of choice whose price is NULL (1 of 3)"),
+    ("SELECT sum(coalesce(price, 0)) FROM offer WHERE name <> $name", ""),
+    ("SELECT sum(price) FROM offer WHERE price IS NOT NULL AND name <> $name", ""),
+    ("SELECT sum(share) FROM offer WHERE name <> $name", ""), ("SELECT count(price) FROM offer", ""),
+])  # fmt: skip
+async def test_a_cell_that_a_sum_passes_over_is_told(sql: str, told: str, tmp_path: Path) -> None:
+    async with opened(tmp_path, CHEAPEST.replace("SELECT $price", sql), OFFERS) as model:
+        notes = [line for line in note(rank_model(model)).splitlines() if "passes over" in line]
+        found = [str(one) for one in check(model) if "passes over" in one.words]
+    assert len(notes) == len(found) == bool(told)
+    assert all(told in line for line in (*notes, *found))
 
 
 async def test_all_ties_are_counted(tmp_path: Path) -> None:

@@ -1,13 +1,18 @@
-"""Why a candidate has no outcome: the measure is infinite or no number, and which cell of the data has none."""
+"""Cells without a value: why a candidate has no outcome, and what sums and means pass over without a word."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from decisor.decision_models.copying import Copy
 from decisor.decision_models.machine import OpenModel
 from decisor.types import Value
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 NAMED_CELLS = 3
 
@@ -45,6 +50,49 @@ def empty_cell_of(copy: Copy, words: set[str], own: set[str]) -> tuple[bool, str
             if shared:
                 break
     return best
+
+
+def cells_left_out(model: OpenModel) -> Iterator[tuple[str, str]]:
+    """Tell, by part of the file, which cells a sum, mean, minimum or maximum of a measure or rule passes over as NULL.
+
+    Where a statement says what is meant (coalesce, CASE, IS NULL), nothing is told.
+    """
+    from sqlglot import exp, parse_one
+
+    chosen = model.candidates.table
+    tables = {
+        copy.name.lower(): {one.name.lower(): one.values for one in copy.columns} for copy in model.copies.values()
+    }
+    tables["choice"] = dict(zip(map(str.lower, chosen.columns), zip(*chosen.rows, strict=True), strict=False))
+    for part, text in model.model.statements().items():
+        if not part.startswith(("measure.", "rule.")):
+            continue
+        tree = parse_one(text, dialect="duckdb")
+        names = {one.alias_or_name.lower(): one.name.lower() for one in tree.find_all(exp.Table)}
+        said = {
+            one.name.lower()
+            for test in tree.find_all(exp.Is, exp.Coalesce, exp.Case)
+            for one in test.find_all(exp.Column)
+        }
+        told = set()
+        for aggregate in tree.find_all(exp.Sum, exp.Avg, exp.Min, exp.Max):
+            for column in aggregate.find_all(exp.Column):
+                table = table_of(column, names, tables)
+                cells = tables[table][column.name.lower()] if table else ()
+                if (count := sum(map(is_empty, cells))) and column.name.lower() not in said | told:
+                    told.add(column.name.lower())
+                    rows = f"rows of {table} whose {column.name} is NULL ({count:,} of {len(cells):,})"
+                    hint = f"write coalesce({column.name}, ...), or mend the data"
+                    yield part, f"{aggregate.sql('duckdb')} passes over {rows}: {hint}"
+
+
+def table_of(column: exp.Column, names: Mapping[str, str], tables: Mapping[str, Mapping[str, object]]) -> str:
+    """The table that a column is of; '' where that is not sure."""
+    if column.table:
+        there = [names.get(column.table.lower(), "")]
+    else:
+        there = [name for name in dict.fromkeys(names.values()) if column.name.lower() in tables.get(name, {})]
+    return there[0] if len(there) == 1 and column.name.lower() in tables.get(there[0], {}) else ""
 
 
 def is_empty(cell: Value) -> bool:

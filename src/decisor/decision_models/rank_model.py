@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from decisor.decision_models.explain import say
 from decisor.decision_models.machine import OpenModel, Progress
-from decisor.decision_models.no_outcome import no_outcome
+from decisor.decision_models.no_outcome import cells_left_out, no_outcome
 from decisor.decision_models.outcomes import Outcomes, is_tied
 from decisor.decision_models.robustness import ranges
 from decisor.decision_models.turning_points import contenders
@@ -88,6 +88,7 @@ def ranking_of(model: OpenModel, outcomes: Outcomes) -> Ranking:
         excluded=tuple(nearest(model, outcomes, shut, best)),
         excluded_by=by_rule(outcomes, shut),
         stopped=outcomes.stopped,
+        left_out=tuple(f"{part}: {words}" for part, words in cells_left_out(model)),
     )
 
 

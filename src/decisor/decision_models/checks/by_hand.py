@@ -9,6 +9,7 @@ import numpy as np
 
 from decisor.decision_models.checks.subject import Subject
 from decisor.decision_models.explain import say
+from decisor.decision_models.no_outcome import cells_left_out
 from decisor.errors import ToolError
 from decisor.finding import Finding
 from decisor.plurals import counted
@@ -24,6 +25,8 @@ def numbers(subject: Subject) -> Iterator[Finding]:
             words = (f"measure.{measure.name} gives no number for {counted(len(missing), 'candidate')} of "
                      f"{len(outcomes.candidates):,}, such as {names}: a join is empty, or there is no row")  # fmt: skip
             yield Finding(2, model.line("measure", measure.name, "sql"), words)
+    for part, words in cells_left_out(subject.model):
+        yield Finding(2, model.line(*part.split(".")), f"{part}: {words}", "doubt")
 
 
 def present(subject: Subject) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from decisor.tools.databases.sandbox.models.choosing import moved
 from decisor.tools.databases.sandbox.models.parts import Parts
 from decisor.tools.databases.sandbox.models.program import Program, TableColumn, read
 from decisor.tools.databases.sandbox.models.results import Results, joined
-from decisor.tools.databases.sandbox.models.statements import Statement, assigned, changes, with_factor
+from decisor.tools.databases.sandbox.models.statements import NEAR, Statement, assigned, changes, with_factor
 from decisor.tools.databases.sandbox.models.tables import load
 from decisor.tools.databases.sandbox.models.versions import Unfit, Versions
 from decisor.tools.databases.sandbox.statement_size import refuse
@@ -227,6 +227,7 @@ def connect(url: str, caps: Caps) -> Machine:
         raise SetupError(str(error)) from error
     db = duckdb.connect(config={**settings(caps.memory_mb), "threads": str(threads(tables))})
     load(db, tables, program.doubles)
+    db.execute(NEAR)
     db.execute("SET python_enable_replacements = false")
     db.execute("SET lock_configuration = true")
     names = {name.lower(): tuple(one.name for one in columns) for name, columns in tables.items()}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from decisor.tools.databases.sandbox.models.program import Program
-from decisor.tools.databases.sandbox.models.statements import Statement, changes, queries
+from decisor.tools.databases.sandbox.models.statements import Statement, changes, queries, with_tolerance
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Parts:
             changes("recompute.sql", program.recompute, values),
             query("recompute.until", program.until) if program.until else None,
             {name: query(f"measure.{name}.sql", text) for name, text in program.measures.items()},
-            {name: query(f"rule.{name}.broken", text) for name, text in program.rules.items()},
+            {name: with_tolerance(query(f"rule.{name}.broken", text)) for name, text in program.rules.items()},
             {name: query(f"rule.{name}", limit.sql) for name, limit in program.limits.items()},
             {name: changes(f"scenario.{name}.change", text, values) for name, text in program.scenarios.items()},
         )

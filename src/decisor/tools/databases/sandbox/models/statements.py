@@ -24,6 +24,12 @@ CHANCE = words("rand random uuid gen_random_uuid uuidv4 uuidv7 setseed generateu
 GUARD = Guard(replace(DIALECT, functions=DIALECT.functions | words("gamma lgamma fmod least greatest"),
                       refused_functions=DIALECT.refused_functions | CHANCE))  # fmt: skip
 
+NEAR = """CREATE MACRO __near(a, b) AS (typeof(a) IN ('DOUBLE', 'FLOAT') OR typeof(b) IN ('DOUBLE', 'FLOAT'))
+AND isfinite(TRY_CAST(a AS DOUBLE)) AND isfinite(TRY_CAST(b AS DOUBLE))
+AND abs(TRY_CAST(a AS DOUBLE) - TRY_CAST(b AS DOUBLE))
+    <= 1e-9 * greatest(abs(TRY_CAST(a AS DOUBLE)), abs(TRY_CAST(b AS DOUBLE)))"""
+"""Whether two numbers are one but for rounding, where one is a DOUBLE: 0.1 + 0.2 and 0.3. Whole numbers, decimals,
+dates and texts are compared as they are."""
 FACTOR = "__factor"
 """A parameter that the machine has a value for in each trial."""
 
@@ -92,6 +98,31 @@ def statement(part: str, tree: exp.Expr, parameters: Mapping[str, Value]) -> Sta
     tables = {table.name.lower() for table in tree.find_all(exp.Table) if table.name}
     names = {one.name for one in tree.find_all(exp.Placeholder)}
     return Statement(part, tree, target, frozenset(tables), frozenset(names))
+
+
+def with_tolerance(statement: Statement) -> Statement:
+    """Compare numbers within rounding: a load of 0.1 + 0.2 is not above a limit of 0.3.
+
+    >>> with_tolerance(queries("rule", "SELECT 1 FROM t WHERE a > 0.3", {})).tree.sql("duckdb")
+    'SELECT 1 FROM t WHERE (a > 0.3 AND NOT __near(a, 0.3))'
+    """
+    from sqlglot import exp
+
+    tree = statement.tree.copy()
+    for one in list(tree.find_all(exp.Between)):
+        low, high = one.args["low"], one.args["high"]
+        one.replace(exp.paren(exp.and_(one.this >= low, one.this <= high)))
+    for one in list(tree.find_all(exp.GT, exp.LT, exp.NEQ, exp.GTE, exp.LTE, exp.EQ)):
+        if one.find_ancestor(exp.Join, exp.Select) is None or isinstance(
+            one.find_ancestor(exp.Join, exp.Select), exp.Join
+        ):
+            continue  # a join on such a comparison would no longer be one by hashes
+        if isinstance(one, exp.EQ | exp.NEQ) and not one.find(exp.AggFunc, exp.Add, exp.Sub, exp.Mul, exp.Div):
+            continue
+        near = exp.Anonymous(this="__near", expressions=[one.this.copy(), one.expression.copy()])
+        strict = isinstance(one, exp.GT | exp.LT | exp.NEQ)
+        one.replace(exp.paren(exp.and_(one.copy(), exp.not_(near)) if strict else exp.or_(one.copy(), near)))
+    return replace(statement, tree=tree)
 
 
 def target_of(tree: exp.Expr) -> str:
