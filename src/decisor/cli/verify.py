@@ -168,8 +168,7 @@ def of_store(place: str) -> Iterator[OldRun]:
 
 
 def show(name: str, one: Verification) -> None:
-    from decisor.render.text import clean
     from decisor.session.verify_words import verification_lines
 
     first, *rest = verification_lines(one)
-    print(clean("\n".join([f"{name}: {first}", *rest])))
+    print(f"{name}: {first}", *rest, sep="\n")
