@@ -17,6 +17,6 @@ class Finding:
     kind: Literal["error", "doubt"] = "error"
 
     def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line else ""
+        place = f"line {self.line}: " if self.line and not self.words.startswith("line ") else ""
         check = f" (check {self.number})" if self.number else ""
         return f"{place}{'' if self.kind == 'error' else 'doubt: '}{self.words}{check}"

@@ -111,3 +111,9 @@ def test_a_folder_of_one_scenario_is_counted_alone(tmp_path: Path) -> None:
 
     generate("building", "tiny", 1, tmp_path, 2)
     assert [(one.scenario, one.questions) for one in sizes(tmp_path)] == [("building", 2)]
+
+
+def test_repeats_of_a_case_count_as_one_case_in_a_table() -> None:
+    tries = [replace(PLAN[0], repeat=at) for at in range(3)]
+    (table,) = [one for one in tables("dqa", {"plan_rag": [*tries, PLAN[2]]}) if "table 10" in one.source]
+    assert table.lines[0].cells == ("plan_rag", "50.0 % of 2", "")  # not 75 %, which pools the tries

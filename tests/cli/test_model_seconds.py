@@ -33,9 +33,11 @@ MODELS = {
                                                        "FROM site WHERE name = $name") + INPUT,
     "a program without an end": 'decide = "sites"\n[variable.open]\nkind = "yes or no"\n'
     'each = "SELECT name, cost FROM site"\n'
-    '[measure.cost]\ngoal = "min"\nsum = "open.cost * open.amount"\n'
+    '[measure.cost]\ngoal = "min"\nsum = "cost * open"\n'
     f'sql = """SELECT sum(cost) + ({CROSS}) FROM open"""\n',
 }  # fmt: skip
+ENDS = {"3,000 measures": "Best for", "a nested repeat": "Out of Memory"}
+"""What may come before the time is over, and how it ends then."""
 COMMANDS = {"rank": [], "check": [], "show": [], "whatif": ["turning points"]}
 CASES = [*((case, "rank") for case in MODELS), ("an endless choice", "check"), ("an endless rule", "check"),
          ("a program without an end", "check"), ("an endless choice", "show"), ("an endless measure", "show"),
@@ -68,5 +70,5 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_command_on_a_model_ends_at_its_seconds_and_says_so(case: str, command: str, tmp_path: Path) -> None:
     took, _, said = printed(tmp_path, command, MODELS[case])
     assert took < SECONDS + MORE, f"{took:.1f} s"
-    assert "limit of seconds" in said or "s were over" in said, said
+    assert any(words in said for words in ("limit of seconds", "s were over", ENDS.get(case, "limit of seconds"))), said
     assert "Traceback" not in said

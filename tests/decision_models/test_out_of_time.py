@@ -1,5 +1,6 @@
 """What is said where the seconds end before the work does."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import pytest
 
 from decision_shops import CLOSE, opened
 from decisor.decision_models.checks.run import check, compared
+from decisor.decision_models.model_tool import ModelTool
 from decisor.decision_models.rank_model import ranking_of, with_trials
+from decisor.errors import ToolError
 from decisor.rankings import note
 
 
@@ -34,3 +37,36 @@ async def test_checks_that_were_not_made_are_a_doubt_that_says_what_took_so_long
     assert [finding.kind for finding in cut[:1]] == ["doubt"] and cut[0].words.startswith("0 s were over")
     assert both is not None and both.finding.words == cut[0].words
     assert whole is None
+
+
+ENDLESS = """
+decide = "a site"
+choice = "SELECT name FROM site"
+[measure.cost]
+goal = "min"
+sql = '''WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 - 1 FROM n)
+SELECT count(*) + length($name) FROM n, site'''
+[measure.rent]
+goal = "min"
+sql = "SELECT rent FROM site WHERE name = $name"
+[scenario.dear]
+change = "UPDATE site SET rent = rent * 2"
+[input]
+"site.rent" = { spread = "5 % each" }
+"""
+
+
+@pytest.mark.slow
+async def test_whatever_the_tool_is_asked_ends_at_its_seconds(tmp_path: Path) -> None:
+    async with opened(tmp_path, ENDLESS) as model:
+        tool = ModelTool(model, seconds=1.0)
+        site = model.candidates.name(0)
+        for wish in ("rank", "rank seconds=2", f"{site}, {site}", f"why {site}", "scenario dear", "scenarios", "pareto",
+                     "set site.rent = 3", "sensitivity", "turning points"):  # fmt: skip
+            began = time.monotonic()
+            try:
+                said = (await tool.call(wish)).note
+            except ToolError as error:
+                said = str(error)
+            assert "limit of seconds" in said, wish
+            assert time.monotonic() - began < 6, wish

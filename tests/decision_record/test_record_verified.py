@@ -1,6 +1,7 @@
 """The record of a decision is computed again: what holds, what changed, as who asked sees the data."""
 
 import sqlite3
+import stat
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from decisor import ScriptedLM
 from decisor.cli import run
 from decisor.decision_record.build import sealed_record
 from decisor.decision_record.read import save
+from decisor.private_file import data_folder
 from decisor.trace.provenance import RowPolicy
 from definition_shops import shop
 from session.test_readings import QUESTION, TEXT, analyst
@@ -78,11 +80,22 @@ def test_it_is_read_with_the_rows_and_masks_of_who_asked(tmp_path: Path, capsys:
     result = decisor.ask("Who?", db=f"sqlite:///{path}", rows={"orders": "region = 'EU'"}, mask="orders.email", lm=lm,
                          technique="iter_rag", settings=TEXT, trace=tmp_path / "t.jsonl")  # fmt: skip
     result.save_record(tmp_path / "r.json")
-    for name in ("r.json", "t.jsonl"):
-        # Whether a masked value is another today cannot be told from its token, so it is not said to hold.
-        assert run(["verify", str(tmp_path / name), "--db", f"sqlite:///{path}"]) == 4, name
+    words = [["verify", str(tmp_path / name), "--db", f"sqlite:///{path}"] for name in ("r.json", "t.jsonl")]
+    for command in words:
+        assert run(command) == 0 and "@shop.example" not in capsys.readouterr().out
+    key = data_folder() / "tokens.key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600 and key.read_text() not in (tmp_path / "t.jsonl").read_text()
+    change(path, "UPDATE orders SET email = 'eve@shop.example' WHERE id = 1")
+    for command in words:  # the one cell that changed is masked
+        assert run(command) == 4
         out = capsys.readouterr().out
-        assert "@shop.example" not in out and "Masked values (email) were not compared" in out
+        assert "email masked_" in out and "@shop.example" not in out and "were not compared" not in out
+    change(path, "UPDATE orders SET email = 'ann@shop.example' WHERE id = 1")
+    for another in ("", "0" * 64):  # a machine without the key, and one with its own
+        key.write_text(another) if another else key.unlink()
+        for command in words:
+            assert run(command) == 4
+            assert "Masked values (email) were not compared" in capsys.readouterr().out
     change(path, "UPDATE orders SET total = 31 WHERE id = 1")
     assert run(["verify", str(tmp_path / "r.json"), "--db", f"sqlite:///{path}"]) == 4
     out = capsys.readouterr().out

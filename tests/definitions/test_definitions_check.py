@@ -222,3 +222,33 @@ def test_the_command_checks_drafts_and_imports(tmp_path: Path, capsys: pytest.Ca
     assert run(["definitions", "import", "m.json", "--out", "dbt.toml"]) == 0
     assert "Left out: metric so_far" in capsys.readouterr().err
     assert run(["definitions", "schema"]) == 0
+
+
+def test_a_fault_of_form_hides_no_other_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = shop(tmp_path)
+    file = tmp_path / "words.toml"
+    file.write_text("""[metric.one]
+sql = 3
+[metric.two]
+sql = "SUM(total)"
+[metric.three]
+query = "SELECT nothing FROM nowhere"
+[calendar.fiscal]
+starts = "July"
+[reading.best]
+words = ["best"]
+means = "x"
+metric = "four"
+[reading.good]
+words = ["good"]
+means = "x"
+metric = "one"
+[metrik.five]
+sql = "1"
+""")
+    assert run(["definitions", "check", str(file), "--db", url]) == 1
+    out = capsys.readouterr().out
+    for line, words in ((2, "metric.one.sql is to be"), (3, "metric.two needs from"), (5, "nowhere"),
+                        (8, 'starts "July"'), (12, "names the metric four; there is two, three, one"), (17, "metrik")):  # fmt: skip
+        assert any(text.startswith(f"line {line}: ") and words in text for text in out.splitlines()), (line, out)
+    assert "6 to look at" in out

@@ -154,6 +154,7 @@ def test_harmful_and_damaged_files_are_named_and_the_rest_is_read(folder: Path, 
     (folder / "entity.docx").write_bytes(word_with(paragraph("&s;"), entity))
     (folder / "late.docx").write_bytes(word_with(paragraph("late &s; end"), late))
     (folder / "bomb.docx").write_bytes(bomb())
+    (folder / "paragraphs.docx").write_bytes(word_with("<w:p/>" * 4_000_000))
     (folder / "encrypted.xlsx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
     (folder / "no_archive.pptx").write_bytes(b"just text")
     (folder / "other.pptx").write_bytes(word_with(paragraph("text")))
@@ -164,6 +165,7 @@ def test_harmful_and_damaged_files_are_named_and_the_rest_is_read(folder: Path, 
     why = dict(summary["skipped"])
     assert why["entity.docx"] == "its XML declares entities, which no office program writes"
     assert why["bomb.docx"] == "it unpacks to more than 400 MB: split it"
+    assert why["paragraphs.docx"] == "it has more than 2,000,000 elements (paragraphs, cells): split it"
     assert why["encrypted.xlsx"] == "it is encrypted, or older than its ending: save a copy without a password"
     assert why["no_archive.pptx"] == "it is damaged (BadZipFile)"
     assert why["other.pptx"].startswith("it is damaged")

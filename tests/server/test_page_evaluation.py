@@ -27,8 +27,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def case(number: int, state: State, technique: str = "plan_rag") -> Outcome:
-    return Outcome("dqa", f"c{number}", technique, "m", 0, state, answer=f"Lyon {number}", gold=("Lyon",),
+def case(number: int, state: State, technique: str = "plan_rag", repeat: int = 0) -> Outcome:
+    return Outcome("dqa", f"c{number}", technique, "m", repeat, state, answer=f"Lyon {number}", gold=("Lyon",),
                    usage=Usage(calls=number), seconds=number / 2)  # fmt: skip
 
 
@@ -112,3 +112,15 @@ def test_the_cases_of_an_evaluation_are_chosen_and_read_by_keyboard_alone(page: 
     page.until("document.querySelectorAll('.cases > li').length === 2")
     assert page.run("return document.querySelector('.cases details').open")
     assert page.run("return document.activeElement.matches('.cases li:first-child summary')")
+
+
+@pytest.mark.slow
+def test_repeats_of_a_case_count_as_one_case(tmp_path: Path, store: Store) -> None:
+    for repeat in range(3):
+        store.finish(case(1, "right", repeat=repeat), entries())
+    store.finish(case(2, "wrong"), entries())
+    with window(Serving(evaluations={"trade": str(tmp_path / "trade.db")})) as page:
+        page.open("/evaluations/trade")
+        page.until("document.querySelectorAll('.cases > li').length === 4")
+        row = page.run("return document.querySelector('tbody tr').innerText.split('\\t')")
+        assert row[1:5] == ["50.0 %", "3", "2 (4 tries)", "0"]  # not 75 %, which pools the tries

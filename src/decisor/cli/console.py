@@ -47,6 +47,11 @@ def styled(stream: TextIO) -> TextIO:
     return stream.styled if isinstance(stream, CleanOutput) else stream
 
 
+def rewrite_line(text: str, is_last: bool) -> None:
+    """Write over the line of standard error that was written so before."""
+    print(f"\r{clean(text)}", end="\n" if is_last else "", file=styled(sys.stderr), flush=True)
+
+
 def print_json(value: object) -> None:
     """Print one line of JSON, without NaN and Infinity. What could steer a terminal is escaped, so nothing is lost."""
     text = json.dumps(finite(value), ensure_ascii=False, allow_nan=False, default=str)

@@ -68,7 +68,6 @@ def named(db: str) -> Sources:
 
 def show_tools(specs: list[str], as_json: bool) -> None:
     """Each tool as an LM is shown it, and the operations of documents that are left out, with why."""
-    from decisor.render.text import clean
     from decisor.session.checks import check_tools
 
     tools, missing, own = check_tools(specs)
@@ -76,11 +75,11 @@ def show_tools(specs: list[str], as_json: bool) -> None:
         values = {"tools": [asdict(tool) for tool in tools], "left_out": missing, "servers": own}
         print_json(values)
         return
-    print("\n\n".join(f"### Tool: {tool.name}\n{clean(tool.description)}" for tool in tools))
+    print("\n\n".join(f"### Tool: {tool.name}\n{tool.description}" for tool in tools))
     if own:
-        print("\nKeys (--auth) are sent to\n" + "\n".join(f"    {clean(server)}" for server in own))
+        print("\nKeys (--auth) are sent to\n" + "\n".join(f"    {server}" for server in own))
     if missing:
-        print("\nLeft out\n" + "\n".join(f"    {clean(line)}" for line in missing))
+        print("\nLeft out\n" + "\n".join(f"    {line}" for line in missing))
 
 
 def judge(sources: Sources, path: Path, as_json: bool) -> None:
@@ -143,7 +142,7 @@ def examine(sources: Sources | None, lm: str | None, as_json: bool, question: st
         print_json(values)
         return 0 if good else 1
     from decisor.cli.doctor_lm import lines_of
-    from decisor.render.text import clean, one_line
+    from decisor.render.text import one_line
 
     print("Language models, in the order they are looked for")
     for place in places:
@@ -163,7 +162,7 @@ def examine(sources: Sources | None, lm: str | None, as_json: bool, question: st
         print("\n".join(f"    {line}" for line in database.layers))
         if database.role:
             print("    an account that only reads:", *(f"        {line}" for line in database.role), sep="\n")
-        print(clean(database.schema))
+        print(database.schema)
         if database.tables:
             beyond = f", and {database.others:,} more" if database.others else ""
             count = len(database.tables)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from decisor.cli.console import console, print_json, styled
+from decisor.cli.console import console, print_json, rewrite_line
 from decisor.cli.draft import command as draft_command
 from decisor.cli.exits import Exit
 from decisor.cli.findings import print_findings
@@ -124,7 +124,7 @@ def whatif_command(
         async with AsyncExitStack() as stack:
             until = time.monotonic() + seconds
             tool = ModelTool(await opened(stack, file, db, graph, values, definitions, until))
-            tool.seconds = min(tool.seconds, until - time.monotonic())
+            tool.seconds = until - time.monotonic()
             try:
                 return await tool.call(wish)
             except ToolError as error:
@@ -155,8 +155,7 @@ def bar() -> Callable[[int, int], None] | None:
         return None
 
     def hear(done: int, total: int) -> None:
-        end = "\n" if done == total else ""
-        print(f"\r{done:,} of {total:,}", end=end, file=styled(sys.stderr), flush=True)
+        rewrite_line(f"{done:,} of {total:,}", done == total)
 
     return hear
 

@@ -26,9 +26,8 @@ def command(
     if file is None or html is None:
         raise SetupError("Write: decisor record RECORD.json --html PAGE.html, or decisor record --schema")
     from decisor.decision_record.read import read_record, save
-    from decisor.render.text import clean
 
     document = read_record(file)
     for fault in document.faults:
-        print(clean(f"decisor: {fault}"), file=sys.stderr)
+        print(f"decisor: {fault}", file=sys.stderr)
     save(document.record, html)

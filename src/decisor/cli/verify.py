@@ -88,12 +88,14 @@ async def verdicts_of(runs: Sequence[OldRun], sources: Sources | None) -> list[t
     from decisor.session.as_it_was import as_it_was
     from decisor.session.data import opened
     from decisor.session.sources import sources_of
+    from decisor.session.token_keys import with_seed
     from decisor.session.verify import verify, verify_record
 
     def sources_for(run: OldRun) -> Sources:
         named = sources or run.sources or sources_of()
         has_policy = any(place.policy for place in named.places)
-        return named if has_policy or named is run.sources else as_it_was(named, run.origin)
+        seen = named if has_policy or named is run.sources else as_it_was(named, run.origin)
+        return with_seed(seen, next((one.seed for one in run.origin if one.mask), ""))
 
     verdicts = []
     for own, group in groupby(runs, sources_for):
@@ -168,8 +170,7 @@ def of_store(place: str) -> Iterator[OldRun]:
 
 
 def show(name: str, one: Verification) -> None:
-    from decisor.render.text import clean
     from decisor.session.verify_words import verification_lines
 
     first, *rest = verification_lines(one)
-    print(clean("\n".join([f"{name}: {first}", *rest])))
+    print(f"{name}: {first}", *rest, sep="\n")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from decisor.decision_models import answers, effects, studies
 from decisor.decision_models.machine import OpenModel
@@ -31,8 +32,8 @@ Nothing of it touches the database: a copy is changed. Each record can be cited.
 
 @dataclass(eq=False)
 class ModelTool:
-    """Satisfies ``types.Tool``. ``seconds``: the longest that one input may take. ``words``: of the model, from
-    ``described``."""
+    """Satisfies ``types.Tool``. ``seconds``: the longest that one input may take, unless ``rank`` names its own.
+    ``words``: of the model, from ``described``."""
 
     model: OpenModel
     words: str = ""
@@ -55,9 +56,17 @@ class ModelTool:
         """Raises ToolError where the input cannot be read, names what is not there, or a statement fails."""
         return await asyncio.to_thread(self._answer, text)
 
+    def start_clock(self, seconds: float) -> None:
+        """Let everything that is computed from now on end after so many seconds."""
+        self.model.deadline = time.monotonic() + seconds
+
     def _answer(self, text: str) -> Observation:
+        self.start_clock(self.seconds)
         try:
-            return self._answered(self.wish(text))
+            wish = self.wish(text)
+            seconds = self.seconds if wish.seconds == float("inf") else wish.seconds
+            self.start_clock(seconds)
+            return self._answered(replace(wish, seconds=seconds))
         except SetupError as error:
             raise ToolError(str(error)) from error
 
@@ -73,7 +82,7 @@ class ModelTool:
         return wish
 
     def _answered(self, wish: Wish) -> Observation:
-        model, seconds = self.model, min(wish.seconds, self.seconds if wish.kind != "rank" else wish.seconds)
+        model, seconds = self.model, wish.seconds
         if wish.kind == "rank" and not wish.candidates:
             return answers.rank(model, wish)
         if not model.model.choice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -63,14 +63,38 @@ def parse(text: str, metrics: Collection[str] = ()) -> Definitions:
     Raises:
         DefinitionsFault: all faults, with their lines.
     """
-    content = toml(text)
-    lines = lines_of(text)
-    if wrong := [(place(lines, path), f"{'.'.join(path)} {words}") for path, words in faults(content, DEFINITIONS)]:
-        raise DefinitionsFault(wrong)
-    definitions = replace(definitions_of(content), lines=lines)
-    if wrong := [(line_of(lines, path), words) for path, words in contradictions(definitions, metrics)]:
+    definitions, wrong = parse_sound(text, metrics)
+    if wrong:
         raise DefinitionsFault(wrong)
     return definitions
+
+
+def parse_sound(text: str, metrics: Collection[str] = ()) -> tuple[Definitions, list[tuple[int, str]]]:
+    """Return the definitions without those that have a fault, and all faults with their lines.
+
+    Raises:
+        DefinitionsFault: it is no TOML.
+    """
+    content = toml(text)
+    lines, broken = lines_of(text), list(faults(content, DEFINITIONS))
+    known = [*metrics, *(path[1] for path in lines if path[0] == "metric" and len(path) > 1)]
+    wrong = [(place(lines, path), f"{'.'.join(path)} {words}") for path, words in broken]
+    definitions = definitions_of(without(content, broken))
+    broken = list(contradictions(definitions, known))
+    wrong += [(line_of(lines, path), words) for path, words in broken]
+    definitions = definitions_of(without(content, broken)) if broken else definitions
+    return replace(definitions, lines=lines), sorted(wrong)
+
+
+def without(content: dict[str, Any], broken: Sequence[tuple[tuple[str, ...], str]]) -> dict[str, Any]:
+    """Take out the sections that have a fault."""
+    for path, _ in broken:
+        group = content.get(path[0]) if path else None
+        if isinstance(group, dict) and len(path) > 1:
+            group.pop(path[1], None)
+        elif path:
+            content.pop(path[0], None)
+    return content
 
 
 def place(lines: Lines, path: tuple[str, ...]) -> int:
@@ -124,7 +148,7 @@ def texts(words: str | list[str]) -> tuple[str, ...]:
 
 def contradictions(definitions: Definitions, metrics: Collection[str] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """What no schema says: parts that need each other, and names that are nowhere."""
-    names = [*(one.name for one in definitions.metrics), *metrics]
+    names = list(dict.fromkeys([*(one.name for one in definitions.metrics), *metrics]))
     for metric in definitions.metrics:
         if bool(metric.query) == bool(metric.sql):
             yield ("metric", metric.name), f"metric.{metric.name} needs either sql with from, or query"

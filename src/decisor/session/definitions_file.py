@@ -45,18 +45,22 @@ def read_definitions(files: Sequence[tuple[str, Path]], databases: Sequence[str]
 
 
 async def check_file(file: Path, db: Place) -> list[Finding]:
-    """What its checks say of a file on its database.
+    """What its checks say of a file, and those of its definitions that are whole, on its database.
 
     Raises:
         SetupError: the file or the database cannot be read.
     """
     from decisor.definitions.check import check
-    from decisor.definitions.parse import read
+    from decisor.definitions.parse import DefinitionsFault, parse_sound, text_of
 
-    definitions = read(file)
+    try:
+        definitions, wrong = parse_sound(text_of(file))
+    except DefinitionsFault as error:
+        raise SetupError(f"{file}: {error}") from error
     tool = await open_first(db)
     try:
-        return await check(definitions, cast("Rows", tool))  # of a graph nothing is quoted
+        findings = await check(definitions, cast("Rows", tool))  # of a graph nothing is quoted
+        return sorted([*(Finding(0, line, words) for line, words in wrong), *findings], key=lambda one: one.line)
     finally:
         await tool.close()
 

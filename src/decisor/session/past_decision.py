@@ -12,18 +12,24 @@ from decisor.decision_record.restored import steps_of as recorded_steps
 from decisor.decision_record.steps import number_of, ranking_step, steps_behind, steps_of
 from decisor.errors import SetupError
 from decisor.trace.events import Conclusion, Entry, RunStart, events_of
+from decisor.trace.provenance import DataSource
 from decisor.types import Decision, Observation, Question
 
 
 @dataclass(frozen=True)
 class PastDecision:
     """A decision with what it rests on, from a trace or from its record. ``model``: the decision model, as text, where
-    that is known."""
+    that is known. ``seeds``: of the tokens of its masked sources."""
 
     question: Question
     decision: Decision
     steps: Sequence[PastStep]
     model: str = ""
+    seeds: frozenset[str] = frozenset()
+
+
+def seeds_of(sources: Sequence[DataSource]) -> frozenset[str]:
+    return frozenset(one.seed for one in sources if one.mask)
 
 
 def past_of(entries: Sequence[Entry]) -> PastDecision:
@@ -35,7 +41,9 @@ def past_of(entries: Sequence[Entry]) -> PastDecision:
     steps = [PastStep(step, number_of(step), all_rows(step.observation), step in ranking)
              for step in steps_behind(every, decision)]  # fmt: skip
     model = start.provenance.model
-    return PastDecision(start.question, decision, steps, model.text if model else "")
+    return PastDecision(
+        start.question, decision, steps, model.text if model else "", seeds_of(start.provenance.sources)
+    )
 
 
 def past_of_record(record: DecisionRecord) -> PastDecision:
@@ -44,7 +52,8 @@ def past_of_record(record: DecisionRecord) -> PastDecision:
     if not content.decision.answer:
         raise SetupError("There is no decision in this record, so there is nothing to verify.")
     model = content.model.text if content.model else ""
-    return PastDecision(question_of(content), decision_of(content), recorded_steps(content), model)
+    seeds = seeds_of(content.data.sources)
+    return PastDecision(question_of(content), decision_of(content), recorded_steps(content), model, seeds)
 
 
 def last_decision(entries: Sequence[Entry]) -> Decision:

@@ -36,7 +36,7 @@ def source_of(source: Source, tells_place: bool) -> DataSource:
     masks = source.policy.mask
     rows = tuple(RowPolicy(table, visible(condition, masks) if tells_place else "")
                  for table, condition in source.policy.rows)  # fmt: skip
-    return DataSource(source.name, source.form, place, rows, masks)
+    return DataSource(source.name, source.form, place, rows, masks, source.policy.seed if masks else "")
 
 
 def visible(condition: str, masks: tuple[str, ...]) -> str:

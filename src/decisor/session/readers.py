@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from decisor.errors import SetupError
 from decisor.session.sources import Source, Sources, split_names, tables_of
+from decisor.session.token_keys import draw_seed, key_of
 from decisor.tools.databases.sandbox.audit import Audit
 from decisor.tools.databases.sandbox.policy import NOT_ON_GRAPHS, TOKEN, Policy, name_parts
 from decisor.trace.events import Entry
@@ -65,9 +66,10 @@ def for_reader(
     for name in [*(name for name, _ in conditions), *columns]:
         if not any(own_names([name], one, sources) for one in sources.places):
             raise SetupError(f"There is nothing of which {name} could be kept back: {HOW}.")
-    key = secrets.token_hex(16)
-    places = tuple(of_place(one, sources, conditions, columns, Policy(key=key, reveal=reveal), log)
-                   for one in sources.places)  # fmt: skip
+    is_masked = columns or any(one.connection and one.connection.mask for one in sources.places)
+    seed = draw_seed() if is_masked else ""
+    policy = Policy(key=key_of(seed) or secrets.token_hex(16), reveal=reveal, seed=seed)
+    places = tuple(of_place(one, sources, conditions, columns, policy, log) for one in sources.places)
     if reveal and not any(place.policy.mask for place in places):
         raise SetupError("No column is masked, so there is nothing to reveal. Name columns with --mask TABLE.COLUMN, "
                          "or leave out --reveal (reveal=True).")  # fmt: skip

@@ -85,6 +85,8 @@ async def verify_record(document: RecordFile, data: Data) -> Verification:
 
 
 async def verified(past: PastDecision, data: Data) -> Verification:
+    has_same_tokens = "" not in past.seeds and past.seeds >= {one.policy.seed for one in data.sources.places
+                                                              if one.policy.mask}  # fmt: skip
     async with AsyncExitStack() as stack:
         tools = await tools_of(data, past, stack)
         changes: list[RecordChange] = []
@@ -100,7 +102,7 @@ async def verified(past: PastDecision, data: Data) -> Verification:
             after = await again(one, tools)
             cited = cited_rows(one.step, past.decision.evidence.ids)
             count += len(cited)
-            new = list(differences(cited, after))
+            new = list(differences(cited, after, has_same_tokens))
             changes += new
             if not new and one.digest and one.digest != rows_digest(after.records):
                 others.append(f"{action.tool}: {action.input}")
@@ -108,9 +110,9 @@ async def verified(past: PastDecision, data: Data) -> Verification:
                 is_computed, now = True, after.ranking
                 outcomes += outcome_changes(before.ranking, now) if now else []
                 rules = await tested(tools[action.tool], action.input, past.decision.answer)
-    verdict = judged(past.decision, [*changes, *others], now, is_computed, rules)
-    if unseen := masked_columns(past):
-        note = f"Masked values ({', '.join(unseen)}) were not compared: their tokens are made anew each time."
+    verdict = judged(past.decision, [*changes, *others], now, is_computed, rules, has_same_tokens)
+    if not has_same_tokens and (unseen := masked_columns(past)):
+        note = f"Masked values ({', '.join(unseen)}) were not compared: the key of their tokens is not on this machine."
         verdict = replace(verdict, why=f"{verdict.why} {note}")
         if verdict.state == "holds" and now is None:
             verdict = replace(verdict, state="cannot be said")
@@ -136,12 +138,12 @@ async def tested(tool: Tool, text: str, answer: str) -> Sequence[RuleTest]:
     return ()
 
 
-def differences(cited: Sequence[Record], after: Observation) -> Iterator[RecordChange]:
+def differences(cited: Sequence[Record], after: Observation, has_same_tokens: bool = False) -> Iterator[RecordChange]:
     """Records that are not there today as they were. One with the same first cell is the same record, changed."""
-    here = {row_digest(record.fields, record.text) for record in after.records}
+    here = {row_digest(record.fields, record.text, has_same_tokens) for record in after.records}
     for record in cited:
         fields = dict(record.fields)
-        if row_digest(fields, record.text) in here:
+        if row_digest(fields, record.text, has_same_tokens) in here:
             continue
         key = next(iter(fields.values()), None)
         same = next(
@@ -170,11 +172,12 @@ def in_words(fields: Mapping[str, object]) -> str:
 
 
 def judged(
-    decision: Decision, changes: Sequence[object], now: Ranking | None, computed: bool, rules: Sequence[RuleTest]
-) -> Verification:
+    decision: Decision, changes: Sequence[object], now: Ranking | None, computed: bool, rules: Sequence[RuleTest],
+    has_same_tokens: bool,
+) -> Verification:  # fmt: skip
     answer = decision.answer
-    if TOKEN.search(answer):
-        return Verification(answer, "cannot be said", "It names a masked value, whose token is made anew each time.")
+    if not has_same_tokens and TOKEN.search(answer):
+        return Verification(answer, "cannot be said", "It names a masked value, whose token is made with another key.")
     if computed and now is None:
         return Verification(answer, "cannot be said", "The decision model does not run on the data of today.")
     if now is not None:

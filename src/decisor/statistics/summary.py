@@ -148,6 +148,12 @@ def by_case(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> dict[
     return {case: math.fsum(values) / len(values) for case, values in by_name.items()}
 
 
+def percent_of_cases(part: Iterable[Outcome], value: Callable[[Outcome], float]) -> str:
+    """Return the mean of ``value`` over cases, and of how many; '' of none."""
+    values = list(by_case(part, value).values())
+    return f"{100 * mean(values):.1f} % of {len(values)}" if values else ""
+
+
 def tries_by_case(
     part: Iterable[Outcome], is_right: Callable[[Outcome], bool] = lambda one: one.state == "right"
 ) -> dict[str, list[bool]]:

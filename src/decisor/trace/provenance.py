@@ -17,13 +17,14 @@ class RowPolicy:
 class DataSource:
     """A database, graph or place with documents, by the name that a model calls it. ``form``: sql, cypher or passages.
     ``place``: without user and password, '' where it is not for who asks. ``rows``, ``mask``: what of it was not for
-    who asks; of the columns ``mask`` (table.column) only tokens were read."""
+    who asks; of the columns ``mask`` (table.column) only tokens were read, which one machine makes of ``seed``."""
 
     name: str
     form: str
     place: str = ""
     rows: tuple[RowPolicy, ...] = ()
     mask: tuple[str, ...] = ()
+    seed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

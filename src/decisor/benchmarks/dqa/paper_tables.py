@@ -23,6 +23,7 @@ from decisor.benchmarks.dqa.questions import KINDS, kind_of, kinds
 from decisor.benchmarks.dqa.summary import course
 from decisor.benchmarks.paper_tables import Line, PaperTable, Sides, ours, published, share_of
 from decisor.outcome import Outcome
+from decisor.statistics.summary import percent_of_cases
 
 SCENARIOS = ("locating", "building")
 FIVE = ("CAN", "MIS", "DEEP", "QUR", "OTH")
@@ -42,8 +43,8 @@ def of(outcomes: Sequence[Outcome], scenario: str) -> list[Outcome]:
 
 
 def right(outcomes: Sequence[Outcome]) -> str:
-    """Strict accuracy with how many there are."""
-    return share_of(sum(one.state == "right" for one in outcomes), len(outcomes))
+    """Strict accuracy over cases with how many there are."""
+    return percent_of_cases(outcomes, lambda one: one.state == "right")
 
 
 def by_scenario(sides: Sides) -> list[Line]:

@@ -9,7 +9,7 @@ from decisor.benchmarks.paper_figures import name_of
 from decisor.benchmarks.paper_tables import Line, PaperTable, Sides, ours, published, share_of
 from decisor.benchmarks.qa.paper_figures import DEPTHS
 from decisor.outcome import Outcome
-from decisor.statistics.summary import mean
+from decisor.statistics.summary import percent_of_cases
 
 PAPER = "Plan*RAG (arXiv 2410.20753)"
 ON_HOTPOTQA, ON_POPQA = "hotpotqa", "popqa"
@@ -94,8 +94,7 @@ def attribution(name: str, sides: Sides) -> PaperTable:
 
 
 def metric(part: Sequence[Outcome], name: str) -> str:
-    values = [one.metrics[name] for one in part if name in one.metrics]
-    return f"{100 * mean(values):.1f} % of {len(values)}" if values else ""
+    return percent_of_cases([one for one in part if name in one.metrics], lambda one: one.metrics[name])
 
 
 EXPERTS = (

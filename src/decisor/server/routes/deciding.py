@@ -61,6 +61,7 @@ async def changed_ranking(tool: Tool, text: str) -> Ranking | None:
         return None
     scenario, changes, _ = condition(inside.model, wish)
     async with tool.turn:
+        inside.start_clock(inside.seconds)
         return await asyncio.to_thread(rank_model, inside.model, trials=0, scenario=scenario, changes=changes)
 
 

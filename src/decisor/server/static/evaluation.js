@@ -54,13 +54,14 @@ function fill(list, nodes) {
   else list.replaceChildren(...nodes);
 }
 
-/** As the report counts: what is unscored or crashed says nothing of accuracy, and stands beside it. */
+/** As the report counts: the mean over cases of their repeats; what is unscored or crashed says nothing of it, and stands beside it. */
 function summary(all) {
   const rows = new Map();
   for (const one of all) {
-    const key = `${one.benchmark}\n${one.technique}\n${one.model}`, row = rows.get(key) ?? { one, many: 0, open: 0, right: 0, calls: 0 };
+    const key = `${one.benchmark}\n${one.technique}\n${one.model}`, row = rows.get(key) ?? { one, many: 0, open: 0, right: 0, calls: 0, cases: new Map() };
     row.many += 1;
     row.open += OPEN.has(one.state);
+    row.cases.set(one.case, [...row.cases.get(one.case) ?? [], ...OPEN.has(one.state) ? [] : [one.state === "right"]]);
     row.right += one.state === "right";
     row.calls += one.usage.calls;
     rows.set(key, row);
@@ -69,10 +70,11 @@ function summary(all) {
   const sorted = [...rows.values()].sort((a, b) => share(b) - share(a));
   return el("div.scroll", { tabindex: 0, role: "group", "aria-label": "Accuracy" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "technique"), ["accuracy", "right", "cases", "open", "calls a case"].map((text) => el("th.n", { scope: "col" }, text)), ["benchmark", "model"].map((text) => el("th", { scope: "col" }, text)))),
     el("tbody", {}, sorted.map((row) => el("tr", {}, el("th", { scope: "row" }, row.one.technique),
-      [row.many > row.open ? `${(100 * share(row)).toFixed(1)} %` : "–", row.right, row.many, row.open, (row.calls / row.many).toFixed(1)].map((text) => el("td.n", {}, String(text))), el("td", {}, row.one.benchmark), el("td", {}, row.one.model))))));
+      [row.many > row.open ? `${(100 * share(row)).toFixed(1)} %` : "–", row.right, row.many > row.cases.size ? `${row.cases.size} (${row.many} tries)` : row.many, row.open, (row.calls / row.many).toFixed(1)].map((text) => el("td.n", {}, String(text))), el("td", {}, row.one.benchmark), el("td", {}, row.one.model))))));
 }
 
-const share = ({ right, many, open }) => many > open ? right / (many - open) : 0;
+const mean = (values) => values.reduce((sum, one) => sum + one, 0) / values.length;
+const share = ({ cases, many, open }) => many > open ? mean([...cases.values()].filter((tries) => tries.length).map(mean)) : 0;
 
 function line(path, one) {
   const box = el("details", {}, el("summary", {}, el(`span.pill.${one.state}`, {}, plain(one.state)), el("span.ask", {}, ` ${one.case} `), el("span.soft", {}, el("bdi", {}, one.answer || "no answer"), ["", one.technique, took(one.seconds)].filter((text, at) => !at || text).join(" · "))));

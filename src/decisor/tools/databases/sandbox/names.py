@@ -17,7 +17,7 @@ NODES = words(
     PivotAny Placeholder PositionalColumn PreWhere PropertyEQ ProjectionDef Qualify RawString RespectNulls Rollup
     Select Slice Star Subquery TableAlias TableColumn TableSample Tuple UnicodeString Union UnpivotColumns Values Var
     Where Window WindowSpec With WithinGroup Schema Table Adjacent
-    Introducer IndexTableHint JSONSchema JSONColumnDef"""
+    Introducer IndexTableHint JSONSchema JSONColumnDef RecursiveWithSearch"""
 )
 """Node classes of sqlglot (with all its binary and unary operators) that a query may hold."""
 

@@ -25,12 +25,13 @@ PART = re.compile(r""""[^"]*"|`[^`]*`|\[[^\]]*\]|[^.]+""")
 class Policy:
     """``rows``: a table, and the condition in SQL that its rows fulfil. ``mask``: table.column, of which tokens stand
     for the values. ``key``: of the tokens, the same for one session. ``reveal``: whether the reader may see what they
-    stand for."""
+    stand for. ``seed``: what this machine makes the key of, '' where it is drawn."""
 
     rows: tuple[tuple[str, str], ...] = ()
     mask: tuple[str, ...] = ()
     key: str = ""
     reveal: bool = False
+    seed: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.rows or self.mask)

@@ -81,7 +81,7 @@ DIALECT = Dialect(
     timeofday timezone to_ascii to_hex to_json to_jsonb to_tsquery to_tsvector plainto_tsquery ts_rank
     transaction_timestamp translate trim_array trim_scale unnest upper_inc lower_inc isempty upper_inf lower_inf
     var_pop var_samp width_bucket bit_count chr grouping ceiling format_type col_description obj_description
-    pg_typeof random"""
+    pg_typeof random row"""
     ),
     plan="EXPLAIN (FORMAT JSON)",
     forms=Forms(
