@@ -265,4 +265,39 @@ SHAPES = [
     OddFile("trailing_spaces", "name,v\na ,1 \nb, 2\n", {"name": ["a ", "b"], "v": [1, 2]}),
     OddFile("empty_column", "name,v,w\na,,1\nb,,2\n", {"name": ["a", "b"], "v": [None, None], "w": [1, 2]}),
 ]  # fmt: skip
-ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES)
+TOTALS = [
+    OddFile("total_without_name", "name,v\na,1\nb,2\n,3\n", {"name": ["a", "b", None], "v": [1, 2, 3]},
+            "the row without a name seems to add up"),
+    OddFile("no_total_without_name", "name,v\na,1\nb,2\n,4\n", {"name": ["a", "b", None], "v": [1, 2, 4]}),
+    OddFile("subtotals", "name,v\na,1\nA total,1\nb,2\nb Total,2\n",
+            {"name": ["a", "A total", "b", "b Total"], "v": [1, 1, 2, 2]}, "'A total', 'b Total' seem to add up"),
+    OddFile("names_with_total", "name,v\nCrest Total,1\nAjax Total,2\nSure,5\n",
+            {"name": ["Crest Total", "Ajax Total", "Sure"], "v": [1, 2, 5]}),
+]  # fmt: skip
+BEYOND = "more digits than fit beside decimals"
+LONG_NUMBERS = [
+    numbers("long_beside_decimals", ["9007199254740993", "5.5"], ["9007199254740993", "5.5"], BEYOND, "it stays exact"),
+    numbers(
+        "long_late",
+        [*(["1.5"] * 3000), "9007199254740993"],
+        [*(["1.5"] * 3000), "9007199254740993"],
+        BEYOND,
+        "it stays exact",
+    ),
+    numbers("long_round", ["9007199254740992", "5.5"], [9007199254740992, 5.5]),
+    numbers("long_amounts", ["$9,007,199,254,740,993", "$5.50"], ["$9,007,199,254,740,993", "$5.50"], BEYOND),
+]
+JSON_FILES = [
+    OddFile("json_long", '[{"v": 18446744073709551617}, {"v": 2}]', {"v": [18446744073709551617, 2]}, ending="json"),
+    OddFile("json_long_beside_decimals", '[{"v": 18446744073709551617}, {"v": 2.5}]',
+            {"v": ["18446744073709551617", "2.5"]}, BEYOND, ending="json"),
+    OddFile("json_large_decimals", '[{"v": 1.5e20}, {"v": 2.5}]', {"v": [1.5e20, 2.5]}, ending="json"),
+    OddFile("json_numbers_beside_texts", '[{"v": 1}, {"v": "2"}, {"v": 3.5}]', {"v": [1, 2, 3.5]}, ending="json"),
+    OddFile("json_texts_beside_numbers", '[{"v": 1}, {"v": "x"}]', {"v": ["1", "x"]}, "'x' is no number",
+            ending="json"),
+    OddFile("json_late_key", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": 1, "w": 5}\n',
+            {"v": [*range(25_000), 1], "w": [*([None] * 25_000), 5]}, ending="jsonl"),
+    OddFile("json_late_text", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": "x"}\n',
+            {"v": [*map(str, range(25_000)), "x"]}, "'x' is no number", ending="jsonl"),
+]  # fmt: skip
+ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *TOTALS, *LONG_NUMBERS, *JSON_FILES)

@@ -63,6 +63,17 @@ def test_texts_of_a_sheet_are_read_as_those_of_a_csv_file(odd: OddFile, tmp_path
     assert columns == odd.columns, notes
 
 
+def test_formulas_that_no_spreadsheet_has_computed_are_told(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in (["name", "v"], ["a", "=1+1"], ["b", 5]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    columns, notes = columns_of(str(tmp_path / "t.xlsx"), tmp_path)
+    assert columns == {"name": ["a", "b"], "v": [None, 5]}
+    assert "1 cell with a formula that no spreadsheet has computed" in notes[0]
+
+
 def read_by_pandas(path: Path, separator: str) -> dict[str, list[object]]:
     frame = pandas.read_csv(path, sep=separator)
     return {str(name): [None if pandas.isna(value) else value for value in frame[name].tolist()] for name in frame}
