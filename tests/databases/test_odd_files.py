@@ -43,6 +43,7 @@ def test_an_odd_file_is_read_as_a_person_reads_it(odd: OddFile, tmp_path: Path) 
         [float if isinstance(value, float) else type(value) for value in values] for values in columns.values()
     ]
     assert odd.note in " ".join(notes)
+    assert odd.note or "add up the others" not in " ".join(notes)
 
 
 @pytest.mark.parametrize("odd", [odd for odd in (*NUMBERS, *DATES) if odd.content and "\t" not in str(odd.content)],

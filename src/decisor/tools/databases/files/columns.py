@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt", "insgesamt", "gesamtsumme", "totaal", "totale")
 """What people write before a row that adds up the others, in lower case."""
 SUBTOTAL = "(total|subtotal|summe|ergebnis|gesamt)"
+TOTAL_START = r"((grand|overall|sub)? ?(total|sum|summe|gesamt|all)\b|$)"
+"""What a name begins with, or that there is none, where the figures of the row tell whether it is a total."""
 SMALL = 100_000
 """Rows of a table in which a total is looked for."""
 SAMPLE = 1_000
@@ -331,26 +333,21 @@ def totals(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
     """A note where a row is the total of others, by its name or by its figures: a sum would count them twice."""
     row = db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
     texts = texts_of(db, table) if row and 2 < row[0] <= SMALL else []
-    advice = "add up the others: leave {} out of sums, means and rankings."
+    figures = [column for kind in ("BIGINT", "DOUBLE") for column in texts_of(db, table, kind)]
     listed = ", ".join(map(sql_text, TOTALS))
     for column in texts:
-        name = f"lower(trim({quoted(column)}, ' :'))"
+        name = f"coalesce(lower(trim({quoted(column)}, ' :')), '')"
         # Of "North" and "North total", as a spreadsheet's subtotals are called, the second is one.
         stem = f"regexp_extract({name}, '^(.+?) +{SUBTOTAL}$', 1)"
+        adds_up = " OR ".join(f"2 * {quoted(figure)} = (SELECT sum({quoted(figure)}) FROM {quoted(table)})"
+                              for figure in figures) or "false"  # fmt: skip
         rows = db.execute(
-            f"SELECT DISTINCT {quoted(column)}, {name} IN ({listed}) FROM {quoted(table)} "
-            f"WHERE {name} IN ({listed}) OR ({stem} <> '' AND {stem} IN (SELECT {name} FROM {quoted(table)})) ORDER BY 1"
+            f"SELECT DISTINCT {quoted(column)}, {name} IN ({listed}) OR {stem} = '' FROM {quoted(table)} "
+            f"WHERE {name} IN ({listed}) OR {stem} <> '' AND {stem} IN (SELECT {name} FROM {quoted(table)}) "
+            f"OR regexp_matches({name}, '^{TOTAL_START}') AND ({adds_up}) ORDER BY 1"
         ).fetchall()
-        if len(rows) == 1:
-            yield f"{table}: the row with {column} {rows[0][0]!r} seems to {advice.format('it')}"
-        elif any(not is_whole for _, is_whole in rows):
-            names = ", ".join(repr(value) for value, _ in rows[:4])
-            yield f"{table}: the rows with {column} {names}{', ...' * (len(rows) > 4)} seem to {advice.format('them')}"
-    if texts:
-        blank = " AND ".join(f"{quoted(column)} IS NULL" for column in texts)
-        kinds = ("BIGINT", "DOUBLE")
-        figures = [column for kind in kinds for column in texts_of(db, table, kind)]
-        sums = [f"sum({quoted(column)}) = 2 * sum({quoted(column)}) FILTER ({blank})" for column in figures]
-        query = f"SELECT {' OR '.join(sums)} FROM {quoted(table)} HAVING count(*) FILTER ({blank}) = 1"
-        if sums and db.execute(query).fetchone() == (True,):
-            yield f"{table}: the row without a name seems to {advice.format('it')}"
+        names = ", ".join("without a name" if value is None else repr(value) for value, _ in rows[:4])
+        if len(rows) == 1 or any(not is_whole for _, is_whole in rows):
+            what, seem, it = ("row", "seems", "it") if len(rows) == 1 else ("rows", "seem", "them")
+            yield (f"{table}: the {what} with {column} {names}{', ...' * (len(rows) > 4)} {seem} to add up the others: "
+                   f"leave {it} out of sums, means and rankings.")  # fmt: skip

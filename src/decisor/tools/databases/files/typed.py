@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -38,7 +40,7 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
     import duckdb
 
     name = target.name(part.name)
-    files = ", ".join(map(literal, part.paths))
+    files = ", ".join(literal(str(without_mark(Path(path), target.scratch))) for path in part.paths)
     # All rows tell the columns and their types: by a sample, a key or a text that comes late is lost.
     options = f"maximum_object_size=16000000, maximum_depth={MOST_LEVELS}, sample_size=-1"
     create = f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT * FROM read_json([{files}], {options}"
@@ -61,6 +63,17 @@ def read_json(target: Target, part: Part) -> Iterator[str]:
     yield from keep_exact(target, name, create)
     if lost > 0:
         yield f"{name}: {counted(lost, 'line')} left out, because not readable."
+
+
+def without_mark(path: Path, folder: Path) -> Path:
+    """The file, or a copy without the byte order mark at its start, with which DuckDB reads no objects."""
+    with opened(path) as file:
+        if file.read(3) != codecs.BOM_UTF8:
+            return path
+        copy = folder / f"{len(list(folder.iterdir()))}.json"
+        with copy.open("wb") as out:
+            shutil.copyfileobj(file, out)
+    return copy
 
 
 def keep_exact(target: Target, name: str, create: str) -> Iterator[str]:
