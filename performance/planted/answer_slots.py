@@ -214,8 +214,9 @@ class Facts:
 
     def candidate(self, letter: str) -> Candidate:
         ranked = self.case.candidates
-        at = {"a": 0, "b": self.second, "c": 2, "d": 3, "m": len(ranked) // 2, "z": len(ranked) - 1}[letter]
-        return ranked[at]
+        values = [row.value for row in ranked]
+        middle = next((at for at in range(len(ranked) // 2, 3, -1) if values.count(values[at]) == 1), 3)
+        return ranked[{"a": 0, "b": self.second, "c": 2, "d": 3, "m": middle, "z": len(ranked) - 1}[letter]]
 
     def place(self, path: str) -> Place:
         """

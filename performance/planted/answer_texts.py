@@ -156,7 +156,7 @@ TEXTS = (
         "average",
         "The mean {label} over the {n} {nouns} is {mean:2} {u} (computed from the rows). {a} is "
         "{above/below} it with {a.v:2} {u} [{a.id}].",
-        runner_up="{b}, with {b.v:2} {u} also {above/below} the mean",
+        runner_up="{b}, with {b.v:2} {u}",
     ),
     Phrasing(
         "top three",
@@ -205,7 +205,7 @@ TEXTS = (
     ),
     Phrasing(
         "percent in words",
-        "The {label} of {b} ({b.v:1} {u}) [{b.id}] is {lead:0 percent} off the {label} of {a} ({a.v:1} {u}) [{a.id}].",
+        "The {label} of {b} ({b.v:1} {u}) [{b.id}] is {short:0 percent} off the {label} of {a} ({a.v:1} {u}) [{a.id}].",
         runner_up="{b}",
         needs=("not percent", "hundreds"),
     ),
