@@ -122,3 +122,18 @@ def plain(value: object) -> object:
 
 def test_the_corpus_has_150_files() -> None:
     assert len({odd.name for odd in ODD_FILES}) == len(ODD_FILES) >= 150
+
+
+def test_rows_of_several_json_files_say_their_file(tmp_path: Path) -> None:
+    (tmp_path / "sales_2023.json").write_bytes(b'\xef\xbb\xbf[{"v": 18446744073709551617}]')
+    (tmp_path / "sales_2024.json").write_text('[{"v": 2}]')
+    (tmp_path / "made_1.jsonl").write_text('{"file": "x"}\nnone\n')
+    (tmp_path / "made_2.jsonl").write_text('{"file": "y"}\n')
+    store = tmp_path / "store.duckdb"
+    notes = load(store, list(files_of(str(tmp_path)).parts))
+    with duckdb.connect(str(store), read_only=True) as database:
+        rows = database.execute("SELECT v, file FROM sales ORDER BY v").fetchall()
+        assert rows == [(2, "sales_2024.json"), (18446744073709551617, "sales_2023.json")]
+        rows = database.execute("SELECT file, file_2 FROM made ORDER BY file").fetchall()
+        assert rows == [("x", "made_1.jsonl"), ("y", "made_2.jsonl")]
+    assert "made: 1 line left out, because not readable." in notes
