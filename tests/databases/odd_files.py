@@ -229,6 +229,8 @@ HEADERS = [
     OddFile("separator_at_end", "name,v,\na,1,\n", {"name": ["a"], "v": [1], "column_3": [None]}),
     OddFile("one_column", "v\n1\n2\n", {"v": [1, 2]}),
     OddFile("one_column_texts", "note\nhello, you\nbye\nthanks\n", {"note": ["hello, you", "bye", "thanks"]}),
+    OddFile("comma_without_quotes", "name,v\na,1,234\nb,5,678\n",
+            {"name": ["a", "b"], "v": [1, 5], "column_3": [234, 678]}, "its digits are in two columns"),
     OddFile("named_file", "file,v\na,1\n", {"file": ["a"], "v": [1]}),
     OddFile("quoted_header", '"name","v"\n"a","1"\n', {"name": ["a"], "v": [1]}),
     OddFile("dates_as_header", "name,2024-01-31,2024-02-29\na,1,2\n",
@@ -265,4 +267,48 @@ SHAPES = [
     OddFile("trailing_spaces", "name,v\na ,1 \nb, 2\n", {"name": ["a ", "b"], "v": [1, 2]}),
     OddFile("empty_column", "name,v,w\na,,1\nb,,2\n", {"name": ["a", "b"], "v": [None, None], "w": [1, 2]}),
 ]  # fmt: skip
-ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES)
+TOTALS = [
+    OddFile("total_without_name", "name,v\na,1\nb,2\n,3\n", {"name": ["a", "b", None], "v": [1, 2, 3]},
+            "the row with name without a name seems to add up"),
+    OddFile("no_total_without_name", "name,v\na,1\nb,2\n,4\n", {"name": ["a", "b", None], "v": [1, 2, 4]}),
+    OddFile("total_of_all", "name,v\nAll regions,3\na,1\nb,2\n", {"name": ["All regions", "a", "b"], "v": [3, 1, 2]},
+            "'All regions' seems to add up"),
+    OddFile("total_general", "name,v\na,1\nb,2\nTOTAL GENERAL,3\n",
+            {"name": ["a", "b", "TOTAL GENERAL"], "v": [1, 2, 3]}, "'TOTAL GENERAL' seems to add up"),
+    OddFile("one_figure", "name,v,w\na,1,\nb,2,5\n", {"name": ["a", "b"], "v": [1, 2], "w": [None, 5]}),
+    OddFile("half_of_all", "name,v\na,5\nb,2\nc,3\n", {"name": ["a", "b", "c"], "v": [5, 2, 3]}),
+    OddFile("no_total_by_name", "name,v\nTotal Energies,1\nAll Bran,2\nShell,5\n",
+            {"name": ["Total Energies", "All Bran", "Shell"], "v": [1, 2, 5]}),
+    OddFile("subtotals", "name,v\na,1\nA total,1\nb,2\nb Total,2\n",
+            {"name": ["a", "A total", "b", "b Total"], "v": [1, 1, 2, 2]}, "'A total', 'b Total' seem to add up"),
+    OddFile("names_with_total", "name,v\nCrest Total,1\nAjax Total,2\nSure,5\n",
+            {"name": ["Crest Total", "Ajax Total", "Sure"], "v": [1, 2, 5]}),
+]  # fmt: skip
+BEYOND = "more digits than fit beside decimals"
+LONG_NUMBERS = [
+    numbers("long_beside_decimals", ["9007199254740993", "5.5"], ["9007199254740993", "5.5"], BEYOND, "it stays exact"),
+    numbers(
+        "long_late",
+        [*(["1.5"] * 3000), "9007199254740993"],
+        [*(["1.5"] * 3000), "9007199254740993"],
+        BEYOND,
+        "it stays exact",
+    ),
+    numbers("long_round", ["9007199254740992", "5.5"], [9007199254740992, 5.5]),
+    numbers("long_amounts", ["$9,007,199,254,740,993", "$5.50"], ["$9,007,199,254,740,993", "$5.50"], BEYOND),
+]
+JSON_FILES = [
+    OddFile("json_long", '[{"v": 18446744073709551617}, {"v": 2}]', {"v": [18446744073709551617, 2]}, ending="json"),
+    OddFile("json_long_beside_decimals", '[{"v": 18446744073709551617}, {"v": 2.5}]',
+            {"v": ["18446744073709551617", "2.5"]}, BEYOND, ending="json"),
+    OddFile("json_large_decimals", '[{"v": 1.5e20}, {"v": 2.5}]', {"v": [1.5e20, 2.5]}, ending="json"),
+    OddFile("json_numbers_beside_texts", '[{"v": 1}, {"v": "2"}, {"v": 3.5}]', {"v": [1, 2, 3.5]}, ending="json"),
+    OddFile("json_texts_beside_numbers", '[{"v": 1}, {"v": "x"}]', {"v": ["1", "x"]}, "'x' is no number",
+            ending="json"),
+    OddFile("json_mark", b'\xef\xbb\xbf[{"v": 1}, {"v": 2}]', {"v": [1, 2]}, ending="json"),
+    OddFile("json_late_key", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": 1, "w": 5}\n',
+            {"v": [*range(25_000), 1], "w": [*([None] * 25_000), 5]}, ending="jsonl"),
+    OddFile("json_late_text", "".join(f'{{"v": {at}}}\n' for at in range(25_000)) + '{"v": "x"}\n',
+            {"v": [*map(str, range(25_000)), "x"]}, "'x' is no number", ending="jsonl"),
+]  # fmt: skip
+ODD_FILES = (*NUMBERS, *OTHERS, *DATES, *HEADERS, *SHAPES, *TOTALS, *LONG_NUMBERS, *JSON_FILES)

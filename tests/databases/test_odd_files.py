@@ -43,6 +43,7 @@ def test_an_odd_file_is_read_as_a_person_reads_it(odd: OddFile, tmp_path: Path) 
         [float if isinstance(value, float) else type(value) for value in values] for values in columns.values()
     ]
     assert odd.note in " ".join(notes)
+    assert odd.note or "add up the others" not in " ".join(notes)
 
 
 @pytest.mark.parametrize("odd", [odd for odd in (*NUMBERS, *DATES) if odd.content and "\t" not in str(odd.content)],
@@ -61,6 +62,17 @@ def test_texts_of_a_sheet_are_read_as_those_of_a_csv_file(odd: OddFile, tmp_path
     book.save(tmp_path / "t.xlsx")
     columns, notes = columns_of(f"{tmp_path / 't.xlsx'}{odd.habits}", tmp_path)
     assert columns == odd.columns, notes
+
+
+def test_formulas_that_no_spreadsheet_has_computed_are_told(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in (["name", "v"], ["a", "=1+1"], ["b", 5]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    columns, notes = columns_of(str(tmp_path / "t.xlsx"), tmp_path)
+    assert columns == {"name": ["a", "b"], "v": [None, 5]}
+    assert "1 cell with a formula that no spreadsheet has computed" in notes[0]
 
 
 def read_by_pandas(path: Path, separator: str) -> dict[str, list[object]]:
@@ -110,3 +122,18 @@ def plain(value: object) -> object:
 
 def test_the_corpus_has_150_files() -> None:
     assert len({odd.name for odd in ODD_FILES}) == len(ODD_FILES) >= 150
+
+
+def test_rows_of_several_json_files_say_their_file(tmp_path: Path) -> None:
+    (tmp_path / "sales_2023.json").write_bytes(b'\xef\xbb\xbf[{"v": 18446744073709551617}]')
+    (tmp_path / "sales_2024.json").write_text('[{"v": 2}]')
+    (tmp_path / "made_1.jsonl").write_text('{"file": "x"}\nnone\n')
+    (tmp_path / "made_2.jsonl").write_text('{"file": "y"}\n')
+    store = tmp_path / "store.duckdb"
+    notes = load(store, list(files_of(str(tmp_path)).parts))
+    with duckdb.connect(str(store), read_only=True) as database:
+        rows = database.execute("SELECT v, file FROM sales ORDER BY v").fetchall()
+        assert rows == [(2, "sales_2024.json"), (18446744073709551617, "sales_2023.json")]
+        rows = database.execute("SELECT file, file_2 FROM made ORDER BY file").fetchall()
+        assert rows == [("x", "made_1.jsonl"), ("y", "made_2.jsonl")]
+    assert "made: 1 line left out, because not readable." in notes

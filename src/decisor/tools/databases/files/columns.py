@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt", "insgesamt", "gesamtsumme", "totaal", "totale")
 """What people write before a row that adds up the others, in lower case."""
+SUBTOTAL = "(total|subtotal|summe|ergebnis|gesamt)"
+TOTAL_START = r"((grand|overall|sub)? ?(total|sum|summe|gesamt|all)\b|$)"
+"""What a name begins with, or that there is none, where the figures of the row tell whether it is a total."""
 SMALL = 100_000
 """Rows of a table in which a total is looked for."""
 SAMPLE = 1_000
@@ -70,7 +73,12 @@ class PlainType:
 DAY, TIME_OF_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]+)?)?"
 WHOLE = PlainType("BIGINT", "[+-]?(?:0|[1-9][0-9]{0,17})")
 LARGE_WHOLE = PlainType("HUGEINT", "[+-]?(?:0|[1-9][0-9]{0,36})")
-DECIMAL = PlainType("DOUBLE", PLAIN)
+LONG = "[+-]?[0-9]{16,}"
+"""A whole number that a DOUBLE may not hold to its last digit."""
+CUT = "a whole number in it has more digits than fit beside decimals"
+DECIMAL = PlainType("DOUBLE", PLAIN, f"""CASE WHEN abs(TRY_CAST({{x}} AS DOUBLE)) >= {EXACT} AND
+    regexp_full_match({{x}}, '{LONG.replace("{", "{{").replace("}", "}}")}') THEN NULL
+    ELSE TRY_CAST({{x}} AS DOUBLE) END""")  # fmt: skip
 PLAIN_TYPES = (
     WHOLE,
     LARGE_WHOLE,
@@ -187,12 +195,10 @@ class TextColumns:
             yield from self.as_number(column, numerals, decimal)
 
     def as_number(self, column: str, numerals: Numerals, decimal: str) -> Iterator[str]:
-        is_plain = not holds(
-            self.db, self.table, f"NOT {sql_missing(column)} AND NOT ({DECIMAL.sql_fits(sql_tidy(quoted(column)))})"
-        )
-        if self.habits.has_types and is_plain:
-            return
         tidy = sql_tidy(quoted(column))
+        is_other = f"NOT {sql_missing(column)} AND NOT regexp_full_match({tidy}, {sql_text(PLAIN)})"
+        if self.habits.has_types and not holds(self.db, self.table, is_other):
+            return
         if reason := self.why_no_number(column, numerals, decimal):
             is_open = not (decimal or numerals.strange or (numerals.point and numerals.comma))
             yield f"{self.table}.{column} is text: {reason}{f'; {SAY_DECIMAL}' if is_open else ''}."
@@ -222,8 +228,14 @@ class TextColumns:
         if misfits := {".": numerals.comma, ",": numerals.point}[decimal]:
             return f"{counted(misfits, 'number')} in it is written otherwise"
         value = sql_value(sql_tidy(quoted(column)), decimal)
-        is_lost = holds(self.db, self.table, f"NOT {sql_missing(column)} AND {value} IS NULL")
-        return "a number in it cannot be read" if is_lost else ""
+        if holds(self.db, self.table, f"NOT {sql_missing(column)} AND {value} IS NULL"):
+            return "a number in it cannot be read"
+        tidy = sql_tidy(quoted(column))
+        digits = f"regexp_replace({sql_bare(tidy)}, '[ .,'']', '', 'g')"
+        is_long = f"{tidy}[1] <> '{CELL}' AND abs({value}) >= {EXACT} AND regexp_full_match({digits}, '{LONG}')"
+        exact = f"coalesce(abs(TRY_CAST({digits} AS HUGEINT)) = TRY_CAST(abs({value}) AS HUGEINT), false)"
+        is_cut = holds(self.db, self.table, f"NOT {sql_missing(column)} AND {is_long} AND NOT {exact}")
+        return CUT if is_cut else ""
 
     def as_dates(self, column: str, dates: WrittenDates, order: str) -> Iterator[str]:
         tidy = sql_tidy(quoted(column))
@@ -318,11 +330,24 @@ def without_nan(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
 
 
 def totals(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[str]:
-    """A note where one row is named as the total of the others, which a sum would count twice."""
+    """A note where a row is the total of others, by its name or by its figures: a sum would count them twice."""
     row = db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
-    for column in texts_of(db, table) if row and 2 < row[0] <= SMALL else ():
-        is_total = f"lower(trim({quoted(column)}, ' :')) IN ({', '.join(map(sql_text, TOTALS))})"
-        rows = db.execute(f"SELECT {quoted(column)} FROM {quoted(table)} WHERE {is_total} LIMIT 2").fetchall()
-        if len(rows) == 1:
-            what = f"the row with {column} {rows[0][0]!r} seems to add up the others"
-            yield f"{table}: {what}: leave it out of sums, means and rankings."
+    texts = texts_of(db, table) if row and 2 < row[0] <= SMALL else []
+    figures = [column for kind in ("BIGINT", "DOUBLE") for column in texts_of(db, table, kind)]
+    listed = ", ".join(map(sql_text, TOTALS))
+    for column in texts:
+        name = f"coalesce(lower(trim({quoted(column)}, ' :')), '')"
+        # Of "North" and "North total", as a spreadsheet's subtotals are called, the second is one.
+        stem = f"regexp_extract({name}, '^(.+?) +{SUBTOTAL}$', 1)"
+        adds_up = " OR ".join(f"2 * {quoted(figure)} = (SELECT sum({quoted(figure)}) FROM {quoted(table)})"
+                              for figure in figures) or "false"  # fmt: skip
+        rows = db.execute(
+            f"SELECT DISTINCT {quoted(column)}, {name} IN ({listed}) OR {stem} = '' FROM {quoted(table)} "
+            f"WHERE {name} IN ({listed}) OR {stem} <> '' AND {stem} IN (SELECT {name} FROM {quoted(table)}) "
+            f"OR regexp_matches({name}, '^{TOTAL_START}') AND ({adds_up}) ORDER BY 1"
+        ).fetchall()
+        names = ", ".join("without a name" if value is None else repr(value) for value, _ in rows[:4])
+        if len(rows) == 1 or any(not is_whole for _, is_whole in rows):
+            what, seem, it = ("row", "seems", "it") if len(rows) == 1 else ("rows", "seem", "them")
+            yield (f"{table}: the {what} with {column} {names}{', ...' * (len(rows) > 4)} {seem} to add up the others: "
+                   f"leave {it} out of sums, means and rankings.")  # fmt: skip

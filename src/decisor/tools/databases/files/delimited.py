@@ -96,6 +96,10 @@ def read_table(target: Target, name: str, files: Sequence[DelimitedFile]) -> Ite
     hints = frozenset({";"} & {file.sketch.dialect.separator for file in files})
     habits = Habits(target.decimal, target.dates, hints, is_delimited=True)
     yield from TextColumns(target.db, name, habits).type_all({})
+    kinds = [kind for _, kind in target.columns(name)][: len(first.sketch.titles)]
+    if first.sketch.titles[-1] == "" and first.sketch.dialect.separator == "," and kinds[-2:] == ["BIGINT", "BIGINT"]:
+        yield (f"{name}: the last of its whole numbers have no name: if 1,234 stands in it without quotes, its digits "
+               "are in two columns, and the file has to be mended.")  # fmt: skip
     yield from lost_rows(target, name)
 
 

@@ -83,6 +83,10 @@ CELL_PLACE = re.compile(rb"""<c\s[^>]{0,200}?\br=["']([A-Z]{1,3})([0-9]{1,7})["'
 CELL_ERROR = re.compile(rb"""<c\s[^>]{0,200}?\bt=["']e["'][^>]*>.{0,400}?<v>([^<]{1,20})</v>""", re.S)
 
 
+NOT_COMPUTED = re.compile(rb"<f(?:\s[^>]{0,200})?>[^<]{1,8192}</f>\s*(?:<v\s*/>|<v></v>|</c>)")
+"""A formula without the value that a spreadsheet stores beside it, as programs write one."""
+
+
 def sheet_chunks(path: Path) -> Iterator[tuple[str, bytes]]:
     """The XML of each sheet of an .xlsx file, in pieces that overlap by less than a cell."""
     if not zipfile.is_zipfile(path):
@@ -137,6 +141,9 @@ def note_cell_errors(path: Path) -> Iterator[str]:
                      for text in CELL_ERROR.findall(chunk))  # fmt: skip
     for text, count in errors.most_common(4):
         yield f"{path.name}: {counted(count, 'cell')} with {text!r}, an error of the spreadsheet: no value."
+    if count := sum(len(NOT_COMPUTED.findall(chunk)) for _, chunk in sheet_chunks(path)):
+        yield (f"{path.name}: {counted(count, 'cell')} with a formula that no spreadsheet has computed: no value. Open "
+               "the file in a spreadsheet and save it.")  # fmt: skip
 
 
 def cells_of(sheet: CalamineSheet) -> tuple[list[list[object]], list[Range]]:
