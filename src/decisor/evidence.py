@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+ObjectionKind = Literal[
+    "figure", "unit", "scale", "candidate", "rank", "row", "period", "direction", "runner_up", "count", "ranking"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +22,28 @@ class Pitfall:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number quoted in an answer, and the record or calculation that supports it ('' = unsupported)."""
+    """A number quoted in an answer, and the record or calculation that supports it ('' = none was found)."""
 
     text: str
     support: str = ""
 
 
 @dataclass(frozen=True, slots=True)
+class Objection:
+    """A claim of an answer that does not stand on the rows it cites."""
+
+    kind: ObjectionKind
+    """The part of the claim that is contradicted."""
+    text: str
+    """The claim, and the record that says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """The ids of the records that a decision rests on, the figures quoted from them, and the pitfalls of the queries
-    that brought them."""
+    """The ids of the records that a decision rests on, the figures quoted from them, the pitfalls of the queries that
+    brought them, and what does not stand on them."""
 
     ids: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     pitfalls: tuple[Pitfall, ...] = ()
-
-    @property
-    def unsupported(self) -> tuple[str, ...]:
-        return tuple(figure.text for figure in self.figures if not figure.support)
+    objections: tuple[Objection, ...] = ()

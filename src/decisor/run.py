@@ -48,6 +48,7 @@ UNFINISHED = {
 """Ways to stop that make a reply no answer: what is said to it, once, and the reason that is counted."""
 MOST = {"limits": 0, "content_filter": 1, "refusal": 1, "no_citation": 2, "unknown_source": 2}
 """How often a reply of this kind is asked for again at one place: more would bring the same, at a price."""
+KEEP_OR_CORRECT = "Correct it, or keep it and say what it rests on."
 ACTION = Usage(actions=1)
 
 
@@ -99,6 +100,8 @@ class Run:
         """Ask the LM for a reply of this form and read it; for one that cannot be read it is asked again, with the
         complaint and an example. A plain function reads text that is asked for as text.
 
+        An answer with objections goes back once, and stands then with what is left of them.
+
         ``final`` may use what the budget keeps back: the call that answers. ``tries``: how often it is asked at most,
         where that is not ``retries`` + 1; an LM that insists on the same answer (``MOST``) is asked less often.
 
@@ -112,9 +115,15 @@ class Run:
         messages = prompt
         insists: dict[str, int] = {}
         last = self.retries if tries is None else max(tries, 1) - 1
+        kept: list[T] = []  # A value that was objected to: it stands where no later reply can be read.
         for attempt in range(last + 1):
             way = self.way
-            reply = await self.complete(messages, self.sampling(form, drawn_anew(sampling, attempt)), final)
+            try:
+                reply = await self.complete(messages, self.sampling(form, drawn_anew(sampling, attempt)), final)
+            except (BudgetExceeded, LMError):
+                if kept:
+                    return kept[0]
+                raise
             self._note_way(way, form, reply)
             try:
                 if reply.finish in UNFINISHED:
@@ -123,11 +132,16 @@ class Run:
                 refuse_form_text(value, form)
                 if why := wrong_form(self.env, answer_of(value)):
                     raise ParseError(why, "wrong_form")
-                return value
+                if kept or attempt == last or not (objections := form.objections(value)):
+                    return value
+                kept.append(value)
+                raise ParseError(" ".join([*(one.text for one in objections), KEEP_OR_CORRECT]), "objection")
             except ParseError as complaint:
                 self.trace.add(UnreadableReply(complaint.reason, str(complaint)), self.span_id)
                 insists[complaint.reason] = insists.get(complaint.reason, 0) + 1
                 if attempt == last or insists[complaint.reason] > MOST.get(complaint.reason, last):
+                    if kept:
+                        return kept[0]
                     raise
                 example = self.example(form, complaint.reason) if self.way == way else self.wording(form)
                 messages = ask_again(prompt, reply.text, complaint, example)

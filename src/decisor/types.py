@@ -2,6 +2,8 @@
 
 from decisor.evidence import Evidence as Evidence
 from decisor.evidence import Figure as Figure
+from decisor.evidence import Objection as Objection
+from decisor.evidence import ObjectionKind as ObjectionKind
 from decisor.evidence import Pitfall as Pitfall
 from decisor.nouns import Action as Action
 from decisor.nouns import Completion as Completion

@@ -37,7 +37,7 @@ VALUES: Mapping[str, Value] = {
     "why": "",
     "follow_up": "Who owns Harbour Mill?",
 }
-OF_ANSWERS = ("no_citation", "unknown_source")
+OF_ANSWERS = ("no_citation", "unknown_source", "objection")
 """Complaints about an answer, which an example of an action would not help."""
 SUCH_AS = re.compile(r"\b(?:such as|like|e\.g\.|for example:?)\s+`?([^`\n;]{2,60}?)`?(?:[.,;](?:\s|$)|\n|$)")
 

@@ -7,7 +7,7 @@ call of a function is an object that says which.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
@@ -17,9 +17,16 @@ from decisor.errors import ParseError
 from decisor.replies.cleaning import clean, strip_fence
 from decisor.replies.lenient_json import read_one
 from decisor.replies.shape import Shape, closed, schema_of, slots_of, type_schema
-from decisor.types import Function, Value
+from decisor.types import Decision, Function, Objection, Value
 
 T = TypeVar("T", covariant=True)
+
+
+def objections_of(value: object) -> Sequence[Objection]:
+    """What does not stand on its rows, where the value is a decision."""
+    return value.evidence.objections if isinstance(value, Decision) else ()
+
+
 UNION = "reply"
 """The key under which one of several objects stands: a schema is an object at its root."""
 TAGS = re.compile(r"^\s*<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>\s*)?$", re.S)
@@ -32,6 +39,7 @@ class Form(Generic[T]):
     ``text``: how labelled text is asked for. ``read_text`` reads it, or raises ParseError. ``kind``: the dataclass that
     ``shapes`` are of; ``read_object`` reads one of them, or raises ParseError. Without it objects are texts too.
     ``now``: what of ``shapes`` fits at this step; a prompt tells of all, so that prompts of one run begin alike.
+    ``objections``: what in the value of a reply does not stand on its rows; it goes back to the model once.
     """
 
     name: str
@@ -41,6 +49,7 @@ class Form(Generic[T]):
     shapes: tuple[Shape, ...] = ()
     read_object: Callable[[Mapping[str, Value]], T] | None = None
     now: tuple[Shape, ...] = ()
+    objections: Callable[[Any], Sequence[Objection]] = objections_of
 
     def read(self, reply: str) -> T:
         """A reply in any way, whatever was asked for.

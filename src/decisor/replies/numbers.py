@@ -36,13 +36,15 @@ def written_numbers(text: str) -> tuple[str, ...]:
     ('12', '3.5 %', '1,204.5', '1.204,5')
     >>> written_numbers("价格下降３.５元，约1.2万"), written_numbers("on 2024-01-03")
     (('3.5', '1.2万'), ('2024', '01', '03'))
+    >>> written_numbers("key 4E801, 1e400, 12e3")
+    ('12e3',)
     """
     matches = (match.group().strip() for match in NUMBER.finditer(text.translate(WIDE)))
-    return tuple(dict.fromkeys(matches))[:MOST]
+    return tuple(match for match in dict.fromkeys(matches) if "e" not in match.lower() or readings(match))[:MOST]
 
 
 def readings(text: str) -> tuple[NumberMeaning, ...]:
-    """Of one number: two where its only mark may part thousands or decimals.
+    """Of one number: two where its only mark may part thousands or decimals, none where it is not finite.
 
     >>> readings("1,204.5"), readings("1.204,5") == readings("1 204,5") == readings("1,204.5")
     ((NumberMeaning(value=1204.5, room=0.05),), True)
@@ -56,18 +58,19 @@ def readings(text: str) -> tuple[NumberMeaning, ...]:
         .translate({ord(space): None for space in SPACES + " '\u2019"})
     )
     mantissa, _, power = bare.lower().partition("e")
-    scale = 10.0 ** int(power or 0) * times
-    return tuple(
+    scale = float(f"1e{power or 0}") * times
+    meanings = (
         NumberMeaning(float(digits) * scale, 0.5 * 10.0 ** -len(digits.partition(".")[2]) * scale)
         for digits in plain(mantissa)
     )
+    return tuple(one for one in meanings if math.isfinite(one.value) and math.isfinite(one.room))
 
 
 def plain(digits: str) -> tuple[str, ...]:
     """With a point for decimals and no mark for thousands, the likelier reading first.
 
-    >>> plain("1.234,5"), plain("1,234"), plain("1.234"), plain("12,50"), plain("1,234,567")
-    (('1234.5',), ('1234', '1.234'), ('1.234', '1234'), ('12.50',), ('1234567',))
+    >>> plain("1.234,5"), plain("1,234"), plain("1.234"), plain("12,50"), plain("1,234,567"), plain("1.2,3.4")
+    (('1234.5',), ('1234', '1.234'), ('1.234', '1234'), ('12.50',), ('1234567',), ())
     """
     marks = [char for char in digits if char in ".,"]
     if not marks:
@@ -75,6 +78,8 @@ def plain(digits: str) -> tuple[str, ...]:
     last = marks[-1]
     head, _, tail = digits.rpartition(last)
     if len(set(marks)) == 2:
+        if last in marks[:-1]:
+            return ()
         return (head.replace(marks[0], "") + "." + tail,)
     if len(marks) > 1:
         return (digits.replace(last, ""),)

@@ -19,6 +19,7 @@ REASONS = {
     "no_action": "it held no action",
     "no_citation": "the answer cited no record",
     "no_evidence": "it answered before anything was known",
+    "objection": "a claim of the answer did not stand on its rows",
     "not_compared": "the answer was compared with nothing",
     "refusal": "the LM refused",
     "repeated": "the LM made the same query three times",

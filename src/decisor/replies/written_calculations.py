@@ -37,7 +37,7 @@ def written_calculations(text: str) -> Iterator[Calculation]:
         parts = tuple(part.translate(ALIKE) for part in re.findall(rf"{NUMBER}|{MARK}", left))
         try:
             yield Calculation(parts, result, value_of(parts))
-        except ZeroDivisionError:
+        except (ZeroDivisionError, IndexError):  # The second: of a part that is no number, as 1.2,3.4.
             continue
 
 

@@ -32,7 +32,7 @@ from decisor.learned.features import Scene
 from decisor.learned.query_scorer import Assess, scorer_of
 from decisor.learned.words import words
 from decisor.replies.cleaning import clean
-from decisor.replies.form import Form
+from decisor.replies.form import Form, objections_of
 from decisor.replies.labelled import read_fields
 from decisor.replies.shape import Shape, read_object
 from decisor.run import Run
@@ -301,8 +301,9 @@ def proposal_form(trajectory: Trajectory, passages: Sequence[Record], count: int
     answer = answer_shape({"thought": "what decides", **SHORT_ANSWER}, ENOUGH)
     text = FORM.substitute(count=count)
     return Form(
-        "queries", text, lambda reply: parse_proposal(reply, trajectory, passages), Written, (look, answer), read
-    )
+        "queries", text, lambda reply: parse_proposal(reply, trajectory, passages), Written, (look, answer), read,
+        objections=lambda proposal: objections_of(proposal.decision),
+    )  # fmt: skip
 
 
 MISSING, ENOUGH = "Where something is missing:", "Where the evidence is enough:"

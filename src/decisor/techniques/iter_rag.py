@@ -9,6 +9,7 @@ The iterative baseline of Lee et al., "PlanRAG", NAACL 2024, in the loop of Yao 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,7 +31,7 @@ from decisor.techniques.shared.decision import (
     tell,
 )
 from decisor.techniques.shared.labelled_form import act_shape, answer_shape, labelled_form
-from decisor.types import Decision, Message, Question, Sampling
+from decisor.types import Decision, Message, Objection, Question, Sampling
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,9 @@ class IterRAG:
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
         decision_of = check_by(self.evidence, trajectory, compares=True)
 
+        def objections(move: LabelledReply) -> Sequence[Objection]:
+            return decide(move, trajectory, rule="free").evidence.objections if move.answer is not None else ()
+
         def check(move: LabelledReply) -> LabelledReply:
             if move.answer is not None:
                 decision_of(move)
@@ -69,7 +73,8 @@ class IterRAG:
 
         tools, steps = (*run.env.tools(), THINK), trajectory.seen + (self.evidence == "free")
         act, text = act_shape(tools), FORM.substitute(last=self.max_steps)
-        return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,))
+        return labelled_form("action", text, tools, steps, check, (act, answer_shape()), () if steps else (act,),
+                             objections)  # fmt: skip
 
     def last(self, trajectory: Trajectory, run: Run) -> list[Message]:
         return self.prompt(trajectory, run, self.form(trajectory, run), last_words(trajectory, run))

@@ -14,7 +14,7 @@ As in the paper one call writes the plan with the first action, and each later o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -38,7 +38,7 @@ from decisor.techniques.shared.decision import (
 from decisor.techniques.shared.labelled_form import ACT, act_shape, answer_shape, labelled_form
 from decisor.techniques.shared.render import show_plan
 from decisor.trace.events import Plan, PlanChange
-from decisor.types import Decision, Message, Question, Replan, Sampling
+from decisor.types import Decision, Message, Objection, Question, Replan, Sampling
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,9 @@ class PlanRAG:
     def form(self, trajectory: Trajectory, run: Run) -> Form[LabelledReply]:
         decision_of = check_by(self.evidence, trajectory, compares=True)
 
+        def objections(move: LabelledReply) -> Sequence[Objection]:
+            return decide(move, trajectory, rule="free").evidence.objections if move.answer is not None else ()
+
         def check(move: LabelledReply) -> LabelledReply:
             if not move.plan and not trajectory.plan:
                 raise ParseError("Write your plan first, as Plan: [Step 1: ..., Step 2: ...]", "missing_field")
@@ -85,7 +88,8 @@ class PlanRAG:
         text = FORM[self.order] + (REPLAN if self.replan else "") + AFTER.substitute(last=self.max_steps)
         first, later = act_shape(tools, ORDERS[self.order], sizes={"plan": (1, 8)}), act_shape(tools, self.keys())
         now = () if trajectory.plan and steps else (later,) if trajectory.plan else (first,)
-        return labelled_form("plan and action", text, tools, steps, check, (later, answer_shape()), now)
+        return labelled_form("plan and action", text, tools, steps, check, (later, answer_shape()), now,
+                             objections)  # fmt: skip
 
     def keys(self) -> Mapping[str, str]:
         """Of an action, in the order of the paper's labels: whether to replan is said before anything else."""

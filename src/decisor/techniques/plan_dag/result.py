@@ -13,8 +13,9 @@ from decisor.replies.numbers import numbers_in
 from decisor.replies.plan_graph import PlanGraph
 from decisor.techniques.plan_dag.node_answer import show_graph
 from decisor.techniques.shared.decision import LEFT_OUT, NO_ANSWER
+from decisor.techniques.shared.objections import Claims, find_objections
 from decisor.trace.graph_events import NodeAnswer
-from decisor.types import Decision, Evidence, Question, Stopped
+from decisor.types import Decision, Evidence, Objection, Question, Stopped
 
 FALLBACK = "fallback"
 
@@ -35,7 +36,8 @@ def conclusion(
     sources += [(one.node, list(numbers_in(one.answer))) for one in answers]
     sources.append(("question", list(numbers_in(str(question)))))
     ids = tuple(dict.fromkeys(id for one in answers for id in (one.document, *one.also) if id))
-    evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources, records))
+    evidence = Evidence(ids, check_figures(f"{name}\n{because}", sources, records),
+                        objections=objections_to(question, answers, name, because))  # fmt: skip
     if any(one.status == "budget" for one in answers) and stopped == "answered":
         stopped = "budget"
     if not name and stopped == "answered":
@@ -47,6 +49,13 @@ def conclusion(
     if name:
         reasons.append(WORDS[attribution].format(document=document))
     return replace(decision, reasons=tuple(reasons))
+
+
+def objections_to(question: Question, answers: Sequence[NodeAnswer], name: str, because: str) -> tuple[Objection, ...]:
+    """What of the answer neither the documents nor the answers of the nodes say."""
+    records = {record.id: record for one in answers for record in one.documents}
+    known = "\n".join(f"{one.question} {one.answer}" for one in answers)
+    return find_objections(Claims(name, because, "", tuple(records)), records, str(question), known=known) if records else ()
 
 
 def reason_of(one: NodeAnswer) -> str:

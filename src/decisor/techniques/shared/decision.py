@@ -21,8 +21,8 @@ from decisor.run import Run
 from decisor.techniques.shared.compared import ADVICE, not_best, not_compared
 from decisor.techniques.shared.departure import departure, fullest
 from decisor.techniques.shared.labelled_form import ASSUMPTIONS, RUNNER_UP, TABLE, answer_shape
+from decisor.techniques.shared.objections import Claims, find_objections
 from decisor.techniques.shared.render import Rendering, renderings, show_steps
-from decisor.techniques.shared.uncited import UNCITED, uncited
 from decisor.trace.events import ActionResult, ActionStart, Conclusion, LMCall, UnreadableReply, events_of
 from decisor.types import (
     Action,
@@ -93,11 +93,14 @@ class Trajectory:
         name = without_citations(answer).strip(LEFT_OUT)
         cited = [shown_records[id] for id in ids]
         figures = check_figures(f"{name}\n{because}\n{runner_up}", self.figures(shown_records, ids), cited)
-        departs = departure(name, fullest([step.observation for step in self.steps]))
+        fullest_one = fullest([step.observation for step in self.steps])
+        claims = Claims(name, because, runner_up, citations(f"{answer}\n{because}", shown_records))
+        objections = find_objections(claims, shown_records, str(self.question), fullest_one, self.known())
+        departs = "" if any(one.kind == "ranking" for one in objections) else departure(name, fullest_one)
         reasons = tuple(line for line in (because.strip(), departs) if line)
         return Decision(
             name,
-            Evidence(ids, figures),
+            Evidence(ids, figures, objections=objections),
             ranking=self.ranking(),
             plan=self.plan,
             replans=self.replans,
@@ -105,6 +108,12 @@ class Trajectory:
             stopped=stopped,
             runner_up=runner_up,
         )
+
+    def known(self) -> str:
+        """What the model was told beside records, and the queries that it wrote."""
+        earlier = self.question.earlier
+        texts = [f"{step.action.input}\n{step.observation.note}" for step in (*(earlier.steps if earlier else ()), *self.steps)]
+        return "\n".join([*(earlier.before if earlier else ()), *texts])
 
     def figures(self, shown_records: Mapping[str, Record], cited: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
         """What a figure may be from, with its numbers: the records that are cited come first."""
@@ -146,10 +155,7 @@ def decide(
     if not (cited_ids or lenient or free):
         raise ParseError("Cite the records your answer rests on, by the ids you were shown, like "
                          f"[{next(iter(shown_records))}].", "no_citation")  # fmt: skip
-    name = without_citations(answer)
-    if cited_ids and not (lenient or free) and (places := uncited(name, cited_ids, shown_records)):
-        raise ParseError(UNCITED.format(name=name, id=places[0]), "no_citation")
-    if not name.strip(LEFT_OUT):
+    if not without_citations(answer).strip(LEFT_OUT):
         raise ParseError("Your final answer names no candidate.", "missing_field")
     decision = trajectory.decision(answer, because, runner_up=in_words(reply.runner_up))
     cited = [shown_records[id] for id in decision.evidence.ids]

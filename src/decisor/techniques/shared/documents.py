@@ -20,14 +20,11 @@ from decisor.techniques.shared.decision import NO_ANSWER, Trajectory, tell
 from decisor.techniques.shared.forms import forms_of
 from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.techniques.shared.render import record_line, show_text, show_value
-from decisor.techniques.shared.uncited import UNCITED, uncited
 from decisor.types import Action, Decision, Environment, Message, Record, Step, Stopped, Value
 
 PASSAGES = "passages"
 NO_PASSAGES = ("sql", "cypher", "whatif", "calculator", "combine")
 MAX_QUERY = 2_000
-LEAST = 4
-"""Letters of an answer that is looked for among passages: yes and no stand anywhere."""
 NO_IDS: Mapping[tuple[str, str], str] = MappingProxyType({})
 ANSWER_IS = re.compile(r"^.*?\b(?:final )?answer(?: is\b\s*:?|\s*:)\s*(?=\S)", re.I)
 
@@ -126,9 +123,6 @@ def reading(answer: str, because: str, trajectory: Trajectory, passages: Sequenc
     cited_ids = citations(f"{answer}\n{because}", records)
     if unknown := [id for id in cited_ids if id not in records]:
         raise ParseError(f"You cite {', '.join(unknown)}, which you have not been shown.", "unknown_source")
-    name = without_citations(answer)
-    if len(name) >= LEAST and (places := uncited(name, cited_ids, records)):
-        raise ParseError(UNCITED.format(name=name, id=places[0]), "no_citation")
     if NO_ANSWER.fullmatch(without_citations(answer)):
         return replace(trajectory.decision("", because), stopped="no_answer")
     return trajectory.decision(answer, because)

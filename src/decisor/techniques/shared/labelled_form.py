@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeVar
 
-from decisor.replies.form import Form
+from decisor.replies.form import Form, objections_of
 from decisor.replies.labelled import LabelledReply, parse_labelled, read_labelled
 from decisor.replies.shape import Shape, Size
+from decisor.types import Objection
 
 T = TypeVar("T")
 NO_SIZES: Mapping[str, Size] = MappingProxyType({})
@@ -47,6 +48,7 @@ def labelled_form(
     check: Callable[[LabelledReply], T],
     shapes: tuple[Shape, ...],
     now: tuple[Shape, ...] = (),
+    objections: Callable[[LabelledReply], Sequence[Objection]] = objections_of,
 ) -> Form[T]:
     """``check`` makes of the reply what the technique needs, or raises ParseError. Where there are no ``observations``
     yet, an answer is refused."""
@@ -58,4 +60,5 @@ def labelled_form(
         shapes,
         lambda value: check(read_labelled(value, tools, observations)),
         now,
+        objections,
     )

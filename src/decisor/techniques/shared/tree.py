@@ -41,7 +41,7 @@ from decisor.techniques.shared.tree_prompts import (
     USER,
 )
 from decisor.trace.search_events import AnswerSnapshot, Ended, NodeRating, SearchNode, SearchTree
-from decisor.types import Action, Decision, Environment, Message, Observation, Question, Sampling, Step
+from decisor.types import Action, Decision, Environment, Message, Objection, Observation, Question, Sampling, Step
 
 T = TypeVar("T")
 STOP = ("\nObservation:",)
@@ -148,7 +148,7 @@ class Tree:
         """One reply from here. ``differ``: the model is shown what was tried from here, to do something else."""
         assert not node.ended
         try:
-            move = await self.ask(self.prompt(node, differ), self.form(), tries=TRIES)
+            move = await self.ask(self.prompt(node, differ), self.form(node), tries=TRIES)
         except ParseError as error:
             note = f"The reply could not be used: {in_words(error.reason)}."
             step = Step(Action(UNREADABLE, ""), Observation(note=note, error=True))
@@ -202,7 +202,12 @@ class Tree:
             node = await self.grow(node, differ)
         return node
 
-    def form(self) -> Form[Move]:
+    def form(self, node: Node | None = None) -> Form[Move]:
+        """Of the next reply. After a ``node`` answers are held against what it has seen."""
+
+        def objections(move: Move) -> Sequence[Objection]:
+            return self.decision(node, move).evidence.objections if node and move.answer else ()
+
         act = act_shape(self.tools if GIVE_UP in self.tools else (*self.tools, GIVE_UP), ACT)
         return Form(
             "step",
@@ -211,7 +216,13 @@ class Tree:
             LabelledReply,
             (act, answer_shape(ANSWER, TO_ANSWER)),
             lambda value: read_move(value, self.tools),
+            objections=objections,
         )
+
+    def decision(self, node: Node, ending: Node | Move) -> Decision:
+        """The answer that ends the path to a node."""
+        steps = tuple(node.step for node in node.path() if node.step)
+        return Trajectory(self.question, steps).decision(ending.answer or "", ending.because)
 
     def prompt(self, node: Node, differ: bool = True) -> list[Message]:
         form = self.run.wording(self.form())
@@ -247,8 +258,7 @@ class Tree:
             if self.halt is not None:
                 return tell(Decision("", reasons=(why, str(self.halt)), stopped="budget"), self.run)
             return tell(Decision("", reasons=(why,), stopped="no_answer"), self.run)
-        steps = tuple(node.step for node in chosen.path() if node.step)
-        decision = Trajectory(self.question, steps).decision(chosen.answer, chosen.because)
+        decision = self.decision(chosen, chosen)
         return tell(replace(decision, reasons=(*decision.reasons, why)), self.run)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from decisor.calls.prompt_parts import Template
 from decisor.errors import ParseError
@@ -13,6 +14,7 @@ from decisor.replies.shape import read_object
 from decisor.run import Run
 from decisor.techniques.plan_dag.experts.labels import TRIES
 from decisor.techniques.plan_dag.node_answer import answer_line
+from decisor.techniques.plan_dag.result import objections_to
 from decisor.techniques.shared.labelled_form import answer_shape
 from decisor.trace.graph_events import NodeAnswer
 from decisor.types import Message, Question, Value
@@ -24,7 +26,8 @@ async def aggregate(run: Run, question: Question, answers: Sequence[NodeAnswer])
     prompt = AGGREGATE.substitute(question=question, parts=parts, lost=f"\nMissing: {lost}\n" if lost else "",
                                   form=run.wording(FORM))  # fmt: skip
     with run.span("aggregator") as sub:
-        return await sub.ask([Message("user", prompt)], FORM, final=True, tries=TRIES)
+        form = replace(FORM, objections=lambda said: objections_to(question, answers, *said))
+        return await sub.ask([Message("user", prompt)], form, final=True, tries=TRIES)
 
 
 def read_aggregate(reply: str) -> tuple[str, str]:
