@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import duckdb
 
+from decisor.decision_models.content import content
+from decisor.decision_models.copying import copies_of
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.parse import parse
 from decisor.session.models import opened_model
+from decisor.tools.databases.sandbox.engine import Caps
+from decisor.tools.databases.sandbox.models.machine import Machine, connect
+from decisor.tools.databases.sql import SqlTool
+from decisor.types import Table, Value
 
 SITES = """CREATE TABLE site AS SELECT * FROM (VALUES ('Basel',41000.0,5200),('Genua',38000.0,4100),
     ('Lyon',52000.0,6000),
@@ -62,3 +68,34 @@ def database(folder: Path, statements: str, name: str = "shop.duckdb") -> str:
 async def opened(folder: Path, model: str = CLOSE, statements: str = SITES) -> AsyncIterator[OpenModel]:
     async with opened_model(parse(model), database(folder, statements)) as machine:
         yield machine
+
+
+class MachineInProcess:
+    """The machine of the worker, in this process: a small model takes milliseconds."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table:
+        return self.machine.run(statement, parameters, Caps(seconds=seconds))
+
+    def close(self) -> None:
+        self.machine.close()
+
+
+@asynccontextmanager
+async def source_of(statements: str, path: Path) -> AsyncIterator[SqlTool]:
+    """A DuckDB file with the tables of many models, open."""
+    with duckdb.connect(str(path)) as db:
+        db.execute(statements)
+    source = await SqlTool.open(f"duckdb:///{path}")
+    try:
+        yield source
+    finally:
+        await source.close()
+
+
+async def model_in_process(text: str, source: SqlTool) -> OpenModel:
+    model = parse(text)
+    copies = await copies_of(model, source)
+    return OpenModel(model, MachineInProcess(connect(content(model, copies), Caps())), copies)

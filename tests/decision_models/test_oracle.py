@@ -13,66 +13,28 @@ import math
 import tempfile
 import traceback
 import warnings
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
 import decision_oracle as oracle
 from decision_oracle import Case, NoLimit, Outcome, fraction, random_case, ranked
-from decisor.decision_models.content import content
-from decisor.decision_models.copying import copies_of
+from decision_shops import model_in_process, source_of
 from decisor.decision_models.machine import OpenModel
 from decisor.decision_models.outcomes import Outcomes
 from decisor.decision_models.pareto import front
-from decisor.decision_models.parse import parse
 from decisor.decision_models.rank_model import agree, rank_model
 from decisor.decision_models.scenarios import regrets, side_by_side, worst_cases
 from decisor.decision_models.turning_points import turning_points
 from decisor.errors import ToolError
-from decisor.tools.databases.sandbox.engine import Caps
-from decisor.tools.databases.sandbox.models.machine import Machine, connect
 from decisor.tools.databases.sql import SqlTool
-from decisor.types import Table, Value
 
 MODELS = 300
 TRIALS = 5
-
-
-class Here:
-    """The machine of the worker, in this process: a model takes milliseconds."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-
-    def run(self, statement: str, parameters: Mapping[str, Value], seconds: float) -> Table:
-        return self.machine.run(statement, parameters, Caps(seconds=seconds))
-
-    def close(self) -> None:
-        self.machine.close()
-
-
-@asynccontextmanager
-async def source_of(cases: Sequence[Case], folder: Path) -> AsyncIterator[SqlTool]:
-    path = folder / f"cases{cases[0].number}.duckdb"
-    with duckdb.connect(str(path)) as db:
-        db.execute("\n".join(case.sql for case in cases))
-    source = await SqlTool.open(f"duckdb:///{path}")
-    try:
-        yield source
-    finally:
-        await source.close()
-
-
-async def model_of(text: str, source: SqlTool) -> OpenModel:
-    model = parse(text)
-    copies = await copies_of(model, source)
-    return OpenModel(model, Here(connect(content(model, copies), Caps())), copies)
 
 
 def close(one: Any, other: Any) -> bool:
@@ -155,7 +117,7 @@ async def factors_of(case: Case, source: SqlTool, name: str) -> np.ndarray[Any, 
 sql = "SELECT {column} FROM {table} WHERE n = $n"\n[copy]
 {table} = "SELECT 1.0::DOUBLE AS {column}, * EXCLUDE ({column}), row_number() OVER () AS n FROM {table}"
 [input]\n"{name}" = {{ spread = "{case.inputs[name]}" }}"""
-    model = await model_of(text.replace("__ROW", "n"), source)
+    model = await model_in_process(text.replace("__ROW", "n"), source)
     try:
         return model.trials(range(len(model.candidates)), TRIALS).values[:, 0]
     finally:
@@ -209,7 +171,7 @@ def compare_turns(case: Case, model: OpenModel, expected: Sequence[Outcome]) -> 
 
 
 async def check_case(case: Case, source: SqlTool) -> None:
-    model = await model_of(case.toml, source)
+    model = await model_in_process(case.toml, source)
     try:
         try:
             expected = case.every()
@@ -238,7 +200,8 @@ async def check_many(numbers: Sequence[int], folder: Path) -> list[str]:
     """What is wrong, of each model that is."""
     wrong = []
     cases = [random_case(number) for number in numbers]
-    async with source_of(cases, folder) as source:
+    sql = "\n".join(case.sql for case in cases)
+    async with source_of(sql, folder / f"cases{cases[0].number}.duckdb") as source:
         for case in cases:
             try:
                 await check_case(case, source)
